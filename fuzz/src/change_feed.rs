@@ -1,4 +1,4 @@
-//! Continuations of the change feed: any text is a place in the feed or a 400.
+//! Continuations of the change feed: any text is either a valid position or gives a 400.
 
 use bolide_core::{FeedStart, ReadChanges, ScanScope};
 use bolide_model::{Error, ErrorKind};
@@ -11,33 +11,33 @@ thread_local! {
     static RIG: TestAccount = TestAccount::new(RANGES);
 }
 
-/// Reads on from the bytes.
+/// Continues the feed from the bytes.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    RIG.with(|rig| match read(rig, text) {
+    RIG.with(|test_account| match read(test_account, text) {
         Ok(mut next) => {
-            // A page is of one range.
+            // Each page is of one range.
             for _ in 0..RANGES {
-                next = read(rig, &next).expect("the server's own continuation");
+                next = read(test_account, &next).expect("the server's own continuation");
             }
-            let again = read(rig, &next).expect("the server's own continuation");
+            let again = read(test_account, &next).expect("the server's own continuation");
             assert_eq!(again, next, "there is nothing new");
         }
         Err(error) => assert_eq!(error.kind, ErrorKind::BadRequest, "{error}"),
     });
 }
 
-fn read(rig: &TestAccount, continuation: &str) -> Result<String, Error> {
-    rig.run(async {
-        let ctx = rig.account.begin().await?;
+fn read(test_account: &TestAccount, continuation: &str) -> Result<String, Error> {
+    test_account.run(async {
+        let ctx = test_account.account.begin().await?;
         let read = ReadChanges {
             scope: ScanScope::default(),
             start: FeedStart::After(continuation.to_owned()),
             max_items: None,
         };
-        let page = rig
+        let page = test_account
             .account
-            .change_feed(&ctx, &rig.container, &read)
+            .change_feed(&ctx, &test_account.container, &read)
             .await
             .map_err(|refusal| refusal.error)?;
         Ok(page.value.continuation)

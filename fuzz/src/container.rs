@@ -1,4 +1,4 @@
-//! Definitions of containers: what is taken in is written and read back as it is, and can replace itself.
+//! Definitions of containers: an accepted definition is written and read back unchanged, and can replace itself.
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::parse_json_body;

@@ -1,7 +1,7 @@
-//! Continuations of the read feed and of queries: any text is a place that pages go on from, or a 400.
+//! Continuations of the read feed and of queries: any text is either a valid position to continue from, or gives a 400.
 //!
-//! A continuation has a check but no secret, so anybody can make one up that passes it. The target does that too, or the check would
-//! be all that is ever tested.
+//! A continuation has a checksum but no secret, so anybody can make one that passes it. The target does this too, because otherwise only the checksum
+//! would be tested.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::input::Input;
 use super::test_account::TestAccount;
 
-/// Queries whose continuations say different things.
+/// Queries with different kinds of continuations.
 const QUERIES: [&str; 6] = [
     "SELECT * FROM c",
     "SELECT VALUE t FROM c JOIN t IN c.tags",
@@ -26,14 +26,14 @@ const QUERIES: [&str; 6] = [
 const PAGES: usize = 100;
 
 thread_local! {
-    static RIG: TestAccount = checked_rig();
+    static RIG: TestAccount = checked_account();
 }
 
-/// Asks for the page that the bytes name.
+/// Requests the page that the bytes name.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let (kind, query) = (input.byte(), QUERIES[usize::from(input.byte()) % QUERIES.len()]);
-    RIG.with(|rig| {
+    RIG.with(|test_account| {
         let is_query = kind & 1 == 1;
         let token = match (kind & 2 == 2, is_query) {
             (false, _) => match std::str::from_utf8(input.0) {
@@ -42,26 +42,26 @@ pub fn run(data: &[u8]) {
             },
             (true, true) => {
                 let length = usize::from(input.byte());
-                let place = input.bytes(length);
+                let position = input.bytes(length);
                 match std::str::from_utf8(input.0) {
-                    Ok(resume) => seal_query(rig, query, place, resume),
+                    Ok(resume) => seal_query(test_account, query, position, resume),
                     Err(_) => return,
                 }
             }
-            (true, false) => seal(&feed_owner(rig), input.0),
+            (true, false) => seal(&feed_owner(test_account), input.0),
         };
         let ask = |token: String| {
             if is_query {
-                query_page(rig, query, Some(token))
+                query_page(test_account, query, Some(token))
             } else {
-                feed_page(rig, Some(token))
+                feed_page(test_account, Some(token))
             }
         };
         follow(ask, token);
     });
 }
 
-/// Goes on from page to page until the end.
+/// Reads page after page until the end.
 fn follow(ask: impl Fn(String) -> Result<Option<String>, Error>, token: String) {
     let mut next = token;
     for page in 0..PAGES {
@@ -78,26 +78,26 @@ fn follow(ask: impl Fn(String) -> Result<Option<String>, Error>, token: String) 
     panic!("the pages do not end");
 }
 
-fn feed_page(rig: &TestAccount, continuation: Option<String>) -> Result<Option<String>, Error> {
-    rig.run(async {
-        let ctx = rig.account.begin().await?;
+fn feed_page(test_account: &TestAccount, continuation: Option<String>) -> Result<Option<String>, Error> {
+    test_account.run(async {
+        let ctx = test_account.account.begin().await?;
         let read = ReadFeed {
             max_items: Some(2),
             continuation,
             ..ReadFeed::default()
         };
-        let page = rig
+        let page = test_account
             .account
-            .read_feed(&ctx, &rig.container, &read)
+            .read_feed(&ctx, &test_account.container, &read)
             .await
             .map_err(|refusal| refusal.error)?;
         Ok(page.value.continuation)
     })
 }
 
-fn query_page(rig: &TestAccount, text: &str, continuation: Option<String>) -> Result<Option<String>, Error> {
-    rig.run(async {
-        let ctx = rig.account.begin().await?;
+fn query_page(test_account: &TestAccount, text: &str, continuation: Option<String>) -> Result<Option<String>, Error> {
+    test_account.run(async {
+        let ctx = test_account.account.begin().await?;
         let query = QueryItems {
             text: text.to_owned(),
             cross_partition: true,
@@ -105,37 +105,39 @@ fn query_page(rig: &TestAccount, text: &str, continuation: Option<String>) -> Re
             continuation,
             ..QueryItems::default()
         };
-        let page = rig
+        let page = test_account
             .account
-            .query(&ctx, &rig.container, &query)
+            .query(&ctx, &test_account.container, &query)
             .await
             .map_err(|refusal| refusal.error)?;
         Ok(page.value.continuation)
     })
 }
 
-/// A rig of one range, so that the server answers every query itself, and the proof that [`seal`] does as the server does.
-fn checked_rig() -> TestAccount {
-    let rig = TestAccount::new(1);
-    let feed = feed_page(&rig, None).expect("the first page").expect("there are more");
-    assert_eq!(seal(&feed_owner(&rig), payload(&feed).as_slice()), feed);
+/// An account of one range, so that the server can run every query itself; also checks that [`seal`] does the same as the server.
+fn checked_account() -> TestAccount {
+    let test_account = TestAccount::new(1);
+    let feed = feed_page(&test_account, None)
+        .expect("the first page")
+        .expect("there are more");
+    assert_eq!(seal(&feed_owner(&test_account), payload(&feed).as_slice()), feed);
     for text in QUERIES {
-        let query = query_page(&rig, text, None)
+        let query = query_page(&test_account, text, None)
             .expect("the first page")
             .expect("there are more");
-        let (sealed, resume) = query.split_once('.').expect("a place, and what the execution says");
-        assert_eq!(seal_query(&rig, text, &payload(sealed), resume), query);
+        let (sealed, resume) = query.split_once('.').expect("a position, and what the execution says");
+        assert_eq!(seal_query(&test_account, text, &payload(sealed), resume), query);
     }
-    rig
+    test_account
 }
 
-fn feed_owner(rig: &TestAccount) -> Vec<Vec<u8>> {
-    vec![b"read feed".to_vec(), rig.container.rid().bytes().to_vec()]
+fn feed_owner(test_account: &TestAccount) -> Vec<Vec<u8>> {
+    vec![b"read feed".to_vec(), test_account.container.rid().bytes().to_vec()]
 }
 
-/// A continuation of a query as the server writes it: the place sealed, and what the execution says.
-fn seal_query(rig: &TestAccount, text: &str, place: &[u8], resume: &str) -> String {
-    let rid = rig.container.rid().bytes().to_vec();
+/// A continuation of a query in the server's format: the sealed position, and the state of the execution.
+fn seal_query(test_account: &TestAccount, text: &str, position: &[u8], resume: &str) -> String {
+    let rid = test_account.container.rid().bytes().to_vec();
     let query = Query::compile(text, &Parameters::none(), &Schema::default()).expect("a query");
     let owner = [
         b"query".to_vec(),
@@ -143,10 +145,10 @@ fn seal_query(rig: &TestAccount, text: &str, place: &[u8], resume: &str) -> Stri
         query.identity().to_vec(),
         resume.as_bytes().to_vec(),
     ];
-    format!("{}.{resume}", seal(&owner, place))
+    format!("{}.{resume}", seal(&owner, position))
 }
 
-/// A checked place as the server writes it: format, check of owner and payload, payload.
+/// A sealed position in the server's format: format, checksum of owner and payload, payload.
 fn seal(owner: &[Vec<u8>], payload: &[u8]) -> String {
     let mut hash = Sha256::new();
     for part in owner {

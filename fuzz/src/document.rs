@@ -1,4 +1,4 @@
-//! Bodies of items: what is taken in prints and reads back as it is, and everything asked of it has an answer.
+//! Bodies of items: an accepted document is written and read back unchanged, and every method on it succeeds or returns an error.
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;

@@ -1,4 +1,4 @@
-//! Effective partition keys as hexadecimal text: two of them, and the range between.
+//! Effective partition keys as hexadecimal text: two of them, and the range between them.
 
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::PartitionKeyDefinition;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::input::Input;
 
-/// Reads two keys with a comma between them.
+/// Reads two keys separated by a comma.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let (min, max) = (input.until(b','), input.0);

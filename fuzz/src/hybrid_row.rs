@@ -1,7 +1,7 @@
-//! Batches in .NET's binary form: a byte that says how they are sent, then rows with `0xFF` between them. The rows are framed here, with
-//! lengths and checksums that are right, so that what lies behind the framing is tested; or the bytes are the body as they are.
+//! Batches in .NET's binary format: a byte that selects how they are sent, then rows separated by `0xFF`. Either the rows are framed here, with valid
+//! lengths and checksums, so that the code behind the framing is tested, or the bytes are used as the body.
 //!
-//! The answer is a refusal in the protocol's shape, or a stream of results with one for each row.
+//! The response is a refusal in the protocol's format, or a stream with one result per row.
 
 use bolide_cosmos::Payload;
 use bytes::Bytes;
@@ -28,8 +28,8 @@ pub fn run(data: &[u8]) {
     } else {
         ([&[0x81], rows].concat(), None)
     };
-    let rig = TestAccount::new(2);
-    let response = rig.answer(request(body, mode & IS_BULK != 0));
+    let test_account = TestAccount::new(2);
+    let response = test_account.answer(request(body, mode & IS_BULK != 0));
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else {
         panic!("results are whole")

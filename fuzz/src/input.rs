@@ -1,10 +1,10 @@
-//! Fuzzed bytes, taken piece by piece.
+//! Fuzzed bytes, read piece by piece.
 
-/// What is left of the bytes.
+/// The remaining bytes.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// The next byte; zero behind the end.
+    /// The next byte; zero after the end.
     pub fn byte(&mut self) -> u8 {
         self.0.split_off_first().copied().unwrap_or(0)
     }
@@ -16,7 +16,7 @@ impl<'a> Input<'a> {
         taken
     }
 
-    /// The bytes before the next `separator`, which is taken too; all if there is none.
+    /// The bytes before the next `separator`, which is skipped; all bytes if there is none.
     pub fn until(&mut self, separator: u8) -> &'a [u8] {
         let at = self
             .0

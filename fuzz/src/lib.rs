@@ -1,6 +1,6 @@
-//! What the fuzz targets do with their bytes: one module for each, with the claims that must hold of any input.
+//! The code of the fuzz targets: one module for each, with the claims that must hold for any input.
 //!
-//! They live apart from the targets so that a test on the stable toolchain runs them too, on the seeds and on changes of them:
+//! It is separate from the targets so that a test on the stable toolchain can run it too, on the seeds and on mutations of them:
 //! `crates/bolide-server/tests/decoders`.
 
 pub mod change_feed;

@@ -1,4 +1,4 @@
-//! The partition key header: what is taken in reads back, and has a place in every kind of container.
+//! The partition key header: an accepted one is read back unchanged, and has a position in every kind of container.
 
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};

@@ -1,4 +1,4 @@
-//! Patches: a document, a line break, a patch. What comes out is a document that could have been sent.
+//! Patches: a document, a line break, a patch. The result is a document that a client could have sent.
 
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKeyDefinition;

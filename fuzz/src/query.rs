@@ -1,4 +1,4 @@
-//! Queries: a text, then items, one a line. Whatever compiles has a plan or a refusal, and its pages add up to its result.
+//! Queries: a text, then items, one per line. Every query that compiles has a plan or a refusal, and its pages add up to its result.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use bolide_query::{
 
 use super::input::Input;
 
-/// Between the text and the items: a byte that neither has.
+/// Separates the text and the items: a byte that neither contains.
 pub(super) const SEPARATOR: u8 = 0;
-/// Items of any kind for texts that bring none. Arrays are short, so that joins stay small.
+/// Items of any kind, always present. Arrays are short, so that joins stay small.
 pub(super) const ITEMS: [&str; 5] = [
     r#"{"id":"a","pk":"p","n":1,"s":"Red fox","tags":["x","y"],"o":{"k":[1,{"z":null}]},"_ts":100}"#,
     r#"{"id":"b","pk":"p","n":-2.5e3,"s":"","tags":[],"b":true,"_ts":101}"#,
@@ -19,9 +19,9 @@ pub(super) const ITEMS: [&str; 5] = [
     r#"{"id":"d","pk":null,"n":"1","d":"2024-02-29T23:59:59.9999999Z","_ts":103}"#,
     r#"{"id":"e","g":{"type":"Point","coordinates":[31.9,-4.8]},"n":null,"_ts":104}"#,
 ];
-/// More pages than any of these results has; the paging must end before.
+/// More pages than any of these results has; paging must end before.
 const PAGES: usize = 200;
-/// Enough for any case; a join over fuzzed arrays could have more rows than anybody would wait for.
+/// Maximum size of an item; a join over larger fuzzed arrays could have too many rows.
 pub(super) const ITEM_BYTES: usize = 400;
 
 /// Compiles and runs the text.
@@ -68,12 +68,13 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Stored items are objects that the ingest has read.
+/// Whether the bytes could be stored: an object that the parser accepts.
 fn is_item(bytes: &[u8]) -> bool {
     bolide_model::document::Document::parse(bytes).is_ok()
 }
 
-/// Groups come in the order of their keys where pages must go on behind one, and else as they were met: SQL promises neither.
+/// Whether the rows have an order. Groups come in the order of their keys if pages must continue after one, and otherwise as they were found: SQL
+/// promises neither.
 fn has_an_order(text: &str) -> bool {
     !text.to_ascii_uppercase().contains("GROUP")
 }
@@ -83,7 +84,7 @@ fn is_repeatable(text: &str) -> bool {
     !text.to_ascii_uppercase().contains("RAND")
 }
 
-/// The items of the input behind those that are always there.
+/// The fixed items followed by those of the input.
 pub(super) fn with_fixed(items: &[u8]) -> Vec<&[u8]> {
     let own = items.split(|byte| *byte == b'\n').filter(|item| is_item(item));
     ITEMS.iter().map(|item| item.as_bytes()).chain(own).collect()
@@ -95,7 +96,7 @@ pub(super) struct Page {
     next: usize,
 }
 
-/// A query over items, whose numbers are their places from 1 on.
+/// A query over items, whose numbers are their positions, from 1.
 pub(super) struct Run<'a> {
     pub query: &'a Query,
     pub items: &'a [&'a [u8]],

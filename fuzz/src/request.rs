@@ -1,7 +1,7 @@
-//! Whole requests: a request line, headers, an empty line, a body. Any of them gets an answer in the protocol's shape, and none finds a
-//! bug of the server (500).
+//! Whole requests: a request line, headers, an empty line, a body. Every request gets a response in the protocol's format, and none triggers a bug in
+//! the server (500).
 //!
-//! Requests are signed here, so that what lies behind the signature is tested.
+//! Requests are signed here, so that the code behind the signature check is tested.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -18,14 +18,14 @@ use sha2::Sha256;
 use super::input::Input;
 use super::test_account::TestAccount;
 
-/// The store in memory is the test's: splits and imports of any size would only be slow.
+/// A limit, because splits and imports of any size would only be slow.
 const BODY_BYTES: usize = 4_096;
 
 /// Sends the bytes as a request.
 pub fn run(data: &[u8]) {
     let Some(request) = parse(data) else { return };
-    let rig = TestAccount::new(2);
-    let response = rig.answer(request);
+    let test_account = TestAccount::new(2);
+    let response = test_account.answer(request);
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else { return };
     assert_ne!(
@@ -63,7 +63,7 @@ fn parse(data: &[u8]) -> Option<Request<Bytes>> {
     Some(request)
 }
 
-/// Adds what a client signs a request with.
+/// Adds a signature to a request.
 pub(super) fn sign(request: &mut Request<Bytes>) {
     let path = request.uri().path().trim_matches('/').to_owned();
     let (authorization, date) = if path.starts_with("_bolide") {
@@ -82,7 +82,7 @@ pub(super) fn sign(request: &mut Request<Bytes>) {
     }
 }
 
-/// A signature of the resource type and link that the path shows: a list by its parent, a resource by itself.
+/// A signature of the resource type and link of the path: a list is signed by its parent, a resource by itself.
 fn token(method: &Method, path: &str, date: &str) -> String {
     let segments: Vec<&str> = path.split('/').collect();
     let (kind, link) = match segments.len() % 2 {

@@ -1,4 +1,4 @@
-//! Resume filters: which query, a filter, then items, one a line. A filter is refused, or leaves rows from some place on, in their order.
+//! Resume filters: a query number, a filter, then items, one per line. A filter is refused, or keeps the rows from some position on, in their order.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bolide_query::{PageLimit, Parameters, Query, ResumeFilter, Schema};
 use super::input::Input;
 use super::query::{ITEM_BYTES, Run, SEPARATOR, rows, with_fixed};
 
-/// Their order is by values of every kind, and by several; two rows of an item may be equal.
+/// They sort by values of every kind, and by several; two rows of an item may be equal.
 const QUERIES: [&str; 8] = [
     "SELECT VALUE c.id FROM c ORDER BY c.n",
     "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
@@ -43,7 +43,7 @@ pub fn run(data: &[u8]) {
     let whole = run.page(0, PageLimit::NONE, None).expect("few items");
     let whole = rows(&whole.finished);
     run.filter = Some(Arc::new(filter));
-    // A refusal: it does not fit the query.
+    // A refusal: the filter does not match the query.
     let Ok(left) = run.page(0, PageLimit::NONE, None) else {
         return;
     };

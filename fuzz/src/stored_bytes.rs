@@ -1,8 +1,7 @@
-//! Stored bytes that are not what was written: every operation, and the next start, have an answer or an error.
+//! Corrupt stored bytes: every operation, and the next start, succeed or return an error.
 //!
-//! The input is a list of damages. Each names a partition, a key space and a row, and says what to do to it: flip a byte of the value,
-//! cut it, replace it, delete the row, or add one with a key of its own. So all decoders of records, entries, keys and catalog rows meet
-//! bytes that they have not written.
+//! The input is a list of damages. Each names a partition, a key space and a row, and an action: flip a byte of the value, cut it, replace it, delete
+//! the row, or add one with a new key. So all decoders of records, entries, keys and catalog rows read bytes that were not written by them.
 
 use std::sync::Arc;
 
@@ -22,27 +21,27 @@ use serde_json::json;
 use super::input::Input;
 use super::test_account::{ITEMS, TestAccount, id, partition_key};
 
-/// Partitions that may be there: the catalog, and those of one container.
+/// Partitions that may exist: the catalog, and those of one container.
 const PARTITIONS: u64 = 4;
-/// More would only be slow.
+/// More damages would only be slow.
 const DAMAGES: usize = 8;
-/// Past the end of all items but those that live longest.
+/// Longer than the lifetime of all items except those that live longest.
 const STEP_MS: i64 = 200_000;
 
-/// Does the damages and then everything that can be done.
+/// Applies the damages and then runs every operation.
 pub fn run(data: &[u8]) {
-    let rig = TestAccount::new(1);
+    let test_account = TestAccount::new(1);
     let mut input = Input(data);
-    rig.run(async {
+    test_account.run(async {
         for number in 0..DAMAGES {
             if input.is_empty() {
                 break;
             }
-            damage(&rig.engine, &mut input, number).await;
+            damage(&test_account.engine, &mut input, number).await;
         }
-        use_everything(&rig, &rig.account).await;
-        if let Ok(account) = TestAccount::open(&rig.engine).await {
-            use_everything(&rig, &account).await;
+        use_everything(&test_account, &test_account.account).await;
+        if let Ok(account) = TestAccount::open(&test_account.engine).await {
+            use_everything(&test_account, &account).await;
         }
     });
 }
@@ -110,8 +109,8 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
     engine.commit(partition, batch).await.expect("memory is there");
 }
 
-/// Whether it works does not matter here, only that it ends in an ordinary way.
-async fn use_everything(rig: &TestAccount, account: &Arc<Account>) {
+/// The results do not matter here, only that every call returns.
+async fn use_everything(test_account: &TestAccount, account: &Arc<Account>) {
     for container in account.all_containers() {
         let Ok(ctx) = account.begin().await else { return };
         for n in 0..ITEMS {
@@ -149,7 +148,7 @@ async fn use_everything(rig: &TestAccount, account: &Arc<Account>) {
         let _ = account.query(&ctx, &container, &query).await;
         write(account, &container).await;
         let _ = account.verify(&container).await;
-        rig.clock.advance(STEP_MS);
+        test_account.clock.advance(STEP_MS);
         let _ = account.ttl_report(&container).await;
         let _ = account.ttl_preview(&container, Policy::After(7)).await;
         let _ = account.ttl_why(&container, &id(1), &key(1)).await;

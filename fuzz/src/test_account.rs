@@ -1,4 +1,4 @@
-//! An account over an engine in memory, with a few items to look for.
+//! An account on the memory engine, with a few items.
 
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -36,7 +36,7 @@ pub struct TestAccount {
 }
 
 impl TestAccount {
-    /// An account with one database `d` and one container `c` of some ranges, with unique keys and a default ttl.
+    /// An account with one database `d` and one container `c` of `ranges` ranges, with unique keys and a default ttl.
     pub fn new(ranges: u32) -> TestAccount {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -62,7 +62,7 @@ impl TestAccount {
         }
     }
 
-    /// Opens an account on an engine, as a start does.
+    /// Opens an account on an engine, as at a start.
     pub async fn open(engine: &Arc<MemoryEngine>) -> bolide_model::Result<Arc<Account>> {
         let options = AccountOptions {
             virtual_clock: true,
@@ -71,7 +71,7 @@ impl TestAccount {
         Account::open(engine.clone(), options).await
     }
 
-    /// What a front end over the account answers; it takes the well-known key.
+    /// The response of a front end over the account, which accepts the well-known key.
     pub fn answer(&self, request: Request<Bytes>) -> Response<Payload> {
         let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
         let options = CosmosOptions {
@@ -89,7 +89,7 @@ impl TestAccount {
         self.run(service.handle(request, LISTENER))
     }
 
-    /// Runs something to its end.
+    /// Runs a future to its end.
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }

@@ -1,4 +1,4 @@
-//! The checks that are other programs: cargo's own commands, the SDK runner, cargo-deny.
+//! Checks that run other programs: cargo's own commands, the SDK runner, cargo-deny.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,9 +10,9 @@ use crate::{Result, conformance, tidy};
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
 
-/// Every check by name, in the order of `cargo xtask test`: the quick ones first, so that a slip shows in seconds.
+/// Every check by name, in the order of `cargo xtask test`: the fast ones first, so that mistakes show in seconds.
 ///
-/// The crash tests are Rust tests, so `unit` has run what `durability` runs alone.
+/// The crash tests are Rust tests, so `unit` already runs what `durability` runs alone.
 const CHECKS: &[(&str, Check)] = &[
     ("fmt", |project| fmt(project).map(passed)),
     ("tidy", |project| tidy::run(project).map(passed)),
@@ -31,10 +31,10 @@ fn passed((): ()) -> Outcome {
     Outcome::Passed
 }
 
-/// Runs every check but those named in `skip`.
+/// Runs every check except those named in `skip`.
 ///
 /// # Errors
-/// If a name in `skip` is no check, before anything runs; if any check failed, after all have run.
+/// If a name in `skip` is not a check, before anything runs; if any check failed, after all have run.
 pub fn run_all(project: &Project, skip: &[String]) -> Result<()> {
     if let Some(unknown) = skip.iter().find(|name| CHECKS.iter().all(|(check, _)| check != name)) {
         return Err(format!("no such check. name=`{unknown}`").into());
@@ -80,7 +80,7 @@ pub fn durability(project: &Project) -> Result<()> {
     )
 }
 
-/// Builds the documentation of our own crates.
+/// Builds the documentation of our crates.
 pub fn docs(project: &Project) -> Result<()> {
     let mut command = project.cargo(&[
         "doc",
@@ -89,14 +89,14 @@ pub fn docs(project: &Project) -> Result<()> {
         "--no-deps",
         "--document-private-items",
     ]);
-    // Front pages name private modules on purpose: the documentation is for those who work on them.
+    // Front pages name private modules on purpose: the documentation is for people who work on them.
     let flags = "--deny=warnings --allow=rustdoc::private-intra-doc-links";
     succeed(command.env("RUSTDOCFLAGS", flags), "cargo doc")
 }
 
-/// Runs the client tours and the SDK suites; the runner itself fetches the SDKs it needs.
+/// Runs the client tours and the SDK suites; the runner fetches the SDKs that it needs.
 ///
-/// Suites that take many minutes run if `whole`.
+/// Suites that take many minutes run only if `whole`.
 pub fn sdk(project: &Project, binary: Option<&Path>, whole: bool) -> Result<()> {
     let built;
     let binary = match binary {
@@ -123,7 +123,7 @@ fn python() -> Option<&'static str> {
         .find(|name| answers(Command::new(name).args(["-c", "import sys; sys.exit(sys.version_info < (3, 9))"])))
 }
 
-/// Checks licences, sources and versions of all dependencies, where cargo-deny is installed or may be.
+/// Checks licences, sources and versions of all dependencies, if cargo-deny is installed or may be installed.
 pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
     if !answers(&mut project.cargo(&["deny", "--version"])) {
         if !install {
@@ -136,7 +136,7 @@ pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
             "cargo install cargo-deny",
         )?;
     }
-    // Advisories are news from outside and no property of the tree; the CI workflow asks for them every time.
+    // Advisories change independently of the project; the CI workflow checks them every time.
     succeed(
         &mut project.cargo(&["deny", "check", "bans", "licenses", "sources"]),
         "cargo deny",
@@ -144,7 +144,7 @@ pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
     .map(passed)
 }
 
-/// Tells whether a program is there and content.
+/// Whether a program exists and succeeds.
 fn answers(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())

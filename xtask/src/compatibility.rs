@@ -1,7 +1,7 @@
-//! `cargo xtask compatibility`: the page on compatibility, from a list of features and from what client tours and SDK tests showed.
+//! `cargo xtask compatibility`: the compatibility page, from a list of features and from the results of client tours and SDK tests.
 //!
-//! A cell says yes if a named check passed with that SDK, or a file of its own tests ran for it. So the page
-//! says no more than what ran, and `tidy` checks that it is current. Suites that were never run with `--results` are not on it.
+//! A cell says yes if a named check passed with that SDK, or a file of its own tests ran for it. So the page claims only what was run, and `tidy`
+//! checks that it is current. Suites that were never run with `--results` are not on it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,11 +12,11 @@ use serde::Deserialize;
 use crate::Result;
 use crate::project::Project;
 
-/// Where the page is.
+/// The path of the page.
 pub const PAGE: &str = "docs/compatibility/cosmos.md";
 const FEATURES: &str = "conformance/clients/features.json";
 const RESULTS: &str = "conformance/clients/results.json";
-/// Of each SDK whose own tests run: its key in the results, its name, the list of what fails.
+/// For each SDK whose own tests run: its key in the results, its name, the list of expected failures.
 const SUITES: [(&str, &str, &str); 3] = [
     (
         "python",
@@ -55,7 +55,7 @@ struct Results {
     files: BTreeMap<String, Files>,
 }
 
-/// Of an SDK's own tests: file → how many passed and how many failed as listed.
+/// For an SDK's own tests: file → how many passed and how many failed as listed.
 type Files = BTreeMap<String, BTreeMap<String, u64>>;
 
 #[derive(Deserialize)]
@@ -67,7 +67,7 @@ struct Known {
 /// Writes the page.
 ///
 /// # Errors
-/// If a file is missing or not as expected, or a feature names a check that no tour has.
+/// If a file is missing or has another format, or a feature names a check that no tour has.
 pub fn run(project: &Project) -> Result<()> {
     let page = project.root().join(PAGE);
     fs::create_dir_all(page.parent().ok_or("the page has no folder")?)?;
@@ -76,7 +76,7 @@ pub fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// The page as it should be.
+/// The expected content of the page.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: every fuzz target for some time, on the nightly toolchain.
+//! `cargo xtask fuzz`: runs every fuzz target for some time, on the nightly toolchain.
 
 use std::process::{Command, Stdio};
 
@@ -17,12 +17,12 @@ pub struct Options {
     targets: Vec<String>,
 }
 
-/// Longer than this for one input is a failure.
+/// An input that takes longer than this is a failure.
 const INPUT_SECONDS: u64 = 10;
 
 /// Installs cargo-fuzz if it is missing and runs the targets one after the other.
 ///
-/// # Errors
+/// If there is no nightly toolchain, or a target fails; the targets after it do not run.
 /// If there is no nightly toolchain, or a target fails; those after it do not run.
 pub fn run(project: &Project, options: &Options) -> Result<()> {
     if !nightly(project, &["--version"])
@@ -62,7 +62,7 @@ fn all_targets(project: &Project) -> Result<Vec<String>> {
         .collect())
 }
 
-/// New inputs go into the first directory, so that seeds stay as they are.
+/// New inputs go into the first directory, so that seeds do not change.
 fn fuzz(project: &Project, target: &str, seconds: u64) -> Result<Command> {
     let (corpus, seeds) = (format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"));
     std::fs::create_dir_all(project.root().join(&corpus))?;
@@ -84,7 +84,7 @@ fn fuzz(project: &Project, target: &str, seconds: u64) -> Result<Command> {
     Ok(nightly(project, &arguments))
 }
 
-/// Cargo of the nightly toolchain, by rustup: the cargo that runs us belongs to the pinned one.
+/// Cargo of the nightly toolchain, through rustup: the cargo that runs this task belongs to the pinned one.
 fn nightly(project: &Project, arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command

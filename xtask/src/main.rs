@@ -1,7 +1,7 @@
-//! Project tasks: everything a newcomer and CI run, as `cargo xtask <command>`.
+//! Project tasks: everything that developers and CI run, as `cargo xtask <command>`.
 //!
-//! `cargo xtask test` runs all checks in order and ends with a table. Each check is also a command of its own, so that a failing one can
-//! be repeated alone. The tasks are plain processes and plain files; nothing here is part of the product.
+//! `cargo xtask test` runs all checks in order and ends with a table. Each check is also a separate command, so that a failing one can be repeated
+//! alone. The tasks use plain processes and plain files; nothing here is part of the product.
 #![expect(
     clippy::disallowed_methods,
     reason = "a task that runs processes and waits for them has no clock to be given"
@@ -23,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::project::Project;
 
-/// What went wrong, in words for the person who ran the task.
+/// An error message for the person who runs the task.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Parser)]
@@ -57,7 +57,7 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
-    /// Write the page on compatibility from what client tours and SDK tests showed.
+    /// Write the compatibility page from the results of client tours and SDK tests.
     Compatibility,
     /// Build the documentation, warnings are errors.
     Docs,
@@ -74,10 +74,10 @@ struct TestOptions {
 
 #[derive(Args)]
 struct SdkOptions {
-    /// The server to test; by default the development build is made and used.
+    /// The server to test; by default the development build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// Run the SDKs' own tests whole, and those that take many minutes.
+    /// Run the SDKs' own tests completely, including those that take many minutes.
     #[arg(long)]
     whole: bool,
 }

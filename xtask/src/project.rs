@@ -1,4 +1,4 @@
-//! The project on disk and the cargo that runs us.
+//! The project's directory, and the cargo that runs this task.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::Result;
 
-/// The workspace this task belongs to.
+/// The workspace that this task belongs to.
 pub struct Project {
     root: PathBuf,
 }
 
 impl Project {
-    /// Finds the workspace from the manifest directory that cargo tells us.
+    /// Finds the workspace from the manifest directory that cargo sets.
     ///
-    /// The run-time variable comes first: clones that share a target directory share this executable too.
+    /// The run-time variable comes first: clones that share a target directory also share this executable.
     pub fn locate() -> Result<Self> {
         let manifest =
             std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
@@ -31,14 +31,14 @@ impl Project {
         &self.root
     }
 
-    /// A cargo command that runs in the workspace's root, with the cargo that started us.
+    /// A cargo command in the workspace's root, with the cargo that started this task.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root).args(arguments).stdin(Stdio::null());
         command
     }
 
-    /// What `cargo metadata` says about the workspace's own packages.
+    /// The output of `cargo metadata` for the workspace's packages.
     pub fn metadata(&self) -> Result<Value> {
         let output = self
             .cargo(&["metadata", "--format-version=1", "--no-deps"])
@@ -52,7 +52,7 @@ impl Project {
 
     /// Builds the server in the development profile and returns the path of the executable.
     ///
-    /// The path comes from cargo's own messages, so target directories and triples set elsewhere are respected.
+    /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
     pub fn build_server(&self) -> Result<PathBuf> {
         let arguments = [
             "build",
@@ -73,7 +73,7 @@ impl Project {
     }
 }
 
-/// Runs a command with our standard output and fails if it does.
+/// Runs a command with our standard output; returns an error if it fails.
 pub fn succeed(command: &mut Command, what: &str) -> Result<()> {
     let status = command
         .status()

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
-/// How a check ended when it did not fail.
+/// The result of a check that did not fail.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it ran and held.
+    /// All of it ran and passed.
     Passed,
-    /// What could run here held; the text says what did not run.
+    /// What could run here passed; the text says what did not run.
     PassedBut(String),
     /// It could not run here; the text says what is missing.
     Skipped(String),
@@ -26,7 +26,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What ran so far, in order.
+/// The results so far, in order.
 #[derive(Default)]
 pub struct Summary {
     rows: Vec<Row>,
@@ -39,7 +39,7 @@ struct Row {
 }
 
 impl Summary {
-    /// Announces a check, runs it and keeps how it ended; a failure does not stop the checks after it.
+    /// Prints the name of a check, runs it and keeps its result; a failure does not stop the following checks.
     pub fn run(&mut self, name: &'static str, check: impl FnOnce() -> Result<Outcome>) {
         println!("\n── {name} ──");
         let start = Instant::now();

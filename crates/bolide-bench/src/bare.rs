@@ -1,7 +1,7 @@
-//! The bare server: hyper with nothing behind it, answering what Bolide answered once.
+//! The bare server: hyper without anything behind it, returning a response that Bolide gave.
 //!
-//! It runs in a process of its own, on as many threads as Bolide's runtime has, and gives every request the same status, headers and body.
-//! `date` and `content-length` are left to hyper, which adds them for Bolide too. Signatures are not looked at.
+//! It runs in its own process, on as many threads as Bolide's runtime has, and gives every request the same status, headers and body. `date` and
+//! `content-length` are left to hyper, which also adds them for Bolide. Signatures are not checked.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -21,7 +21,7 @@ use tempfile::NamedTempFile;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::Result;
-use crate::connection::Answer;
+use crate::connection::HttpResponse;
 use crate::process::OwnedChild;
 
 /// A bare server in a child process; ends when dropped.
@@ -32,10 +32,10 @@ pub struct BareServer {
 }
 
 impl BareServer {
-    /// Starts one that answers like `answer`.
-    pub fn start(answer: &Answer<'_>) -> Result<BareServer> {
+    /// Starts a server that returns `response`.
+    pub fn start(response: &HttpResponse<'_>) -> Result<BareServer> {
         let file = NamedTempFile::new()?;
-        std::fs::write(file.path(), [answer.head, answer.body].concat())?;
+        std::fs::write(file.path(), [response.head, response.body].concat())?;
         let mut command = Command::new(std::env::current_exe()?);
         command
             .arg("bare")
@@ -59,9 +59,9 @@ impl BareServer {
     }
 }
 
-/// Serves the answer in a file until the process is ended. Prints the port first.
-pub fn serve(answer: &Path) -> Result<()> {
-    let answer = parse(&std::fs::read(answer)?)?;
+/// Serves the response in a file until the process is ended. Prints the port first.
+pub fn serve(response: &Path) -> Result<()> {
+    let response = parse(&std::fs::read(response)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -69,20 +69,20 @@ pub fn serve(answer: &Path) -> Result<()> {
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            tokio::spawn(serve_connection(stream, answer.clone()));
+            tokio::spawn(serve_connection(stream, response.clone()));
         }
     })
 }
 
-async fn serve_connection(stream: TcpStream, answer: Response<Full<Bytes>>) {
-    let service = service_fn(move |_| ready(Ok::<_, Infallible>(answer.clone())));
-    // A client that goes away is no news.
+async fn serve_connection(stream: TcpStream, response: Response<Full<Bytes>>) {
+    let service = service_fn(move |_| ready(Ok::<_, Infallible>(response.clone())));
+    // It is no error if a client disconnects.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-/// Takes an answer apart that came over the wire.
+/// Parses a response as received.
 fn parse(bytes: &[u8]) -> Result<Response<Full<Bytes>>> {
     let head_end = memchr::memmem::find(bytes, b"\r\n\r\n").ok_or("an answer without a head")?;
     let head = std::str::from_utf8(&bytes[..head_end])?;

@@ -1,6 +1,6 @@
 //! A light HTTP/1.1 client: one keep-alive connection, requests as prepared bytes.
 //!
-//! It knows what the servers measured here send: a head, then a body of `content-length` bytes or none.
+//! It supports only what the servers measured here send: a head, then a body of `content-length` bytes or none.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::Result;
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
-/// As hyper spells it.
+/// As hyper writes it.
 const CONTENT_LENGTH: &[u8] = b"\r\ncontent-length: ";
 
 /// A connection that is kept alive.
@@ -20,9 +20,9 @@ pub struct Connection {
     buffer: Vec<u8>,
 }
 
-/// An answer, as it came.
+/// A response as received.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct HttpResponse<'a> {
     pub status: u16,
     /// From the status line to the empty line, both included.
     pub head: &'a [u8],
@@ -40,8 +40,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request and waits for the whole answer.
-    pub async fn ask(&mut self, request: &[u8]) -> Result<Answer<'_>> {
+    /// Sends a request and waits for the whole response.
+    pub async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse<'_>> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         let shape = loop {
@@ -53,7 +53,7 @@ impl Connection {
                 _ => {}
             }
         };
-        Ok(Answer {
+        Ok(HttpResponse {
             status: shape.status,
             head: &self.buffer[..shape.body_at],
             body: &self.buffer[shape.body_at..shape.end],
@@ -61,16 +61,16 @@ impl Connection {
     }
 
     /// As [`Connection::ask`], and any other status than `expected` is an error.
-    pub async fn expect(&mut self, expected: u16, request: &[u8]) -> Result<Answer<'_>> {
-        let answer = self.ask(request).await?;
-        if answer.status == expected {
-            return Ok(answer);
+    pub async fn expect(&mut self, expected: u16, request: &[u8]) -> Result<HttpResponse<'_>> {
+        let response = self.ask(request).await?;
+        if response.status == expected {
+            return Ok(response);
         }
-        Err(format!("status {}: {}", answer.status, String::from_utf8_lossy(answer.body)).into())
+        Err(format!("status {}: {}", response.status, String::from_utf8_lossy(response.body)).into())
     }
 }
 
-/// Where the parts of an answer lie.
+/// The positions of the parts of a response.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
     status: u16,

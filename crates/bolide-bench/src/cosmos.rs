@@ -1,4 +1,4 @@
-//! Requests of the Cosmos DB protocol as the bytes that go over the wire, signed like those of the SDKs.
+//! Requests of the Cosmos DB protocol as bytes, signed like those of the SDKs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ const READ_ONLY_KEY: &[u8] = b"a key that reads in benchmarks only";
 /// The only container.
 const CONTAINER: &str = "dbs/bench/colls/items";
 
-/// The account key of servers that are measured.
+/// The account key of the measured servers.
 pub fn account_key() -> String {
     STANDARD.encode(KEY)
 }
@@ -29,7 +29,7 @@ pub fn read_only_key() -> String {
     STANDARD.encode(READ_ONLY_KEY)
 }
 
-/// Makes requests to one server. Their date is that of this value's making, so it must not live for more than a quarter of an hour.
+/// Makes requests to one server. They have the date at which this value was made, so it must not live for more than a quarter of an hour.
 pub struct Requests {
     address: SocketAddr,
     date: String,
@@ -41,9 +41,9 @@ struct Draft<'a> {
     method: &'a str,
     path: &'a str,
     resource_type: &'a str,
-    /// What is signed: the resource for operations on one, its parent for feeds.
+    /// The link to sign: the resource for operations on one, its parent for feeds.
     link: &'a str,
-    /// Whole lines, each with its line break.
+    /// Complete lines with line breaks.
     headers: &'a str,
     body: &'a str,
 }
@@ -103,7 +103,7 @@ impl Requests {
         })
     }
 
-    /// Reads a page of the all-versions change feed, from a continuation or from now: `*`.
+    /// Reads a page of the all-versions change feed, from a continuation, or from now with `*`.
     pub fn all_versions(&self, from: &str) -> Vec<u8> {
         let headers = format!(
             "a-im: Full-Fidelity Feed\r\nx-ms-cosmos-changefeed-wire-format-version: 2021-09-15\r\n\
@@ -131,7 +131,7 @@ impl Requests {
         })
     }
 
-    /// Stores an item as it is given; its partition key is its id.
+    /// Stores an item; its partition key is its id.
     pub fn create_document(&self, id: &str, document: &str) -> Vec<u8> {
         self.post_item(&partition_key(id), document)
     }
@@ -174,7 +174,7 @@ impl Requests {
         })
     }
 
-    /// The head of a request that nobody signed, with a body of so many bytes to come.
+    /// The head of an unsigned request that declares a body of this length.
     pub fn unsigned_head(&self, body_bytes: usize) -> Vec<u8> {
         format!(
             "POST /{CONTAINER}/docs HTTP/1.1\r\nhost: {}\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3DAAAA\r\n\
@@ -184,7 +184,7 @@ impl Requests {
         .into_bytes()
     }
 
-    /// Lists the databases: the cheapest answer that needs an open store.
+    /// Lists the databases: the cheapest request that needs an open store.
     pub fn list_databases(&self) -> Vec<u8> {
         self.request(&Draft {
             method: "GET",
@@ -196,7 +196,7 @@ impl Requests {
         })
     }
 
-    /// Makes the database and the container, without a throughput that would hold the purge back.
+    /// Creates the database and the container, without a throughput that would slow down the purge.
     pub async fn set_up(&self, connection: &mut Connection, default_ttl: Option<i32>) -> Result<()> {
         let database = self.request(&Draft {
             method: "POST",
@@ -219,12 +219,12 @@ impl Requests {
         Ok(())
     }
 
-    /// Sets the container's default ttl, which holds for the items already there too.
+    /// Sets the container's default ttl, which also applies to existing items.
     pub fn set_default_ttl(&self, seconds: i32) -> Vec<u8> {
         self.replace_container(&container_definition(Some(seconds), ""))
     }
 
-    /// Lets the container keep its history for a day, for the all-versions change feed; its default ttl is −1.
+    /// Keeps the container's history for a day, for the all-versions change feed; its default ttl is −1.
     pub fn keep_history(&self) -> Vec<u8> {
         let history = ",\"changeFeedPolicy\":{\"retentionDuration\":1440}";
         self.replace_container(&container_definition(Some(-1), history))
@@ -241,7 +241,7 @@ impl Requests {
         })
     }
 
-    /// Loads items, one in a line, into the new container.
+    /// Loads items, one per line, into the new container.
     pub fn import(&self, items: &str) -> Vec<u8> {
         let head = format!(
             "POST /_bolide/{CONTAINER}/import HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
@@ -252,7 +252,7 @@ impl Requests {
         (head + items).into_bytes()
     }
 
-    /// Whether an item is stored, live or not: asks the server why it is there. Costs the server what a point read does.
+    /// Whether an item is stored, live or not, according to the server's explanation. Costs the server as much as a point read.
     pub async fn is_stored(&self, connection: &mut Connection, id: &str) -> Result<bool> {
         let pk = utf8_percent_encode(&format!("[\"{id}\"]"), NON_ALPHANUMERIC).to_string();
         let request = format!(
@@ -260,8 +260,8 @@ impl Requests {
             self.address,
             account_key()
         );
-        let answer = connection.expect(200, request.as_bytes()).await?;
-        Ok(state_of(&answer)? != "absent")
+        let response = connection.expect(200, request.as_bytes()).await?;
+        Ok(state_of(&response)? != "absent")
     }
 
     fn request(&self, draft: &Draft<'_>) -> Vec<u8> {
@@ -320,7 +320,7 @@ fn container_definition(default_ttl: Option<i32>, more: &str) -> String {
     format!("{{\"id\":\"items\",\"partitionKey\":{{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}}{ttl}{more}}}")
 }
 
-fn state_of(answer: &connection::Answer<'_>) -> Result<String> {
-    let body: serde_json::Value = serde_json::from_slice(answer.body)?;
+fn state_of(response: &connection::HttpResponse<'_>) -> Result<String> {
+    let body: serde_json::Value = serde_json::from_slice(response.body)?;
     Ok(body["state"].as_str().ok_or("an answer without a state")?.to_owned())
 }

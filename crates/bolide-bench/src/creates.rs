@@ -1,13 +1,13 @@
 //! Durable creates of 1 KB items, layer by layer: over HTTP, through the core without HTTP, on the engine without the core.
 //!
-//! In each layer 32 clients, and then a single one, create one item at a time, and the next when it is durable. All three store the same keys
-//! and values for an item, on a new store each round, with one fsync for whatever waits at the same time:
+//! In each layer 32 clients, and then a single one, create one item at a time, and the next when it is durable. All three store the same keys and
+//! values for an item, on a new store in each round, with one fsync for everything that waits at the same time:
 //!
 //! ```text
 //!   http     keep-alive connections to the server; signed, one container of one range
 //!   core     tasks call `Account::create_item` with the document's text; one container of one range
-//!   engine   tasks commit single items to `LsmEngine`, each to a partition of its own, so that none waits for another's head and
-//!            the engine's group commit alone decides what shares an fsync
+//!   engine   tasks commit single items to `LsmEngine`, each to its own partition, so that none waits for another's head and
+//!            only the engine's group commit decides which commits share an fsync
 //! ```
 
 use std::fs::File;
@@ -34,13 +34,13 @@ use crate::server::{Server, Store};
 use crate::table::Table;
 use crate::{Result, item};
 
-/// Clients in every layer: many, who share their fsyncs, and one, who waits for all of each.
+/// Clients in every layer: many, who share fsyncs, and one, who waits for every fsync.
 const CLIENTS: [usize; 2] = [32, 1];
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Rounds; every layer has its turn in each.
+    /// Rounds; every layer runs once in each.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Seconds a layer is measured per round.
@@ -106,7 +106,7 @@ fn add_row(table: &mut Table, name: &str, clients: usize, rounds: &[Measured], e
     ]);
 }
 
-/// What the disk charges for one group.
+/// The disk's time for one group.
 fn fsync_micros() -> Result<f64> {
     let dir = tempfile::tempdir()?;
     let mut file = File::create(dir.path().join("appended"))?;
@@ -249,14 +249,14 @@ impl Worker for Committer {
     }
 }
 
-/// What the core puts for a new item: the record, its id, its place in the log, the partition's counters.
+/// The rows that the core puts for a new item: the record, its id, its change log entry, the partition's counters.
 ///
 /// Agrees with: `keys.rs`, `record.rs` and `partition/state.rs` in bolide-core, in number and length of keys and values.
 fn puts_of_item(partition: PartitionId, lsn: Lsn) -> Vec<Put> {
     const RECORD_HEADER: usize = 58;
     const COUNTERS: usize = 81;
     let id = item::id(partition.0 << 32 | lsn.0);
-    // Spread over the key space as hashes are.
+    // Spread over the key space like hashes.
     let epk = (u128::from(lsn.0) * u128::from(partition.0))
         .wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
         .to_be_bytes();

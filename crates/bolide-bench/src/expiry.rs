@@ -1,10 +1,10 @@
-//! How late expiry is told: from the second an item ends to the arrival of its delete event.
+//! The lag of expiry events: from the second in which an item expires to the arrival of its delete event.
 //!
-//! 1,000 probe items end in the same second, beside 0, 10,000, 100,000 and 1,000,000 items that end much later. The server is durable at
-//! every answer, and a client reads the all-versions change feed over HTTP, page after page, with a rest of a millisecond where there is
-//! nothing new. The lag of an event is the time from the start of that second to the arrival of the page that has it.
+//! 1,000 probe items expire in the same second, together with 0, 10,000, 100,000 and 1,000,000 items that expire much later. The server makes every
+//! write durable before it responds, and a client reads the all-versions change feed over HTTP, page after page, with a pause of a millisecond if
+//! there is nothing new. The lag of an event is the time from the start of that second to the arrival of the page with the event.
 //!
-//! Beside it stands Redis with the same keys and keyspace notifications, if it is installed.
+//! For comparison: Redis with the same keys and keyspace notifications, if it is installed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use bolide_model::time::wall_clock;
 use memchr::memmem;
 use serde_json::Value;
 
-use crate::connection::{Answer, Connection};
+use crate::connection::{Connection, HttpResponse};
 use crate::cosmos::Requests;
 use crate::figures::Latencies;
 use crate::redis::Redis;
@@ -25,25 +25,25 @@ use crate::{Result, item};
 
 /// Connections that write the probes.
 const WRITERS: usize = 32;
-/// Seconds from the first probe's write to the end of all of them.
-const LEAD: i64 = 4;
-/// Seconds that the other items live.
-const LATER: i32 = 1_000_000;
-/// Who has not heard of an end after this does not wait any longer.
-pub const PATIENCE: Duration = Duration::from_secs(15);
-/// Lets what filling left behind come to rest.
+/// Seconds from the first probe's write to the expiry of all of them.
+const LEAD_SECONDS: i64 = 4;
+/// Seconds until the other items expire.
+const LATER_TTL_SECONDS: i32 = 1_000_000;
+/// How long to wait for missing events.
+pub const TIMEOUT: Duration = Duration::from_secs(15);
+/// Pause after filling the store.
 const REST: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(1);
-/// Ids of probes begin here.
+/// First id of the probes.
 const PROBES: u64 = 1 << 35;
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Items that end in one second.
+    /// Items that expire in one second.
     #[arg(long, default_value_t = 1_000)]
     probes: u64,
-    /// Items that do not end: one measurement for each number.
+    /// Numbers of items that do not expire: one measurement for each.
     #[arg(long, value_delimiter = ',', default_values_t = SIZES)]
     beside: Vec<u64>,
 }
@@ -59,18 +59,18 @@ impl Default for Options {
     }
 }
 
-/// When events came, and how many there should have been.
+/// When events arrived, and how many were expected.
 pub struct Arrivals {
     pub lags: Latencies,
     pub expected: u64,
 }
 
 impl Arrivals {
-    /// A percentile over all that was expected, in milliseconds: an event that did not come is later than any that did.
+    /// A percentile of all expected events, in milliseconds: a missing event counts as later than all others.
     fn percentile(&self, percent: f64) -> String {
         let share = self.lags.count() as f64 * 100.0 / self.expected as f64;
         if percent > share {
-            return format!("> {}", PATIENCE.as_millis());
+            return format!("> {}", TIMEOUT.as_millis());
         }
         let lag = self.lags.percentile((percent * 100.0 / share).min(100.0));
         format!("{:.0}", lag.as_secs_f64() * 1e3)
@@ -119,7 +119,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     Ok(format!(
         "## Lag of expiry\n\n{} items end in one second; from its start to the arrival of their delete events, {} s at most. {note}\n\n{table}",
         options.probes,
-        PATIENCE.as_secs(),
+        TIMEOUT.as_secs(),
     ))
 }
 
@@ -133,18 +133,18 @@ async fn of_bolide(server: &Server, probes: u64, beside: u64) -> Result<Arrivals
     control.expect(200, &requests.keep_history()).await?;
     tokio::time::sleep(REST).await;
     let mut from = etag_of(&control.expect(304, &requests.all_versions("*")).await?)?;
-    let due = next_second().await + LEAD;
+    let due = next_second().await + LEAD_SECONDS;
     write_probes(server, &requests, probes, due).await?;
     let mut lags = Vec::new();
-    let deadline = Instant::now() + PATIENCE + until(due);
+    let deadline = Instant::now() + TIMEOUT + until(due);
     while (lags.len() as u64) < probes && Instant::now() < deadline {
-        let answer = control.ask(&requests.all_versions(&from)).await?;
+        let response = control.ask(&requests.all_versions(&from)).await?;
         let lag = wall_clock().0 - due * 1000;
-        from = etag_of(&answer)?;
-        match answer.status {
+        from = etag_of(&response)?;
+        match response.status {
             304 => tokio::time::sleep(POLL).await,
             200 => {
-                let ended = count_of_ends(answer.body)?;
+                let ended = count_of_ends(response.body)?;
                 if lag < 0 && ended > 0 {
                     return Err("an item ended before its second".into());
                 }
@@ -159,12 +159,12 @@ async fn of_bolide(server: &Server, probes: u64, beside: u64) -> Result<Arrivals
     })
 }
 
-/// Items as an import takes them.
+/// Items in the format of an import.
 fn fillers(items: u64) -> String {
     let written = wall_clock().seconds().0;
     let line = |number| {
         let id = item::id(number);
-        format!("{{\"id\":\"{id}\",\"kind\":\"session\",\"ttl\":{LATER},\"_ts\":{written}}}\n")
+        format!("{{\"id\":\"{id}\",\"kind\":\"session\",\"ttl\":{LATER_TTL_SECONDS},\"_ts\":{written}}}\n")
     };
     (0..items).map(line).collect()
 }
@@ -187,7 +187,7 @@ async fn write_probes(server: &Server, requests: &Arc<Requests>, probes: u64, du
     Ok(())
 }
 
-/// Writes an item that ends at a second. A write that began in one second and ended in the next is repeated.
+/// Writes an item that expires at a second. A write that began in one second and ended in the next is repeated.
 async fn write_probe(connection: &mut Connection, requests: &Requests, number: u64, due: i64) -> Result<()> {
     loop {
         let ttl = due - wall_clock().seconds().0;
@@ -195,15 +195,15 @@ async fn write_probe(connection: &mut Connection, requests: &Requests, number: u
             return Err("the probes were not written in time".into());
         }
         let request = requests.upsert(&item::id(number), Some(i32::try_from(ttl)?));
-        let answer = connection.ask(&request).await?;
-        let written: Value = serde_json::from_slice(answer.body)?;
+        let response = connection.ask(&request).await?;
+        let written: Value = serde_json::from_slice(response.body)?;
         if written["_ts"].as_i64().ok_or("a write was refused")? + ttl == due {
             return Ok(());
         }
     }
 }
 
-/// How many delete events of expired items a page has.
+/// The number of delete events of expired items in a page.
 fn count_of_ends(page: &[u8]) -> Result<usize> {
     let page: Value = serde_json::from_slice(page)?;
     let rows = page["Documents"].as_array().ok_or("a page without rows")?;
@@ -211,10 +211,10 @@ fn count_of_ends(page: &[u8]) -> Result<usize> {
     Ok(rows.iter().filter(is_end).count())
 }
 
-fn etag_of(answer: &Answer<'_>) -> Result<String> {
+fn etag_of(response: &HttpResponse<'_>) -> Result<String> {
     const NAME: &[u8] = b"\r\netag: ";
-    let at = memmem::find(answer.head, NAME).ok_or("a page without a continuation")?;
-    let value = answer.head[at + NAME.len()..].split(|byte| *byte == b'\r').next();
+    let at = memmem::find(response.head, NAME).ok_or("a page without a continuation")?;
+    let value = response.head[at + NAME.len()..].split(|byte| *byte == b'\r').next();
     Ok(std::str::from_utf8(value.unwrap_or_default())?.to_owned())
 }
 
@@ -225,7 +225,7 @@ pub async fn next_second() -> i64 {
     second
 }
 
-/// How long it is to a second.
+/// The time until a second.
 pub fn until(second: i64) -> Duration {
     let UnixMillis(now) = wall_clock();
     Duration::from_millis(u64::try_from(second * 1000 - now).unwrap_or(0))

@@ -1,8 +1,8 @@
-//! What is left of items of 1 KB once they have expired and were purged: space on the disk, and the time of a scan.
+//! What remains of items of 1 KB after they expired and were purged: space on the disk, and the time of a scan.
 //!
-//! A store is filled; all of its items but a few end in one second, and the background purge removes them. From the end of the purge on, disk
-//! use and the time of a COUNT over the container are looked at beside those of a fresh store that holds the same live items. The core runs in the
-//! benchmark's process, on the embedded engine as the server has it.
+//! A store is filled; all of its items but a few expire in one second, and the background purge removes them. After the purge, disk use and the time
+//! of a COUNT over the container are compared with those of a fresh store that holds the same live items. The core runs in the benchmark's process,
+//! on the embedded engine as in the server.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -22,19 +22,19 @@ use crate::{Result, item};
 
 /// Counts in one measurement.
 const COUNTS: usize = 5;
-/// How often it is looked whether the purge is through.
+/// How often to check whether the purge is finished.
 const POLL: Duration = Duration::from_millis(200);
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Items that are loaded.
+    /// Number of items loaded.
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
     /// Percent of them that do not expire.
     #[arg(long, default_value_t = 10)]
     kept_percent: u64,
-    /// Seconds after the end of the purge at which to look.
+    /// Seconds after the end of the purge at which to measure.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 10, 30, 60, 120])]
     after: Vec<u64>,
 }
@@ -49,8 +49,8 @@ impl Default for Options {
     }
 }
 
-/// What a store takes.
-struct Look {
+/// The measurements of a store.
+struct Measurement {
     when: String,
     tables_bytes: u64,
     journal_bytes: u64,
@@ -61,9 +61,9 @@ struct Look {
 pub fn run(options: &Options) -> Result<String> {
     let dir = tempfile::tempdir()?;
     let (used, fresh) = (dir.path().join("used"), dir.path().join("fresh"));
-    let mut looks = looks_at_used(&used, options)?;
+    let mut measurements = looks_at_used(&used, options)?;
     let kept = options.items * options.kept_percent / 100;
-    looks.push(runtime()?.block_on(async {
+    measurements.push(runtime()?.block_on(async {
         let store = Store::open(&used).await?;
         let look = store.look("after a restart", kept).await?;
         store.close().await?;
@@ -72,14 +72,14 @@ pub fn run(options: &Options) -> Result<String> {
     let reference = runtime()?.block_on(async {
         let store = Store::open(&fresh).await?;
         store.fill(kept, kept).await?;
-        // It writes its memtables out while it rests.
+        // The store flushes its memtables while it is idle.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let look = store.look("fresh store", kept).await?;
         store.close().await?;
         Ok::<_, crate::Error>(look)
     })?;
     let mut table = Table::new(["when", "tables MB", "of fresh", "journals MB", "COUNT ms", "of fresh"]);
-    for look in looks.iter().chain([&reference]) {
+    for look in measurements.iter().chain([&reference]) {
         table.row([
             look.when.clone(),
             megabytes(look.tables_bytes),
@@ -96,12 +96,12 @@ pub fn run(options: &Options) -> Result<String> {
     ))
 }
 
-fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Look>> {
+fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Measurement>> {
     runtime()?.block_on(async {
         let store = Store::open(dir).await?;
         let kept = options.items * options.kept_percent / 100;
         store.fill(options.items, kept).await?;
-        let mut looks = vec![store.look("loaded", options.items).await?];
+        let mut measurements = vec![store.look("loaded", options.items).await?];
         let began = Instant::now();
         store.expire_all().await?;
         while store.backlog().await? > 0 {
@@ -115,14 +115,14 @@ fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Look>> {
                 0 => format!("purged, in {took:.0} s"),
                 _ => format!("{seconds} s later"),
             };
-            looks.push(store.look(&when, kept).await?);
+            measurements.push(store.look(&when, kept).await?);
         }
         store.close().await?;
-        Ok(looks)
+        Ok(measurements)
     })
 }
 
-/// As many threads as the server's runtime has. With it go the tasks of the accounts that lived on it, and so their engines.
+/// As many threads as the server's runtime has. Dropping it ends the tasks of its accounts, and so their engines.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
@@ -133,7 +133,7 @@ struct Store {
     dir: std::path::PathBuf,
 }
 
-/// All items live by the default, but those that say otherwise.
+/// Items live by the default, unless they have their own ttl.
 fn definition(default_ttl: i64) -> Value {
     json!({
         "id": "items",
@@ -143,7 +143,7 @@ fn definition(default_ttl: i64) -> Value {
 }
 
 impl Store {
-    /// The store in a directory; a new one if there is none.
+    /// The store in a directory; created if there is none.
     async fn open(dir: &Path) -> Result<Store> {
         let engine = LsmEngine::open(dir, Arc::new(Clock::System), LsmOptions::default())?;
         let account = Account::open(Arc::new(engine), AccountOptions::default());
@@ -165,7 +165,7 @@ impl Store {
         })
     }
 
-    /// Creates items; every so-many-th of them never ends.
+    /// Creates `items` items, `kept` of which never expire.
     async fn fill(&self, items: u64, kept: u64) -> Result<()> {
         let every = items.checked_div(kept).unwrap_or(u64::MAX);
         let ttl = |number: u64| number.is_multiple_of(every).then_some(-1);
@@ -173,7 +173,7 @@ impl Store {
         item::create_all(&self.account, &self.container, items, document).await
     }
 
-    /// Lets all items end that live by the default.
+    /// Makes all items expire that live by the default.
     async fn expire_all(&self) -> Result<()> {
         let (ctx, definition) = (self.account.begin().await.map_err(text)?, definition(1));
         let replaced = self.account.replace_container(&ctx, &self.container, &definition, None);
@@ -191,7 +191,7 @@ impl Store {
             .backlog_items)
     }
 
-    async fn look(&self, when: &str, live: u64) -> Result<Look> {
+    async fn look(&self, when: &str, live: u64) -> Result<Measurement> {
         let mut counts = Vec::new();
         for _ in 0..COUNTS {
             let (counted, time) = self.count().await?;
@@ -200,7 +200,7 @@ impl Store {
             }
             counts.push(time.as_secs_f64());
         }
-        Ok(Look {
+        Ok(Measurement {
             when: when.to_owned(),
             tables_bytes: used_bytes(&self.dir, &|path| !is_journal(path))?,
             journal_bytes: used_bytes(&self.dir, &is_journal)?,
@@ -208,7 +208,7 @@ impl Store {
         })
     }
 
-    /// How many items there are, and how long it takes to count them.
+    /// The number of items, and the time to count them.
     async fn count(&self) -> Result<(u64, Duration)> {
         let mut request = QueryItems {
             text: "SELECT VALUE COUNT(1) FROM c WHERE c.visits = 17".to_owned(),
@@ -238,14 +238,14 @@ fn is_journal(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jnl")
 }
 
-/// Bytes that some files in a directory take on the disk.
+/// Bytes of disk space of some files in a directory.
 fn used_bytes(dir: &Path, counts: &dyn Fn(&Path) -> bool) -> Result<u64> {
-    /// What `st_blocks` counts, whatever the blocks of the filesystem are.
+    /// The unit of `st_blocks`, whatever the file system's block size is.
     const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
-        // Tables come and go meanwhile.
+        // Tables appear and disappear meanwhile.
         let Ok(metadata) = path.metadata() else { continue };
         if metadata.is_dir() {
             bytes += used_bytes(&path, counts)?;

@@ -1,4 +1,4 @@
-//! Statistics over what was measured.
+//! Statistics of measurements.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ impl FromIterator<Duration> for Latencies {
 }
 
 impl Latencies {
-    /// How many there are.
+    /// Number of latencies.
     pub fn count(&self) -> usize {
         self.sorted.len()
     }
 
-    /// The latency that `percent` of all requests did not exceed, by nearest rank; zero without any request.
+    /// The latency that `percent` of all requests did not exceed, by nearest rank; zero without requests.
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
-/// The middle one of some numbers; the mean of the middle two of an even number of them; 0 of none.
+/// The median; of an even number of values, the mean of the middle two; 0 without values.
 pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = numbers.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -41,7 +41,7 @@ pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The median of the ratios of pairs that were measured in the same round.
+/// The median of the ratios of pairs measured in the same round.
 pub fn median_ratio(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     median(pairs.into_iter().map(|(part, whole)| part / whole))
 }

@@ -15,7 +15,7 @@ pub fn id(number: u64) -> String {
     format!("{number:012}")
 }
 
-/// The document with an id, which is its partition key too. Without `ttl` it lives by its container's default.
+/// The document with an id, which is its partition key too. Without `ttl` its container's default applies.
 pub fn document(id: &str, ttl: Option<i32>) -> String {
     let ttl = ttl.map(|seconds| format!("\"ttl\":{seconds},")).unwrap_or_default();
     let mut text = format!(
@@ -32,10 +32,10 @@ pub fn document(id: &str, ttl: Option<i32>) -> String {
     text
 }
 
-/// Items that are written at the same time, so that they share commits.
+/// Number of concurrent writes, so that they share commits.
 const TOGETHER: u64 = 256;
 
-/// Creates the items from 0 up to `count`, many at a time.
+/// Creates the items from 0 to `count`, exclusive, many at a time.
 pub async fn create_all(
     account: &Arc<Account>,
     container: &Arc<Container>,

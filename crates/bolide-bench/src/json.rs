@@ -1,11 +1,11 @@
-//! The two readers of JSON side by side, over the same texts of 1 KB: why there is more than one.
+//! The two JSON readers on the same texts of 1 KB: the reason why there are two.
 //!
 //! ```text
-//!   scanner      what queries read items with: goes to the value at a path, and past everything else without looking at it
-//!   serde_json   what takes documents in: reads everything, checks it, and makes a tree
+//!   scanner      used by queries: finds the value at a path, and skips everything else
+//!   serde_json   used for documents from clients: reads and checks everything, and makes a tree
 //! ```
 //!
-//! A query that read items into trees would pay for all of an item to see one value; the scanner, in turn, is for texts that were checked when they
+//! A query that read items into trees would parse the whole item to see one value; the scanner, however, requires texts that were checked when they
 //! were stored.
 
 use std::time::Instant;
@@ -25,13 +25,13 @@ const PATHS: [(&str, &str); 3] = [
     ("c.weight", "/weight"),
 ];
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Documents that are read in a round.
+    /// Documents read in a round.
     #[arg(long, default_value_t = 20_000)]
     items: u64,
-    /// Rounds; both readers have their turn in each.
+    /// Rounds; both readers run once in each.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<String> {
     let mut table = Table::new(["value", "scanner µs/item", "serde_json µs/item", "serde_json / scanner"]);
     for (path, pointer) in PATHS {
         let mut rounds = Vec::new();
-        // The first round warms the caches and does not count.
+        // The first round warms the caches and is not counted.
         for round in 0..=options.rounds {
             let (scanned, scanner) = timed(|| with_scanner(&documents, path))?;
             let (parsed, serde) = timed(|| with_serde_json(&documents, pointer))?;
@@ -72,14 +72,14 @@ pub fn run(options: &Options) -> Result<String> {
     ))
 }
 
-/// A result, and the seconds it took.
+/// A result, and the time in seconds.
 fn timed(read: impl FnOnce() -> Result<Vec<Value>>) -> Result<(Vec<Value>, f64)> {
     let started = Instant::now();
     let values = read()?;
     Ok((values, started.elapsed().as_secs_f64()))
 }
 
-/// As a query reads them: planning, rows and their bytes included.
+/// As a query reads them: with planning, rows and their bytes.
 fn with_scanner(documents: &[String], path: &str) -> Result<Vec<Value>> {
     let text = format!("SELECT VALUE {path} FROM c");
     let query = Query::compile(&text, &Parameters::none(), &Schema::metadata())?;

@@ -1,4 +1,4 @@
-//! Load: as fast as answers come (closed loop), or at a fixed rate whatever the answers do (open loop).
+//! Load generators: as fast as responses come (closed loop), or at a fixed rate independent of responses (open loop).
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,25 +14,25 @@ use crate::connection::Connection;
 use crate::figures::Latencies;
 use crate::process::cpu_time;
 
-/// Time before counting begins: connections are opened, caches filled.
+/// Time before counting begins, to open connections and fill caches.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Longer than this no request of an open loop is waited for, from its intended start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of a request of an open loop, from its intended start.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One of several that work at the same time.
+/// One of several concurrent workers.
 pub trait Worker: Send + 'static {
-    /// Does one operation to its end.
+    /// Does one operation.
     fn step(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// What a closed loop came to.
+/// The result of a closed loop.
 #[derive(Debug)]
 pub struct Measured {
-    /// Operations that began and ended within the time.
+    /// Operations that began and ended within the measured time.
     pub latencies: Latencies,
-    /// How long was counted.
+    /// The measured time.
     pub time: Duration,
-    /// CPU time that the measured process consumed meanwhile.
+    /// CPU time that the measured process used.
     pub cpu: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Measured {
     }
 }
 
-/// Lets every worker repeat its operation for `time`, after warming up. `pid` is the process that is measured.
+/// Lets every worker repeat its operation for `time`, after warming up. `pid` is the measured process.
 ///
 /// # Errors
 /// The first failed operation.
@@ -89,7 +89,7 @@ async fn repeat(mut worker: impl Worker, begin: Instant, end: Instant) -> Result
     }
 }
 
-/// A worker that sends requests over a connection of its own and wants all of them answered with one status.
+/// A worker that sends requests over its own connection and expects the same status for all of them.
 pub struct Client<F> {
     connection: Connection,
     expected: u16,
@@ -101,7 +101,7 @@ where
     R: AsRef<[u8]> + Send,
     F: FnMut() -> R + Send + 'static,
 {
-    /// Clients over `connections` connections; `next` makes for each of them what makes its requests.
+    /// Clients over `connections` connections; `next` makes the request generator of each.
     pub async fn connect(
         address: SocketAddr,
         connections: usize,
@@ -139,15 +139,15 @@ pub struct Planned<K> {
     pub expected: u16,
 }
 
-/// What became of a request of an open loop.
+/// The result of a request of an open loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<K> {
     pub kind: K,
     /// When it should have started.
     pub intended: Instant,
-    /// From then to its answer, waiting for a free connection included.
+    /// From then to its response, including the wait for a free connection.
     pub latency: Duration,
-    /// Whether the answer was the one expected.
+    /// Whether it had the expected status.
     pub is_expected: bool,
 }
 
@@ -160,8 +160,7 @@ pub struct OpenLoop<K> {
 impl<K: Copy + Send + 'static> OpenLoop<K> {
     /// Starts `rate` requests per second, evenly spaced, over as many connections as are free; `plan` makes the n-th one.
     ///
-    /// Latencies count from the intended start, so a server that stalls is charged for every request that should have started
-    /// meanwhile.
+    /// Latencies count from the intended start, so a server that stalls is charged for every request that should have started meanwhile.
     pub fn start(
         address: SocketAddr,
         rate: u32,
@@ -183,7 +182,7 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
     /// As [`OpenLoop::finish_with_failures`], and a request that failed is an error.
     ///
     /// # Errors
-    /// If any request was not answered as expected.
+    /// If any request did not get the expected response.
     pub async fn finish(self) -> Result<Vec<Sample<K>>> {
         let samples = self.finish_with_failures().await?;
         match samples.iter().filter(|sample| !sample.is_expected).count() {
@@ -192,10 +191,10 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
         }
     }
 
-    /// Stops, waits for the requests under way, and returns all samples.
+    /// Stops, waits for the requests in progress, and returns all samples.
     ///
     /// # Errors
-    /// None but for a bug.
+    /// Only a bug.
     pub async fn finish_with_failures(mut self) -> Result<Vec<Sample<K>>> {
         self.stop.store(true, Ordering::Relaxed);
         let mut samples = Vec::new();
@@ -206,7 +205,7 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
     }
 }
 
-/// Sends starts at their times, from a thread because timers of the runtime are only good to a millisecond.
+/// Sends starts at their times, from a thread because timers of the runtime are exact only to a millisecond.
 fn pace(rate: u32, starts: &mpsc::UnboundedSender<(u64, Instant)>, stopped: &AtomicBool) {
     let begin = Instant::now();
     for number in 0.. {
@@ -231,8 +230,8 @@ async fn answer_starts<K: Copy>(
             return Ok(samples);
         };
         let planned = plan(number);
-        // What waited for a connection for too long has timed out already.
-        let left = PATIENCE.saturating_sub(intended.elapsed());
+        // Time spent waiting for a connection counts.
+        let left = TIMEOUT.saturating_sub(intended.elapsed());
         let asked = tokio::time::timeout(left, ask(&mut connection, address, &planned.request)).await;
         let status = asked.ok().and_then(Result::ok);
         if status.is_none() {
@@ -247,7 +246,7 @@ async fn answer_starts<K: Copy>(
     }
 }
 
-/// The status of the answer to a request, over the connection that is there or a new one.
+/// The status of the response to a request, over the existing connection or a new one.
 async fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &[u8]) -> Result<u16> {
     let connection = match connection {
         Some(connection) => connection,

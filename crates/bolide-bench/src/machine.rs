@@ -1,10 +1,10 @@
-//! What a reader must know of the machine to read the figures; nothing that names it.
+//! A description of the machine for readers of the figures, without its name.
 
 use std::fs;
 
 use crate::Result;
 
-/// A paragraph on the machine and on what else it is doing, and the commands of a run.
+/// A paragraph on the machine and its other load, and the commands of a run.
 pub fn describe() -> Result<String> {
     let cores = std::thread::available_parallelism()?;
     let memory_gib = memory_kib()? as f64 / 1024.0 / 1024.0;

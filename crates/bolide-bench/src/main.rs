@@ -1,25 +1,24 @@
-//! Benchmarks of Bolide beside what bounds it: a bare HTTP server, the engine alone, itself at rest.
+//! Benchmarks of Bolide, each compared with something that bounds it: a bare HTTP server, the engine alone, itself without load.
 //!
-//! One run gives one table in Markdown. What is compared is measured in the same run, in rounds that take turns (A B C A B C …), so that a
-//! machine with other work to do disturbs all sides alike; figures are medians of the rounds and ratios are medians of the rounds'
-//! ratios. The server is the release binary in a process of its own, and so is the bare server; both are ended by their
-//! process ids.
+//! One run gives one table in Markdown. Everything that is compared is measured in the same run, in alternating rounds (A B C A B C …), so that other
+//! load on the machine affects all sides equally; figures are medians of the rounds and ratios are medians of the rounds' ratios. The server is the
+//! release binary in its own process, and so is the bare server; both are ended by their process ids.
 //!
 //! ```text
-//!   reads     point reads over HTTP       beside   hyper answering the same bytes
-//!   creates   durable creates over HTTP   beside   the core without HTTP, the engine without the core
-//!   purge     latencies while 100,000 items are purged   beside   latencies before
-//!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
-//!   expiry-space  disk use and scans after a purge   beside   a fresh store with the same live items
-//!   stalls    the longest time without any answer, while a store is loaded and while it is updated
-//!   split     the longest wait of a writer while a range with a million items is split   beside   at rest
-//!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
-//!   json      the query language's scanner of stored items   beside   serde_json
-//!   hostile   latencies while clients do their worst   beside   latencies while they are away
-//!   start     time to the first answer, idle memory, size of the binary
+//!   reads     point reads over HTTP       compared with   hyper returning the same bytes
+//!   creates   durable creates over HTTP   compared with   the core without HTTP, the engine without the core
+//!   purge     latencies while 100,000 items are purged   compared with   latencies before
+//!   expiry    from the second in which items expire to their delete events, with many that do not   compared with   Redis
+//!   expiry-space  disk use and scans after a purge   compared with   a fresh store with the same live items
+//!   stalls    the longest time without any response, while a store is loaded and while it is updated
+//!   split     the longest wait of a writer while a range with a million items is split   compared with   no split
+//!   query     filters, aggregates, sorting, joins   compared with   DuckDB and SQLite over the same JSON
+//!   json      the query language's scanner of stored items   compared with   serde_json
+//!   hostile   latencies during attacks   compared with   latencies without
+//!   start     time to the first response, idle memory, size of the binary
 //! ```
 //!
-//! Out of scope: time limits in tests. Whether a figure is good is said here and in `docs/benchmarks.md`, by people.
+//! Out of scope: time limits in tests. People judge the figures, here and in `docs/benchmarks.md`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a benchmark measures, and has no clock to be given"
@@ -54,11 +53,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-// As the server has it: queries run in this process too.
+// As in the server: queries run in this process too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What went wrong, in words for the person who ran the benchmark.
+/// An error message for the person who runs the benchmark.
 type Result<T> = std::result::Result<T, Error>;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -78,31 +77,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Point reads over HTTP, beside a bare hyper server that answers the same bytes.
+    /// Point reads over HTTP, compared with a bare hyper server that returns the same bytes.
     Http(reads::Options),
-    /// Durable creates over HTTP, beside the core and the engine without HTTP.
+    /// Durable creates over HTTP, compared with the core and the engine without HTTP.
     Create(creates::Options),
-    /// Latencies while expired items are purged, beside latencies before.
+    /// Latencies while expired items are purged, compared with latencies before.
     Purge(purge::Options),
-    /// From the second items end to the arrival of their delete events, beside Redis.
+    /// From the second in which items expire to the arrival of their delete events, compared with Redis.
     Expiry(expiry::Options),
-    /// Disk use and scans after items have expired and were purged, beside a fresh store with the same live items.
+    /// Disk use and scans after items have expired and were purged, compared with a fresh store with the same live items.
     ExpirySpace(expiry_space::Options),
-    /// The longest time without any answer, while a store is loaded and while it is updated.
+    /// The longest time without any response, while a store is loaded and while it is updated.
     Stalls(stalls::Options),
-    /// The longest wait of a writer while its range is split, beside writers at rest.
+    /// The longest wait of a writer while its range is split, compared with writers without a split.
     Split(split::Options),
-    /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
+    /// Queries over 1 KB items, compared with DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
-    /// The query language's scanner of stored items, beside serde_json over the same texts.
+    /// The query language's scanner of stored items, compared with serde_json over the same texts.
     Json(json::Options),
-    /// Latencies of well-behaved clients, memory, descriptors and threads while hostile ones do their worst.
+    /// Latencies of well-behaved clients, memory, descriptors and threads during attacks.
     Hostile(hostile::Options),
-    /// Time to the first answer, idle memory, size of the binary.
+    /// Time to the first response, idle memory, size of the binary.
     Start(start::Options),
     /// Everything with default settings, with a description of the machine.
     All,
-    /// The bare server: answers every request with the answer in a file.
+    /// The bare server: responds to every request with the response in a file.
     #[command(hide = true)]
     Bare { answer: PathBuf },
 }

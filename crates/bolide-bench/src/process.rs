@@ -1,4 +1,4 @@
-//! Processes from outside: what they consume, and children that end with their owner.
+//! Processes: their resource use, and children that end with their owner.
 
 use std::fs;
 use std::process::Child;
@@ -9,12 +9,12 @@ use crate::Result;
 /// Units of CPU time per second in `/proc`: part of the kernel's interface, the same on every machine.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// CPU time a process has consumed so far, in all of its threads, in steps of 10 ms.
+/// CPU time that a process has used so far, in all of its threads, in steps of 10 ms.
 ///
 /// Source: proc(5), `/proc/pid/stat`, fields 14 and 15.
 pub fn cpu_time(pid: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The second field is the command in parentheses and may hold blanks.
+    // The second field is the command in parentheses, which may contain blanks.
     let (_, fields) = stat.rsplit_once(')').ok_or("a malformed process status")?;
     let ticks: u64 = fields
         .split_whitespace()
@@ -30,7 +30,7 @@ pub fn resident_kib(pid: u32) -> Result<u64> {
     field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")
 }
 
-/// The processes that a process has started and that are still there.
+/// The running children of a process.
 ///
 /// Source: proc(5), `PPid` in `/proc/pid/status`.
 pub fn children(parent: u32) -> Vec<u32> {
@@ -45,19 +45,19 @@ pub fn children(parent: u32) -> Vec<u32> {
     pids.filter(is_child).collect()
 }
 
-/// The number behind a name in a file of `name: number kB` lines.
+/// The number after a name in a file of `name: number kB` lines.
 pub fn field(text: &str, name: &str) -> Result<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|rest| rest.split_whitespace().next());
     Ok(number.ok_or_else(|| format!("`{name}` is missing"))?.parse()?)
 }
 
-/// A child process that is killed when its owner lets go of it.
+/// A child process that is killed when its owner is dropped.
 pub struct OwnedChild(pub Child);
 
 impl Drop for OwnedChild {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both fail only if it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,11 +1,11 @@
 //! Latencies of point reads and creates at a modest fixed rate, before and while 100,000 expired items are purged.
 //!
-//! One container on the embedded engine, durable at every answer, without a throughput that would hold the purge back:
+//! One container on the embedded engine, with every write durable before its response, and without a throughput that would slow down the purge:
 //!
-//!   1. 100,000 items without a ttl of their own are created, then one more, the last in the purge's queue; and items with `ttl` -1 to be read.
-//!   2. Half of the requests read, half create items with `ttl` -1. Latencies count from when a request should have started.
-//!   3. After some seconds the container's default ttl is set to 1 s: everything of step 1 is due at once.
-//!   4. The purge is over when the last item of the queue is not stored any more, live or not.
+//!   1. 100,000 items without their own ttl are created, then one more, the last in the purge queue; and items with `ttl` -1 to be read.
+//!   2. Half of the requests read, half create items with `ttl` -1. Latencies count from the intended start of a request.
+//!   3. After some seconds the container's default ttl is set to 1 s: all items of step 1 are due at once.
+//!   4. The purge is finished when the last item of the queue is not stored any more, live or not.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,20 +28,20 @@ const FILLING: usize = 64;
 const FOREGROUND: usize = 64;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 1_000;
-/// Longer than this no purge may take.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// Lets what filling left behind come to rest.
+/// Timeout of a purge.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// Pause after filling the store.
 const REST: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
-/// An item that stays whatever the container's default is.
+/// An item that never expires, whatever the container's default is.
 const NEVER: Option<i32> = Some(-1);
 
-// Ids begin at different numbers so that none is used twice.
+// Ids begin at different numbers, so that none is used twice.
 const READ_IDS: u64 = 1 << 33;
 const CREATED_IDS: u64 = 1 << 34;
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// Rounds, each on a new store.
@@ -56,8 +56,7 @@ pub struct Options {
     /// Seconds measured before the purge.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Write every request of the last round to a file, to look for stalls: kind, milliseconds from the change of the default,
-    /// microseconds to the answer.
+    /// Write every request of the last round to a file, to look for stalls: kind, milliseconds from the change of the default, microseconds to the response.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
 }
@@ -80,7 +79,7 @@ enum Kind {
     Create,
 }
 
-/// What a round came to.
+/// The result of a round.
 struct Round {
     samples: Vec<Sample<Kind>>,
     counted_from: Instant,
@@ -186,10 +185,10 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
 async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let requests = Arc::new(Requests::to(server.address));
     let mut control = Connection::open(server.address).await?;
-    // Ttl is on, and no default ends what has none of its own.
+    // TTL is on, but by default nothing expires.
     requests.set_up(&mut control, NEVER).await?;
     fill(server, &requests, options.items).await?;
-    // Nothing else is under way: this one is last in the log.
+    // No other request is in progress, so this one is last in the log.
     let last = item::id(options.items);
     control.expect(201, &requests.create(&last, None)).await?;
     for number in 0..READ_ITEMS {
@@ -209,7 +208,7 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let due_at = Instant::now();
     control.expect(200, &requests.set_default_ttl(1)).await?;
     while requests.is_stored(&mut control, &last).await? {
-        if due_at.elapsed() > PATIENCE {
+        if due_at.elapsed() > TIMEOUT {
             return Err("the purge did not end".into());
         }
         tokio::time::sleep(POLL).await;
@@ -223,7 +222,7 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     })
 }
 
-/// Creates items that live by the container's default.
+/// Creates items that expire by the container's default.
 async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<()> {
     let numbers = Arc::new(AtomicU64::new(0));
     let mut tasks = tokio::task::JoinSet::new();

@@ -1,4 +1,4 @@
-//! Point reads of 1 KB items over HTTP, beside hyper answering the same bytes.
+//! Point reads of 1 KB items over HTTP, compared with hyper returning the same bytes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,13 +20,13 @@ use crate::table::Table;
 const ITEMS: u64 = 1_000;
 const CONNECTIONS: [usize; 3] = [1, 8, 32];
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Rounds; every server has its turn in each.
+    /// Rounds; every server is measured once in each.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Seconds a server is measured per round and number of connections.
+    /// Seconds per server, round and number of connections.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
 }
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// A server that takes its turns.
+/// A measured server.
 struct Side {
     name: &'static str,
     address: SocketAddr,
@@ -50,7 +50,7 @@ struct Side {
 
 /// Runs the benchmark.
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
-    // One thread: a light client leaves the machine to the servers.
+    // One thread: a light client leaves the processors to the servers.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(compare(bolide, options))
 }

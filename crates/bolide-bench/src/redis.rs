@@ -1,4 +1,4 @@
-//! Redis beside us: a server of its own, spoken to in its protocol as bytes.
+//! Redis for comparison: a server of our own, with its protocol as bytes.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
@@ -11,32 +11,32 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Result;
-use crate::expiry::{Arrivals, PATIENCE, next_second, until};
+use crate::expiry::{Arrivals, TIMEOUT, next_second, until};
 use crate::process::OwnedChild;
 
 const EXECUTABLE: &str = "redis-server";
-/// How long it may take to start.
-const START_PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of its start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys of one pipelined write.
 const PIPELINE: u64 = 1_000;
-/// Seconds from the write of the probes to their end, and the life of the other keys.
-const LEAD: i64 = 2;
-const LATER: u32 = 1_000_000;
-/// As long as the filler of Bolide's items.
+/// Seconds from the write of the probes to their expiry, and the lifetime of the other keys.
+const LEAD_SECONDS: i64 = 2;
+const LATER_TTL_SECONDS: u32 = 1_000_000;
+/// As long as the padding of Bolide's items.
 const VALUE: &str = "session-session-session-session";
 const CHANNEL: &str = "__keyevent@0__:expired";
 const PROBE: &str = "probe:";
 
-/// A running Redis over a directory of its own; ends when dropped.
+/// A running Redis over its own directory; ends when dropped.
 pub struct Redis {
     address: SocketAddr,
     _child: OwnedChild,
-    // Behind the child: the directory goes after the process.
+    // After the child: the directory is deleted after the process has ended.
     _home: TempDir,
 }
 
 impl Redis {
-    /// Whether there is one on the path.
+    /// Whether Redis is installed.
     pub fn is_installed() -> bool {
         let version = Command::new(EXECUTABLE)
             .arg("--version")
@@ -46,7 +46,7 @@ impl Redis {
         version.is_ok_and(|status| status.success())
     }
 
-    /// Starts one on a free port that tells of expired keys, every write durable before its answer.
+    /// Starts Redis on a free port, with notifications of expired keys, and with every write durable before its response.
     pub fn start() -> Result<Redis> {
         let home = tempfile::tempdir()?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
@@ -61,7 +61,7 @@ impl Redis {
             .stdout(Stdio::null())
             .spawn()?;
         let child = OwnedChild(child);
-        let deadline = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         while std::net::TcpStream::connect(address).is_err() {
             if Instant::now() > deadline {
                 return Err("Redis did not get ready".into());
@@ -75,12 +75,12 @@ impl Redis {
         })
     }
 
-    /// See [`crate::expiry`]: keys that end in one second, beside keys that end later.
+    /// See [`crate::expiry`]: keys that expire in one second, together with keys that expire later.
     pub async fn expiry(&self, probes: u64, beside: u64) -> Result<Arrivals> {
         let mut writer = TcpStream::connect(self.address).await?;
         for first in (0..beside).step_by(PIPELINE as usize) {
             let numbers = first..beside.min(first + PIPELINE);
-            let sets = numbers.map(|number| format!("SET item:{number} {VALUE} EX {LATER}\r\n"));
+            let sets = numbers.map(|number| format!("SET item:{number} {VALUE} EX {LATER_TTL_SECONDS}\r\n"));
             pipeline(&mut writer, sets).await?;
         }
         let mut listener = TcpStream::connect(self.address).await?;
@@ -88,11 +88,11 @@ impl Redis {
             .write_all(format!("SUBSCRIBE {CHANNEL}\r\n").as_bytes())
             .await?;
 
-        let due = next_second().await + LEAD;
+        let due = next_second().await + LEAD_SECONDS;
         let due_ms = due * 1000;
         let sets = (0..probes).map(|number| format!("SET {PROBE}{number} {VALUE} PXAT {due_ms}\r\n"));
         pipeline(&mut writer, sets).await?;
-        let deadline = tokio::time::Instant::now() + until(due) + PATIENCE;
+        let deadline = tokio::time::Instant::now() + until(due) + TIMEOUT;
         let (mut lags, mut heard) = (Vec::new(), Vec::new());
         while (lags.len() as u64) < probes {
             let read = tokio::time::timeout_at(deadline, listener.read_buf(&mut heard)).await;
@@ -101,7 +101,7 @@ impl Redis {
                 return Err("Redis closed the connection".into());
             }
             let lag = u64::try_from(wall_clock().0 - due_ms).unwrap_or(0);
-            // A line is counted when it is whole; what is left begins with the next one.
+            // Only complete lines are counted; the rest belongs to the next read.
             let whole = memchr::memrchr(b'\n', &heard).map_or(0, |at| at + 1);
             let ended = memmem::find_iter(&heard[..whole], PROBE).count();
             lags.extend(std::iter::repeat_n(Duration::from_millis(lag), ended));
@@ -114,7 +114,7 @@ impl Redis {
     }
 }
 
-/// Sends commands together, and waits for as many answers of one line.
+/// Sends commands together, and waits for as many one-line responses.
 async fn pipeline(stream: &mut TcpStream, commands: impl Iterator<Item = String>) -> Result<()> {
     let commands: Vec<String> = commands.collect();
     stream.write_all(commands.concat().as_bytes()).await?;

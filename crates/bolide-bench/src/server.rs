@@ -11,48 +11,48 @@ use crate::Result;
 use crate::cosmos::account_key;
 use crate::process::OwnedChild;
 
-/// How long a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of a start.
+const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Where a server keeps its items.
+/// The server's engine.
 #[derive(Debug, Clone, Copy)]
 pub enum Store {
     /// In memory.
     Memory,
-    /// On the embedded engine, durable at every answer.
+    /// The embedded engine, with every write durable before its response.
     Embedded,
 }
 
-/// A running server, over a directory of its own; ends when dropped.
+/// A running server over its own directory; ends when dropped.
 pub struct Server {
     child: OwnedChild,
     pub address: SocketAddr,
-    // Behind the child: the directory goes after the process.
+    // After the child: the directory is deleted after the process has ended.
     _home: TempDir,
 }
 
 impl Server {
-    /// Starts a server on a free port and waits until it says it is ready.
+    /// Starts a server on a free port and waits until it is ready.
     pub fn start(bolide: &Path, store: Store) -> Result<Server> {
         let home = tempfile::tempdir()?;
         let command = command(bolide, store, home.path(), 0);
         Server::started(command, home)
     }
 
-    /// As [`Server::start`], over a directory that is there.
+    /// As [`Server::start`], over an existing directory.
     pub fn start_on(bolide: &Path, data_dir: &Path) -> Result<Server> {
         let mut command = base_command(bolide, 0);
         command.arg("--data-dir").arg(data_dir);
         Server::started(command, tempfile::tempdir()?)
     }
 
-    /// As [`Server::start`] on the embedded engine, with more arguments, and allowed so many open files at first.
+    /// As [`Server::start`] on the embedded engine, with more arguments, and with a limit of open files.
     pub fn start_limited(bolide: &Path, open_files: u32, arguments: &[String]) -> Result<Server> {
         let home = tempfile::tempdir()?;
         let limited = format!("ulimit -S -n {open_files}; exec \"$@\"");
         let mut command = Command::new("sh");
-        // The shell becomes the server, so the process id stays.
+        // The shell executes the server, so the process id stays the same.
         command.args(["-c", &limited, "sh"]).arg(bolide);
         let mut command = base_arguments(command, 0);
         command.arg("--data-dir").arg(home.path().join("data")).args(arguments);
@@ -62,7 +62,7 @@ impl Server {
     fn started(mut command: Command, home: TempDir) -> Result<Server> {
         let ready = home.path().join("ready.json");
         let child = OwnedChild(command.arg("--ready-file").arg(&ready).spawn()?);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !ready.exists() {
             if Instant::now() > deadline {
                 return Err("the server did not get ready".into());
@@ -82,7 +82,7 @@ impl Server {
     }
 }
 
-/// The command that starts a server with its data below `home`; nothing of this process's environment reaches it.
+/// The command that starts a server with its data below `home`, without this process's environment.
 pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
     let mut command = base_command(bolide, port);
     match store {
@@ -106,7 +106,7 @@ fn base_arguments(mut command: Command, port: u16) -> Command {
     command
 }
 
-/// The server to measure: as given, or the one that cargo put beside this executable.
+/// The server to measure: as given, or the one built next to this executable.
 pub fn find(given: Option<PathBuf>) -> Result<PathBuf> {
     let path = match given {
         Some(path) => path,

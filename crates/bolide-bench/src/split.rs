@@ -1,8 +1,8 @@
 //! How long a writer waits while its range is split in two.
 //!
-//! Clients call the core in the benchmark's process, on the embedded engine with one fsync for whatever waits at the same time. Each updates
-//! items of one container, one after the other, for some seconds before its only range is split, and while that lasts. A split that
-//! keeps requests out shows as the longest wait; one that only takes processor and disk, in the percentiles.
+//! Clients call the core in the benchmark's process, on the embedded engine with one fsync for everything that waits at the same time. Each updates
+//! items of one container, one after the other, for some seconds before its only range is split, and during the split. If the split blocked requests,
+//! the longest wait would show it; if it only uses processor and disk, the percentiles show it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,16 +22,16 @@ use crate::{Result, item};
 
 /// Clients that load the items.
 const LOADERS: u64 = 32;
-/// A wait of this length is counted.
+/// Waits of at least this length are counted.
 const LONG: Duration = Duration::from_millis(50);
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// Items in the range.
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
-    /// Clients that write, one request at a time each.
+    /// Number of clients that write, each with one request at a time.
     #[arg(long, default_value_t = 4)]
     writers: u64,
     /// Seconds of writes before the split.
@@ -49,7 +49,7 @@ impl Default for Options {
     }
 }
 
-/// What one phase came to.
+/// The result of one phase.
 struct Phase {
     name: &'static str,
     time: Duration,
@@ -152,7 +152,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Lets clients write until they are told to end.
+    /// Lets clients write until they are stopped.
     fn writing(self: &Arc<Self>, writers: u64) -> Writing {
         let is_over = Arc::new(AtomicBool::new(false));
         let writer = |writer| tokio::spawn(self.clone().write(writer, is_over.clone()));

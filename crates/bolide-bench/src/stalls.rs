@@ -1,7 +1,8 @@
-//! The longest time in which nobody is answered, while a store is loaded and while half of the requests are updates.
+//! The longest time without any response, while a store is loaded and while half of the requests are updates.
 //!
-//! Clients call the core in the benchmark's process, one request at a time each, on the embedded engine with one fsync for whatever waits at the
-//! same time. A gap is the time between two answers, to whichever client: what flushes, merges and deleted files do to everybody at once.
+//! Clients call the core in the benchmark's process, each with one request at a time, on the embedded engine with one fsync for everything that waits
+//! at the same time. A gap is the time between two responses, to any client: it shows pauses of all clients at once by flushes, merges and deleted
+//! files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,13 +22,13 @@ use crate::{Result, item};
 
 /// Clients in every phase.
 const CLIENTS: u64 = 32;
-/// A gap of this length is counted.
+/// Gaps of at least this length are counted.
 const LONG: Duration = Duration::from_millis(100);
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Items that are loaded.
+    /// Number of items loaded.
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
     /// Requests of the second phase, half of them updates.
@@ -44,7 +45,7 @@ impl Default for Options {
     }
 }
 
-/// What one phase came to.
+/// The result of one phase.
 struct Phase {
     name: &'static str,
     requests: u64,
@@ -115,7 +116,7 @@ impl Clients {
         Ok(Clients { account, container })
     }
 
-    /// Lets all clients send so many requests together.
+    /// Lets all clients together send this many requests.
     async fn phase(
         self: &Arc<Self>,
         name: &'static str,
@@ -160,7 +161,7 @@ impl Clients {
     }
 
     async fn read_or_update(self: Arc<Self>, number: u64, items: u64) -> Result<()> {
-        // Any of them, and each time the same.
+        // A pseudo-random one, the same in every run.
         let at = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % items;
         let ctx = self.account.begin().await.map_err(text)?;
         if number.is_multiple_of(2) {
@@ -185,7 +186,7 @@ impl Clients {
     }
 }
 
-/// The times between answers.
+/// The times between responses.
 struct Gaps {
     began: Instant,
     /// Nanoseconds after `began`.

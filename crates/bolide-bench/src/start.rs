@@ -1,4 +1,4 @@
-//! From the start of the process to its first answer on an empty directory; memory at rest; size of the binary.
+//! Time from the start of the process to its first response on an empty directory; idle memory; size of the binary.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -12,16 +12,16 @@ use crate::process::{OwnedChild, resident_kib};
 use crate::server::{Server, Store, command};
 use crate::table::Table;
 
-/// Time between two attempts to be answered.
+/// Time between two attempts.
 const POLL: Duration = Duration::from_millis(1);
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Time after which a server without requests is at rest.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which a server without requests is idle.
 const REST: Duration = Duration::from_secs(2);
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// How often the server is started.
+    /// Number of starts.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
 }
@@ -78,7 +78,7 @@ async fn first_answer(bolide: &Path) -> Result<Duration> {
     let request = Requests::to(address).list_databases();
     let started = Instant::now();
     let _child = OwnedChild(command(bolide, Store::Embedded, home.path(), address.port()).spawn()?);
-    while started.elapsed() < PATIENCE {
+    while started.elapsed() < TIMEOUT {
         if is_answered(address, &request).await {
             return Ok(started.elapsed());
         }
@@ -87,7 +87,7 @@ async fn first_answer(bolide: &Path) -> Result<Duration> {
     Err("the server did not answer".into())
 }
 
-/// Nobody listens yet, or the store is not open yet: both are no answer.
+/// No response if nobody listens yet, or if the store is not open yet.
 async fn is_answered(address: SocketAddr, request: &[u8]) -> bool {
     match Connection::open(address).await {
         Ok(mut connection) => connection.expect(200, request).await.is_ok(),
@@ -95,7 +95,7 @@ async fn is_answered(address: SocketAddr, request: &[u8]) -> bool {
     }
 }
 
-/// An address that nobody has now.
+/// A free address.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

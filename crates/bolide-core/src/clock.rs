@@ -1,24 +1,24 @@
 //! Server time for requests and commits.
 //!
-//! A second by which anything is judged is made durable first (TTL-203): a crash, and a wall clock that is set back meanwhile, must not
-//! bring back what was seen expired. That is one small write in a second with requests. Users do not wait for it where requests follow
-//! each other, because the background does it shortly before the second begins (`crate::background`).
+//! A second is made durable before any item is found live or expired by it (TTL-203): a crash, with the wall clock set back meanwhile, must not
+//! bring back items that were seen expired. That is one small write for each second with requests. While requests follow each other, users do not
+//! wait for it, because the background does it shortly before the second begins (`crate::background`).
 
 use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::Engine;
 
-/// Longest wait for an interval to leave a second's boundary behind. An engine whose clock is less certain than this cannot serve.
+/// Maximum time to wait until the clock's interval no longer contains a second's boundary. An engine whose clock is less certain cannot serve.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-/// How long before a second begins it is made durable: a write to the disk takes a few milliseconds. After a crash in this time, server
-/// time may stand still for the rest of it, which is less than a restart takes.
+/// How long before a second begins it is made durable: a write to the disk takes a few milliseconds. If the server crashes in this time, server
+/// time may stand still for the rest of it after the restart, which is less than a restart takes.
 pub(crate) const AHEAD: Duration = Duration::from_millis(50);
 
-/// Server time, with its second certain and durable: an interval around a second's boundary is waited out (design §3), since nodes could
-/// otherwise disagree on what expires in that second (TTL-050). On one machine there is nothing to wait for, but what makes the second
-/// durable. Where that fails, reads go on: a disk that cannot be written any more must not bring them down.
+/// Returns server time whose second is certain and durable. If the clock's interval contains a second's boundary, waits until it no longer does
+/// (design §3), because nodes could otherwise disagree on what expires in that second (TTL-050). On one machine only making the second durable
+/// takes time. If that fails, reads still work: a disk that can no longer be written must not stop them.
 ///
 /// # Errors
 /// `Unavailable` if the engine's clock stays uncertain.
@@ -30,7 +30,7 @@ pub(crate) async fn exact_now(engine: &dyn Engine) -> Result<UnixMillis> {
     Ok(now)
 }
 
-/// Makes server time durable up to `until`, if it is not. The engine logs why it could not; requests go on.
+/// Makes server time durable up to `until`, if it is not yet. If that fails, the engine logs the reason, and requests continue.
 pub(crate) async fn make_durable(engine: &dyn Engine, until: UnixMillis) {
     if engine.durable_time() >= until {
         return;
@@ -40,7 +40,7 @@ pub(crate) async fn make_durable(engine: &dyn Engine, until: UnixMillis) {
     }
 }
 
-/// What may be made durable at `now`, ahead of the time.
+/// Returns the time that may be made durable in advance at `now`.
 pub(crate) fn ahead_of(now: UnixMillis) -> UnixMillis {
     UnixMillis(now.0.saturating_add(AHEAD.as_millis() as i64))
 }

@@ -1,19 +1,19 @@
-//! The database as plain-data operations, the same for every protocol and every engine.
+//! The database as operations on plain data, the same for every protocol and every engine.
 //!
-//! [`Account`] is the way in. A front end begins a request ([`Account::begin`]), calls one operation, and turns its [`Response`] or
-//! [`Refusal`] into its wire's words.
+//! [`Account`] is the entry point. A front end begins a request ([`Account::begin`]), calls one operation, and encodes its [`Response`] or
+//! [`Refusal`] for its wire protocol.
 //!
 //! ```text
 //!   api         Account: what front ends call, thin            catalog     databases, containers, offers, users: from rows
-//!   admin       full checks, loading, splits, figures           background  removing what has ended
+//!   admin       full checks, loading, splits, statistics        background  removing what has expired or is no longer kept
 //!   query       queries over live items                         scripts     stored procedures, triggers, functions
 //!   feeds       read feed, change feeds                         items       create … delete, point reads, batches
-//!   scan        going through live items                        container   an open container: settings, layout, gate
-//!   change_log  the history of versions and deletes             partition   the worker that writes, and the doors to read by
+//!   scan        scans of live items                             container   an open container: settings, layout, gates
+//!   change_log  the history of versions and deletes             partition   the worker that writes, and snapshots for reading
 //!   throughput  budgets and meters                              format      keys, records, entries
 //! ```
 //!
-//! A module uses only what stands below it; `ARCHITECTURE.md` has the whole order, and `cargo xtask tidy` checks it.
+//! A module uses only modules that stand below it; `ARCHITECTURE.md` has the whole order, and `cargo xtask tidy` checks it.
 
 mod admin;
 mod api;

@@ -1,29 +1,29 @@
-//! What every data operation answers with: its result, what it cost, and how far the ranges it touched have come.
+//! What every data operation returns: its result, its charge, and the positions of the ranges it used.
 
 use bolide_model::{Error, Lsn, RequestUnits};
 
-/// Where a partition key range stood when an operation touched it, and what the operation did there.
+/// The position of a partition key range when an operation used it, and the operation's charge there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RangePosition {
     /// Id of the partition key range.
     pub range: u32,
     /// The range's newest log sequence number as the operation saw it; for a write, its own.
     pub lsn: Lsn,
-    /// The range's part of the operation's charge: it counts against the range's share of the throughput.
+    /// The range's part of the operation's charge in request units: it counts against the range's share of the throughput.
     pub charge: RequestUnits,
 }
 
-/// The cost of an operation and the ranges it touched: what session tokens and charges are made of.
+/// The charge of an operation and the ranges it used, from which session tokens and charges are made.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cost {
-    /// Request units charged to the caller: the sum over the ranges touched.
+    /// Request units charged to the caller: the sum over the ranges used.
     pub charge: RequestUnits,
-    /// In range order; empty where no range was reached.
+    /// The ranges used, in range order; empty if no range was reached.
     pub touched: Vec<RangePosition>,
 }
 
 impl Cost {
-    /// Cost in one range.
+    /// Returns the cost of work in one range.
     pub(crate) fn in_range(charge: RequestUnits, range: u32, lsn: Lsn) -> Cost {
         Cost {
             charge,
@@ -31,14 +31,14 @@ impl Cost {
         }
     }
 
-    /// A page of a feed: what was read in each range is in `touched`, and a page costs a unit at least.
+    /// Returns the cost of a feed's page: `touched` has the cost of the reads in each range, and a page costs at least one unit.
     pub(crate) fn of_feed(touched: Vec<RangePosition>) -> Cost {
         let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
         Cost::over(RequestUnits(charge.0.max(1.0)).rounded(), touched)
     }
 
-    /// Cost in several ranges. What `touched` has as charges so far are the costs of what was done in each range; they come to `charge`
-    /// but for its rounding and its minimum, which they bear in proportion, or evenly where nothing was done.
+    /// Returns a cost in several ranges. The charges in `touched` are the costs of the work in each range. Their sum differs from `charge` by
+    /// rounding and by the minimum charge, which are divided in proportion, or evenly if no work was done.
     pub(crate) fn over(charge: RequestUnits, mut touched: Vec<RangePosition>) -> Cost {
         let sum: RequestUnits = touched.iter().map(|position| position.charge).sum();
         let ranges = touched.len() as f64;
@@ -56,18 +56,18 @@ impl Cost {
 /// The result of an operation.
 #[derive(Debug, Clone)]
 pub struct Response<T> {
-    /// What was asked for.
+    /// The value that was requested.
     pub value: T,
-    /// What it took.
+    /// The charge and the ranges used.
     pub cost: Cost,
 }
 
-/// A refused operation. It changed nothing, and cost something all the same.
+/// A refused operation. It changed nothing, but has a cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub error: Error,
-    /// What it took.
+    /// The charge and the ranges used.
     pub cost: Cost,
 }
 
@@ -80,5 +80,5 @@ impl From<Error> for Refusal {
     }
 }
 
-/// An answer or a refusal.
+/// A response or a refusal.
 pub type ChargedResult<T> = Result<Response<T>, Refusal>;

@@ -1,7 +1,7 @@
-//! Names or resource ids: finding what a path means.
+//! Finds the resource of a path, by names or by resource ids.
 //!
-//! The first segment decides (cosmos-rest §3.4): a database known by that name makes the whole path one of names; otherwise, if
-//! the segment can be a database's resource id, every further segment is a resource id.
+//! The first segment decides (cosmos-rest §3.4): if there is a database with that name, all segments of the path are names; otherwise, if the segment
+//! can be a database's resource id, all further segments are resource ids.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use bolide_model::{Error, ErrorKind, Result};
 
 use crate::routes::Route;
 
-/// How a path speaks of resources.
+/// How a path refers to resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     Names,
@@ -30,10 +30,10 @@ pub(crate) fn database(account: &Account, route: &Route<'_>) -> Result<DatabaseI
     resolve_database(account, route).map(|(database, _)| database)
 }
 
-/// Finds the database that a resource below it is asked for in.
+/// Finds the database of a resource below it.
 ///
 /// # Errors
-/// `OwnerNotFound`: 404 with the sub-status by which clients tell a missing parent from a missing resource.
+/// `OwnerNotFound`: 404 with the sub-status by which clients distinguish a missing parent from a missing resource.
 pub(crate) fn parent_database(account: &Account, route: &Route<'_>) -> Result<DatabaseInfo> {
     database(account, route).map_err(owner_not_found)
 }
@@ -55,10 +55,10 @@ pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Cont
     }
 }
 
-/// Finds the container that a resource below it is asked for in.
+/// Finds the container of a resource below it.
 ///
 /// # Errors
-/// As [`container`], with `OwnerNotFound` in place of `NotFound`.
+/// As [`container`], with `OwnerNotFound` instead of `NotFound`.
 pub(crate) fn parent_container(account: &Account, route: &Route<'_>) -> Result<Arc<Container>> {
     container(account, route).map_err(owner_not_found)
 }
@@ -113,10 +113,10 @@ pub(crate) fn permission(account: &Account, route: &Route<'_>) -> Result<Permiss
     }
 }
 
-/// What the last segment of an item's path names: a resource id of this very container, or else an item's id.
+/// The item that the last segment of a path names: by its resource id in this container, or by its id.
 ///
 /// # Errors
-/// `NotFound` for an id with a bare slash (`TestItemIdEncoding` of .NET).
+/// `NotFound` for an id with an unescaped slash (`TestItemIdEncoding` of .NET).
 pub(crate) fn item(container: &Container, leaf: &str) -> Result<ItemTarget> {
     if leaf.is_empty() {
         return Err(Error::not_found(
@@ -129,7 +129,7 @@ pub(crate) fn item(container: &Container, leaf: &str) -> Result<ItemTarget> {
     }
 }
 
-/// What the last segment of a script's path names: a resource id of this very container and kind, or else an id.
+/// The script that the last segment of a path names: by its resource id in this container and kind, or by its id.
 pub(crate) fn script(container: &Container, kind: ChildKind, leaf: &str) -> ScriptName {
     match ChildRid::parse(leaf) {
         Some(rid) if rid.container == container.rid() && rid.kind == kind => ScriptName::Rid(rid.number),
@@ -154,7 +154,7 @@ fn container_rid(segment: &str) -> Result<ContainerRid> {
     ContainerRid::parse(segment).ok_or_else(|| no_rid(segment))
 }
 
-/// Refuses a resource id under one that is not its parent's: a path leads down one way only.
+/// Refuses a resource id that does not belong to the parent in the path.
 fn is_child(is_child: bool) -> Result<()> {
     if is_child {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Admission: what is checked of a request's head before its body is read and the core is asked.
+//! Admission: checks of a request's head before its body is read and the core is called.
 
 use http::HeaderMap;
 use http::request::Parts;
@@ -8,30 +8,29 @@ use crate::keys::Access;
 use crate::operation::Operation;
 use crate::request::Sender;
 use crate::request_body::Refused;
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::state::State;
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::headers;
 
-/// Most bytes of all headers together. Session and continuation tokens stay far below.
+/// Maximum bytes of all headers together. Session and continuation tokens are much shorter.
 const HEADER_BYTES: usize = 64 * 1024;
-/// Longest path: the longest ids there may be, all of their bytes percent-encoded, take less.
+/// Longest path: more than the longest ids need, with all their bytes percent-encoded.
 const PATH_BYTES: usize = 16 * 1024;
-/// The first version of the API with partitioned containers.
+/// The first API version with partitioned containers.
 const FIRST_VERSION: &str = "2015-12-16";
 
-/// What a request that was let in asks for, where, and who sent it.
+/// An admitted request: its operation, its route, and its sender.
 pub(crate) struct Admitted<'p> {
     pub route: Route<'p>,
     pub operation: Operation,
     pub sender: Sender,
 }
 
-/// Lets a request in by its head. `whole` is its path with its query, see [`item_path_with_query`]: where a signature is not for the path, it may be
-/// for that.
+/// Admits a request by its head. `whole` is its path with its query, see [`item_path_with_query`]: a signature that is not for the path may be for that.
 ///
 /// # Errors
-/// A failure, and whether its sender has shown a key: who has not is told nothing of what exists.
+/// The failure, and whether the sender has shown a key: without a key, nothing about existing resources is disclosed.
 pub(crate) fn admit<'p>(
     state: &State,
     head: &Parts,
@@ -55,10 +54,9 @@ pub(crate) fn admit<'p>(
     })
 }
 
-/// The path of an item with what stands behind a `?`, if something does: the JavaScript SDK sends an item's id with a bare `?`, and signs it as
-/// it is.
+/// The path of an item with the text after `?`, if any: the JavaScript SDK sends an item's id with an unescaped `?`, and signs it as it is.
 pub(crate) fn item_path_with_query(head: &Parts, route: &Route<'_>) -> Option<String> {
-    let query = head.uri.query().filter(|_| route.place == Place::Item)?;
+    let query = head.uri.query().filter(|_| route.kind == PathKind::Item)?;
     Some(format!("{}?{query}", head.uri.path()))
 }
 
@@ -104,7 +102,7 @@ fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(status::HEADERS_TOO_LARGE, message))
 }
 
-/// Refuses what is no version of the API (cosmos-rest §0.3). Whoever sends none, as people with curl do, gets the usual one.
+/// Refuses an unknown API version (cosmos-rest §0.3). Without a version, as from people with curl, the usual one is assumed.
 fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
     let Some(version) = headers::non_empty(headers, &headers::VERSION)? else {
         return Ok(());

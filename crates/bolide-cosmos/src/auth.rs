@@ -1,9 +1,8 @@
-//! Who is asking: signatures by account keys, resource tokens, the emulator's stand-in for Entra tokens, and bearer keys of the
-//! admin API.
+//! Authentication: signatures by account keys, resource tokens, the emulator's form of Entra tokens, and bearer keys of the admin API.
 //!
-//! A signature covers verb, resource type, resource link and date (cosmos-rest §2.1). SDKs disagree on how the link of an
-//! unusual name is spelled, so two spellings of the whole link are tried. Only a path of resource ids throughout may be signed by its last one
-//! alone, as most SDKs do: it has those above in itself, so it opens one resource, while a name alone would open that name everywhere.
+//! A signature covers verb, resource type, resource link and date (cosmos-rest §2.1). SDKs sign the links of unusual names in different forms, so two
+//! forms of the whole link are tried. Only a path that consists of resource ids may be signed by its last one alone, as most SDKs do: such an id
+//! contains those of its parents, so the signature is valid for one resource, while a name alone would be valid for that name everywhere.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -24,17 +23,17 @@ use crate::routes::{Route, Signed};
 use crate::status::{FORBIDDEN, Failure, MISSING_AUTHORIZATION, UNAUTHORIZED};
 use crate::wire::{headers, percent};
 
-/// How far a request's date may be from real time, either way.
+/// Maximum difference between a request's date and real time, in both directions.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
-/// Room for the 32 bytes of an HMAC-SHA256 and the rest of its last group of base64.
-const SIGNATURE_ROOM: usize = 33;
-/// How many ways of spelling a link there are, see [`spelling`].
+/// Buffer for the 32 bytes of an HMAC-SHA256 and the rest of the last base64 group.
+const SIGNATURE_BUFFER_BYTES: usize = 33;
+/// Number of forms of a link, see [`spelling`].
 const SPELLINGS: usize = 2;
 
-/// Tells who sent a request. `is_database`: whether there is a database of a name.
+/// Determines the sender of a request. `is_database`: whether there is a database with a name.
 ///
 /// # Errors
-/// 401 when the token is missing, malformed or signed by no key of the account; 403 when its date is too far from real time.
+/// 401 if the token is missing, malformed or not signed by a key of the account; 403 if its date is too far from real time.
 pub(crate) fn authenticate(
     keys: &Keys,
     head: &Parts,
@@ -50,10 +49,10 @@ pub(crate) fn authenticate(
     }
 }
 
-/// Tells what the sender of an admin request may do, by `Authorization: Bearer <account key>`.
+/// The rights of the sender of an admin request, by `Authorization: Bearer <account key>`.
 ///
 /// # Errors
-/// 401 when the key is missing or wrong.
+/// 401 if the key is missing or wrong.
 pub(crate) fn authenticate_admin(keys: &Keys, head: &Parts) -> Result<Access, Failure> {
     let token = authorization(head)?;
     let bearer = token
@@ -82,13 +81,13 @@ fn authorization(head: &Parts) -> Result<&str, Failure> {
         .map_err(|_| Failure::malformed_authorization("it has bytes outside ASCII"))
 }
 
-/// An authorization header, decoded and taken apart.
+/// A decoded and parsed authorization header.
 enum Token<'t> {
     /// A signature by an account key.
     Master { signature: &'t str },
     /// An Entra ID token.
     Entra { jwt: &'t str },
-    /// A token minted for one permission.
+    /// A token made for one permission.
     Resource { sealed: &'t str },
 }
 
@@ -124,7 +123,7 @@ fn by_signature(
     signature: &str,
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Access, Failure> {
-    let mut bytes = [0; SIGNATURE_ROOM];
+    let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
     let length = STANDARD
         .decode_slice(signature, &mut bytes)
         .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
@@ -159,7 +158,7 @@ fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a S
     std::array::from_fn(|i| if i % 2 == 0 { lines[i / 2].as_bytes() } else { b"\n" })
 }
 
-/// The ways clients spell a link in what they sign, most likely first.
+/// The forms of a link that clients sign, the most likely first.
 fn spelling(link: &str, nth: usize) -> Cow<'_, str> {
     match nth {
         0 => percent::decode_lossy(link),
@@ -167,7 +166,7 @@ fn spelling(link: &str, nth: usize) -> Cow<'_, str> {
     }
 }
 
-/// The date a signature covers.
+/// The date that a signature covers.
 struct SignedDate {
     text: String,
     is_ms_date: bool,
@@ -194,7 +193,7 @@ impl SignedDate {
         })
     }
 
-    /// The fourth and the fifth line of what is signed.
+    /// The fourth and the fifth line of the signed text.
     fn lines(&self) -> (&str, &str) {
         if self.is_ms_date {
             (&self.text, "")
@@ -227,9 +226,9 @@ impl SignedDate {
     }
 }
 
-/// Reads an RFC 1123 date in lower case, as some clients send it and all sign it; the parser of HTTP dates knows one case only.
+/// Parses an RFC 1123 date in lower case, as some clients send it and all sign it; the parser of HTTP dates requires the usual case.
 ///
-/// Clients sign all requests of a second with one date, so each thread remembers the last.
+/// Clients sign all requests of a second with one date, so each thread caches the last.
 fn parse_http_date(lower: &str) -> Option<SystemTime> {
     let text = <[u8; DATE_BYTES]>::try_from(lower.as_bytes()).ok()?;
     match LAST_DATE.get() {
@@ -262,7 +261,7 @@ fn parse_lower_case(mut text: [u8; DATE_BYTES]) -> Option<SystemTime> {
 fn mismatch(verb: &str, signed: &Signed<'_>, date: &SignedDate) -> Failure {
     let (ms_date, plain_date) = date.lines();
     let link = percent::decode_lossy(signed.link);
-    // Shown as the service does: whoever debugs a client compares it with what the client signed.
+    // Shown as by the service, so that client developers can compare it with the text that the client signed.
     let payload = format!(
         "{verb}\\n{}\\n{link}\\n{ms_date}\\n{plain_date}\\n",
         signed.resource_type
@@ -276,7 +275,7 @@ fn mismatch(verb: &str, signed: &Signed<'_>, date: &SignedDate) -> Failure {
     )
 }
 
-/// Base64 of JWTs: no padding, whatever bits are left over.
+/// Base64 of JWTs: without padding, and with any trailing bits.
 const JWT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new()
@@ -284,9 +283,9 @@ const JWT_BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Accepts the token the official emulator accepts: unsigned claims, with the account key in the signature's place.
+/// Accepts the token that the official emulator accepts: unsigned claims, with the account key instead of a signature.
 ///
-/// Source: cosmos-rest §2.4. Who makes one knows the key, so it opens what the key opens.
+/// Source: cosmos-rest §2.4. Making one requires the key, so it gives the rights of the key.
 fn by_emulator_jwt(keys: &Keys, jwt: &str) -> Result<Access, Failure> {
     let refused = |why: &str| Failure::new(UNAUTHORIZED, format!("the Entra ID token is not accepted: {why}"));
     let mut parts = jwt.split('.');

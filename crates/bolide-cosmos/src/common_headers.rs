@@ -1,4 +1,4 @@
-//! Headers that every answer has, refusals included (cosmos-rest §10).
+//! Headers of every response, including errors (cosmos-rest §10).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::wire::{Reply, headers};
 /// Longest activity id that is echoed.
 const ACTIVITY_ID_BYTES: usize = 64;
 
-/// Adds what every answer has.
+/// Adds the headers of every response.
 pub(crate) fn add(reply: &mut Reply, head: &Parts, listener: Listener, activity_id: HeaderValue, duration: Duration) {
     let version = head.headers.get(&headers::VERSION).cloned();
     let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
@@ -24,7 +24,7 @@ pub(crate) fn add(reply: &mut Reply, head: &Parts, listener: Listener, activity_
     add_content_location(reply, head, listener);
 }
 
-/// Says where the representation that was read is, as the service does.
+/// Adds the location of the resource that was read, as the service does.
 fn add_content_location(reply: &mut Reply, head: &Parts, listener: Listener) {
     if head.method != Method::GET || reply.status != StatusCode::OK {
         return;
@@ -37,7 +37,7 @@ fn add_content_location(reply: &mut Reply, head: &Parts, listener: Listener) {
 /// A duration in milliseconds, with three decimal places.
 fn milliseconds(duration: Duration) -> HeaderValue {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    // From the last digit to the first: four at least, with a point before the last three.
+    // Digits from the last to the first: at least four, with a point before the last three.
     let mut text = [b'0'; 24];
     let (mut at, mut rest, mut digits) = (text.len(), micros, 0);
     while rest > 0 || digits < 4 {
@@ -60,7 +60,7 @@ pub(crate) fn activity_id(headers: &HeaderMap) -> HeaderValue {
     usable.cloned().unwrap_or_else(new_activity_id)
 }
 
-/// An activity id of our own.
+/// A new activity id.
 pub(crate) fn new_activity_id() -> HeaderValue {
     let mut buffer = uuid::Uuid::encode_buffer();
     let id = uuid::Uuid::new_v4().hyphenated().encode_lower(&mut buffer);

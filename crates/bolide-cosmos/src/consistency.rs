@@ -1,14 +1,14 @@
-//! Consistency levels: what the account promises, and what requests may ask for.
+//! Consistency levels: that of the account, and those that requests may ask for.
 //!
-//! Everything here is as strong as it gets: one node answers all reads from what is committed. So a level changes what clients are told, and with it
-//! what they do: under Session they send session tokens, below it they do not. Source: cosmos-rest §9.
+//! Every level is implemented as the strongest: one node serves all reads from committed data. A level only changes what clients are told, and so
+//! what they do: with Session they send session tokens, with weaker levels they do not. Source: cosmos-rest §9.
 
 use bolide_model::{Error, Result, error};
 use http::HeaderMap;
 
 use crate::wire::headers;
 
-/// A level; the later, the stronger.
+/// A level, in order of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ConsistencyLevel {
     /// Reads may be older than what was read before.
@@ -47,7 +47,7 @@ impl ConsistencyLevel {
     /// The level of this name, without regard to case.
     ///
     /// # Errors
-    /// The names there are, when it is none.
+    /// The valid names, if the name is unknown.
     pub fn parse(name: &str) -> Result<ConsistencyLevel, String> {
         let found = ConsistencyLevel::ALL
             .into_iter()
@@ -58,10 +58,10 @@ impl ConsistencyLevel {
         })
     }
 
-    /// Refuses a request for more than the account promises.
+    /// Refuses a request for a stronger level than the account's.
     ///
     /// # Errors
-    /// `BadRequest`, also for what is no level.
+    /// `BadRequest`, also for an unknown level.
     pub(crate) fn check(self, headers: &HeaderMap) -> Result<()> {
         let Some(name) = headers::non_empty(headers, &headers::CONSISTENCY_LEVEL)? else {
             return Ok(());

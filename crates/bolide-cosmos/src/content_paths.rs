@@ -1,4 +1,4 @@
-//! How answers name a container: by these headers, clients file their session tokens (cosmos-rest §9).
+//! The headers that name a container in responses: clients store their session tokens by these (cosmos-rest §9).
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use http::HeaderValue;
 use parking_lot::RwLock;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// Most containers whose [`ContentPaths`] are kept.
+/// Maximum number of containers whose [`ContentPaths`] are cached.
 const MAX_CONTAINERS: usize = 10_000;
-/// What names need for a header: everything outside ASCII, and what would not survive unescaping.
+/// Characters of names that are escaped in a header: everything outside ASCII, and characters that would not survive unescaping.
 const NAME_ESCAPES: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'`');
 
 /// The headers that name a container.
@@ -33,14 +33,14 @@ impl ContentPaths {
     }
 }
 
-/// The database of a container by its name, percent-encoded, as answers about the container give it.
+/// The name of a container's database, percent-encoded, for responses about the container.
 ///
-/// Java's SDK makes the container's own link of it, without which its change feed does not start.
+/// Java's SDK builds the container's link from it, without which its change feed does not start.
 pub(crate) fn owner_path(container: &ContainerInfo) -> String {
     format!("dbs/{}", utf8_percent_encode(&container.database_id, NAME_ESCAPES))
 }
 
-/// The paths of the containers that were asked for. Neither the id of a container nor its database's ever changes, so they are made once.
+/// The paths of containers that were requested. The id of a container and that of its database never change, so they are made once.
 #[derive(Debug, Default)]
 pub(crate) struct ContentPathCache {
     by_container: RwLock<HashMap<ContainerRid, ContentPaths>>,
@@ -55,7 +55,7 @@ impl ContentPathCache {
         }
         let paths = ContentPaths::of(&container.info());
         let mut known = self.by_container.write();
-        // Those of deleted containers go too, some time.
+        // This also removes those of deleted containers.
         if known.len() >= MAX_CONTAINERS {
             known.clear();
         }

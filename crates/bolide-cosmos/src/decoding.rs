@@ -1,17 +1,17 @@
-//! Decoding of large bodies: where it does not hold up what others ask.
+//! Decodes large bodies without delaying other requests.
 
 use bytes::Bytes;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
-/// Bodies up to so many bytes are decoded at once.
-const AT_ONCE_BYTES: usize = 64 * 1024;
+/// Bodies up to this size are decoded without a permit.
+const INLINE_BYTES: usize = 64 * 1024;
 
-/// Larger bodies that are decoded at one time.
-const TURNS: usize = 2;
+/// Number of larger bodies that are decoded at the same time.
+const PERMITS: usize = 2;
 
-/// Turns to decode large bodies. A body of two megabytes may take a hundred milliseconds, and whoever serves a connection serves others, too:
-/// so a few are decoded at a time, and the thread's other tasks go on elsewhere.
+/// Permits to decode large bodies. A body of two megabytes may take a hundred milliseconds, and the thread of a connection also serves others. So
+/// only a few are decoded at a time, while the thread's other tasks move to other threads.
 #[derive(Debug)]
 pub(crate) struct Decoding {
     turns: Semaphore,
@@ -20,7 +20,7 @@ pub(crate) struct Decoding {
 impl Default for Decoding {
     fn default() -> Decoding {
         Decoding {
-            turns: Semaphore::new(TURNS),
+            turns: Semaphore::new(PERMITS),
         }
     }
 }
@@ -28,7 +28,7 @@ impl Default for Decoding {
 impl Decoding {
     /// Decodes a body.
     pub(crate) async fn run<T>(&self, body: &Bytes, decode: impl FnOnce() -> T) -> T {
-        if body.len() <= AT_ONCE_BYTES {
+        if body.len() <= INLINE_BYTES {
             return decode();
         }
         let _turn = self.turns.acquire().await;

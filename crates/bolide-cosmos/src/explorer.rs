@@ -1,27 +1,27 @@
-//! The page for people who open the server in a browser: what it is, where, and how programs connect to it.
+//! The page for people who open the server in a browser: a description, its address, and how programs connect to it.
 //!
-//! Everybody may have it who may send requests at all: under the server's names, and not from pages of other origins ([`crate::names`]). It
-//! shows no key but the one that everybody knows. Source: cosmos-rest §0.1 has `/_explorer/` as the emulator's.
+//! Every request that passes the checks of names and origins ([`crate::names`]) may get it. It shows no key except the well-known one. Source:
+//! cosmos-rest §0.1: the emulator uses `/_explorer/`.
 
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 
-use crate::routes::Place;
+use crate::routes::PathKind;
 use crate::wire::{Payload, Reply, headers};
 
 const PAGE: &str = include_str!("explorer.html");
-/// Nothing is loaded, run or framed, whatever came to stand in the page.
+/// The page may not load, run or frame anything, whatever text is inserted into it.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// Whether a request is for the page: for its own address, or of a browser for the account.
-pub(crate) fn is_asked_for(head: &Parts, place: Place) -> bool {
+/// Whether a request is for the page: by its own path, or for the account from a browser.
+pub(crate) fn is_requested(head: &Parts, kind: PathKind) -> bool {
     let is_read = head.method == Method::GET || head.method == Method::HEAD;
-    is_read && (place == Place::Explorer || (place == Place::Account && is_of_browser(head)))
+    is_read && (kind == PathKind::Explorer || (kind == PathKind::Account && is_of_browser(head)))
 }
 
-/// Whether a person looks: clients of the protocol sign, and do not ask for HTML.
+/// Whether a browser sent the request: clients of the protocol sign requests, and do not accept HTML.
 fn is_of_browser(head: &Parts) -> bool {
     let signed = head.headers.get(AUTHORIZATION).filter(|value| !value.is_empty());
     let accepts_html = |value: &HeaderValue| value.to_str().is_ok_and(|accepted| accepted.contains("text/html"));
@@ -43,7 +43,7 @@ pub(crate) fn page(endpoint: &str, key: Option<&str>) -> Reply {
     reply
 }
 
-/// Text for an element of a page.
+/// Escapes text for an element of a page.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in text.chars() {

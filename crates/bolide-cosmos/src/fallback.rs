@@ -1,4 +1,4 @@
-//! Answers that a server gives when it cannot ask its [`CosmosService`](crate::CosmosService).
+//! Responses of a server that cannot call its [`CosmosService`](crate::CosmosService).
 
 use http::{Request, Response, StatusCode};
 
@@ -7,7 +7,7 @@ use crate::common_headers::new_activity_id;
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
 
-/// While the store is being recovered: the health check says so, everything else is unavailable.
+/// While the store is being recovered: the health check returns "starting", everything else is unavailable.
 pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
     if request.uri().path() == "/_bolide/health" {
         return Reply::value(status::UNAVAILABLE.http, &admin::starting()).into_response();
@@ -26,7 +26,7 @@ pub fn panicked() -> Response<Payload> {
     ))
 }
 
-/// When the head could not be read at all, and the listener has decided on a status for it.
+/// The head of the request was invalid, and the listener has chosen a status.
 pub fn unreadable(status: StatusCode) -> Response<Payload> {
     let (status, message) = match status {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (

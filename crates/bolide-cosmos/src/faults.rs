@@ -1,4 +1,4 @@
-//! Injected faults: answers that a test wants instead of the real ones.
+//! Injected faults: responses for tests, instead of the real ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,24 +12,24 @@ use crate::operation::Operation;
 use crate::routes::Route;
 use crate::status::{Failure, Status};
 
-/// The rules in force, in the order they were given.
+/// The current rules, in the order in which they were set.
 #[derive(Debug, Default)]
 pub(crate) struct FaultRules {
-    // Spares requests the lock, as nearly always there is no rule.
+    // Avoids the lock, because usually there is no rule.
     any: AtomicBool,
     rules: Mutex<Vec<Rule>>,
 }
 
-/// Which requests a rule is for, and what happens to them.
+/// A rule: which requests it matches, and their fault.
 #[derive(Debug, Clone, PartialEq)]
 struct Rule {
     matching: Match,
     fault: Fault,
-    /// How often it still applies; `None` is without end.
+    /// How often it still applies; `None` means always.
     times: Option<u64>,
 }
 
-/// Every member that is given must fit.
+/// All members that are set must match.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Match {
     method: Option<String>,
@@ -39,11 +39,11 @@ struct Match {
     container: Option<String>,
 }
 
-/// What happens to a request.
+/// The fault for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
     delay: Duration,
-    /// Absent for a rule that only delays.
+    /// `None` for a rule that only delays.
     failure: Option<Failure>,
 }
 
@@ -51,7 +51,7 @@ impl FaultRules {
     /// Replaces all rules.
     ///
     /// # Errors
-    /// `BadRequest` when the list is not as `admin-api.md` has it; then the rules stay as they were.
+    /// `BadRequest` if the list is not as described in `admin-api.md`; then the rules do not change.
     pub(crate) fn replace(&self, rules: &Value) -> Result<()> {
         let rules = rules
             .as_array()
@@ -62,7 +62,7 @@ impl FaultRules {
         Ok(())
     }
 
-    /// The fault that befalls a request, which uses up one time of its rule.
+    /// The fault for a request, if any; counts one use of its rule.
     pub(crate) fn take(&self, operation: Operation, method: &Method, route: &Route<'_>) -> Option<Fault> {
         if !self.any.load(Ordering::Acquire) {
             return None;
@@ -84,7 +84,7 @@ impl FaultRules {
 }
 
 impl Fault {
-    /// Waits, then refuses if the rule says so.
+    /// Waits, then returns the rule's error, if any.
     pub(crate) async fn apply(self) -> Result<(), Failure> {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;

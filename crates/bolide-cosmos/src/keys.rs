@@ -1,15 +1,15 @@
-//! Account keys and what they allow.
+//! Account keys and their rights.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use subtle::ConstantTimeEq;
 
-/// The published key of the official emulator. Everybody knows it, so it must only guard loopback addresses.
+/// The published key of the official emulator. It is public, so it must be used only on loopback addresses.
 pub const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// What the holder of a key may do.
+/// The rights of an account key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Everything.
@@ -18,18 +18,18 @@ pub enum Access {
     ReadOnly,
 }
 
-/// A text that is no account key.
+/// The text is not an account key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not standard base64.
     #[error("an account key must be standard base64 with padding")]
     NotBase64,
-    /// Too few bytes to be a secret.
+    /// Too short to be secure.
     #[error("an account key must be at least 16 bytes long before base64. bytes={0}")]
     TooShort(usize),
 }
 
-/// An account key: its text, and the signing state made of it once, so that checking a signature does not begin with the key.
+/// An account key: its text, and the prepared signing key, so that checking a signature does not have to derive it.
 #[derive(Clone)]
 pub struct AccountKey {
     text: String,
@@ -37,10 +37,10 @@ pub struct AccountKey {
 }
 
 impl AccountKey {
-    /// Takes in a key as it stands in connection strings.
+    /// Parses a key as written in connection strings.
     ///
     /// # Errors
-    /// A text that is not base64, or of less than 16 bytes.
+    /// The text is not base64, or has less than 16 bytes.
     pub fn parse(text: &str) -> Result<AccountKey, KeyError> {
         let bytes = STANDARD.decode(text).map_err(|_| KeyError::NotBase64)?;
         if bytes.len() < 16 {
@@ -52,7 +52,7 @@ impl AccountKey {
         })
     }
 
-    /// Whether this is the key that everybody knows.
+    /// Whether this is the emulator's well-known key.
     pub fn is_well_known(&self) -> bool {
         self.text == WELL_KNOWN_KEY
     }
@@ -76,7 +76,7 @@ impl std::fmt::Debug for AccountKey {
     }
 }
 
-/// The keys of an account. Several may open the same access, so that keys can be rotated.
+/// The keys of an account. Several may give the same access, so that keys can be rotated.
 #[derive(Debug, Clone)]
 pub struct Keys {
     keys: Vec<(Access, AccountKey)>,
@@ -97,7 +97,7 @@ impl Keys {
         self
     }
 
-    /// What the signer of `payload` (its parts, one after the other) may do; `None` if no key signs it so.
+    /// The rights of the signer of `payload` (its parts in order); `None` if the signature belongs to no key.
     ///
     /// Compares in constant time.
     pub(crate) fn signer(&self, payload: &[&[u8]], signature: &[u8]) -> Option<Access> {
@@ -113,7 +113,7 @@ impl Keys {
         primary.sign(payload)
     }
 
-    /// What somebody who shows `text` as a key may do. Compares in constant time.
+    /// The rights of a client that shows `text` as a key. Compares in constant time.
     pub(crate) fn holder(&self, text: &[u8]) -> Option<Access> {
         self.keys
             .iter()

@@ -1,8 +1,8 @@
 //! Azure Cosmos DB for NoSQL over REST, in gateway mode.
 //!
-//! [`CosmosService`] turns an HTTP request into an HTTP answer; sockets, TLS and time limits are the server's. [`service`] tells
-//! how a request travels. The rest is a table of [`operation`]s with a file each in [`operations`], what they read from the
-//! wire and write to it in [`wire`], and Bolide's own routes in [`admin`].
+//! [`CosmosService`] turns an HTTP request into an HTTP response; the server handles sockets, TLS and timeouts. [`service`] describes the path of a
+//! request. The rest is a table of [`operation`]s with their handlers in [`operations`], the reading and writing of the protocol in [`wire`], and
+//! Bolide's own routes in [`admin`].
 //!
 //! Source: the protocol as official SDKs speak it.
 
@@ -23,7 +23,7 @@ mod metrics;
 mod names;
 mod operation;
 mod operations;
-mod pace;
+mod rate_limit;
 mod request;
 mod request_body;
 mod request_log;

@@ -1,4 +1,4 @@
-//! Where a request came in: the listener, and the host and port that its client used.
+//! The listener of a request, and the host and port that its client used.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use http::uri::Authority;
 
 use crate::status::Failure;
 
-/// The listener that a request came through.
+/// The listener that accepted a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Listener {
     /// Whether the connection is encrypted.
@@ -19,7 +19,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The scheme, host and port that the client used: SDKs follow what stands there, also through port mappings.
+    /// The scheme, host and port that the client used: SDKs use the endpoint in responses, also through port mappings.
     pub(crate) fn origin(&self, head: &Parts) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
         match authority(head) {
@@ -29,10 +29,10 @@ impl Listener {
     }
 }
 
-/// Where a request was sent: the host and port that its client used, if it names them.
+/// The host and port to which a request was sent, if it names them.
 ///
 /// # Errors
-/// 400 when it names several.
+/// 400 if it names several.
 pub(crate) fn authority(head: &Parts) -> Result<Option<&str>, Failure> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let (host, another) = (hosts.next(), hosts.next());

@@ -1,7 +1,7 @@
-//! Figures for Prometheus: requests by operation and status, how long they took, what they were charged.
+//! Metrics for Prometheus: requests by operation and status, their durations and charges.
 //!
-//! Counters are plain atomics in tables by operation, so that counting a request takes a few of them and no lock. The text is written here, since
-//! the crate `prometheus-client` writes OpenMetrics only: `# TYPE` of counters without `_total`, other texts for bounds of buckets.
+//! Counters are plain atomics in tables by operation, so counting a request needs a few of them and no lock. The text is written here, because the
+//! crate `prometheus-client` writes only OpenMetrics, with other names of counters and other texts for bucket bounds.
 
 mod exposition;
 
@@ -28,12 +28,12 @@ pub(crate) struct Metrics {
 
 #[derive(Debug, Default)]
 struct Counters {
-    /// By hundreds of the status, from 200.
+    /// By the first digit of the status, from 2.
     by_class: [AtomicU64; 4],
     throttled: AtomicU64,
     charge_hundredths: AtomicU64,
     micros: AtomicU64,
-    /// By bucket; what took longer than the last is in none.
+    /// By bucket; requests slower than the last bound are in none.
     by_latency: [AtomicU64; BUCKETS.len()],
 }
 
@@ -46,7 +46,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts an answered request.
+    /// Counts a request with its response.
     pub(crate) fn observe(&self, operation: Operation, reply: &Reply, duration: Duration) {
         let counters = &self.by_operation[operation as usize];
         let status = reply.status.as_u16();
@@ -64,7 +64,7 @@ impl Metrics {
         }
     }
 
-    /// All figures as Prometheus text, those of containers included.
+    /// All metrics as Prometheus text, including those of containers.
     pub(crate) fn render(&self, containers: &[ContainerFigures]) -> String {
         let mut page = Exposition::default();
         self.render_requests(&mut page);
@@ -154,7 +154,7 @@ fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// A family of metrics with a sample for each container that has a figure.
+/// A family of metrics with a sample for each container that has a value.
 struct ContainerFamily {
     name: &'static str,
     kind: &'static str,
@@ -253,7 +253,7 @@ fn render_containers(page: &mut Exposition, containers: &[ContainerFigures]) {
     }
 }
 
-/// What the process as a whole takes.
+/// The resource use of the process.
 pub(crate) fn render_process(memory: &MemoryBudget, definitions: DefinitionUsage, connections: usize) -> String {
     let mut page = Exposition::default();
     for (name, help, value) in [

@@ -1,8 +1,8 @@
-//! Names and origins: under which names the server answers, and which web pages may ask it.
+//! Names and origins: the names under which the server answers, and the web pages that may send requests.
 //!
-//! The emulator's well-known key is public. A page that rebinds its own name to this machine would reach a server with that key as if it
-//! were the page's own, so the server then answers only to names that no page can have. And whatever the key, a browser tells where
-//! a page comes from: pages of other origins are refused unless they are named.
+//! The emulator's well-known key is public. A web page that rebinds its own name to this machine would reach a server with that key as if it was the
+//! page's own server, so the server then accepts only names that no web page can have. With any key, a browser sends the origin of a page: pages of
+//! other origins are refused unless they are allowed.
 
 use std::net::IpAddr;
 
@@ -14,20 +14,20 @@ use crate::listener::{Listener, authority};
 use crate::status::{FORBIDDEN, Failure};
 use crate::wire::{Reply, headers};
 
-/// Names by which containers reach the machine that they run on.
+/// Names by which containers reach their host machine.
 const CONTAINER_HOSTS: [&str; 2] = ["host.docker.internal", "host.containers.internal"];
 
-/// Under which names the server answers.
+/// The names under which the server answers.
 #[derive(Debug, Clone, Default)]
 pub enum Names {
-    /// Under any: with a key of one's own.
+    /// Any name: used with the user's own key.
     #[default]
     All,
-    /// Under `localhost`, loopback addresses, and these; with the well-known key.
+    /// `localhost`, loopback addresses, and these: used with the well-known key.
     Listed {
-        /// Names, without ports; in any case.
+        /// Names, without ports, in any case.
         names: Vec<String>,
-        /// Also under IP addresses, names without a dot, `*.localhost` and the names of a container's host.
+        /// Also accept IP addresses, names without a dot, `*.localhost` and the names of a container's host.
         emulator: bool,
     },
 }
@@ -47,7 +47,7 @@ impl Names {
     }
 }
 
-/// Whether no page of the internet can have this name.
+/// Whether the name cannot be that of a public web page.
 fn is_name_of_containers(host: &str) -> bool {
     let host = without_dot(host);
     !host.is_empty()
@@ -72,15 +72,15 @@ fn address(host: &str) -> Option<IpAddr> {
     host.parse().ok()
 }
 
-/// Origins of web pages that may ask besides the server's own.
+/// Origins of web pages that may send requests, besides the server's own.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(Vec<Origin>);
 
 impl Origins {
-    /// Takes in origins such as `http://localhost:3000`.
+    /// Parses origins such as `http://localhost:3000`.
     ///
     /// # Errors
-    /// The first that is none.
+    /// The first invalid one.
     pub fn parse(texts: &[String]) -> Result<Origins, String> {
         let origins = texts.iter().map(|text| Origin::parse(text).ok_or_else(|| text.clone()));
         origins.collect::<Result<_, _>>().map(Origins)
@@ -96,7 +96,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// `None` for what is no origin of a web page, `null` among it.
+    /// `None` if it is not an origin of a web page; `null` is not one.
     fn parse(text: &str) -> Option<Origin> {
         let (scheme, authority) = text.split_once("://")?;
         let is_tls = match scheme.to_ascii_lowercase().as_str() {
@@ -117,7 +117,7 @@ impl Origin {
     }
 }
 
-/// Takes host and port apart; `None` if it is not `host` or `host:port`.
+/// Splits host and port; `None` if the text is not `host` or `host:port`.
 fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     let end_of_address = authority.rfind(']').map_or(0, |end| end + 1);
     let (host, port) = match authority[end_of_address..].find(':') {
@@ -141,15 +141,15 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     (is_address || is_name).then_some((host, port))
 }
 
-/// Where clients reach the server from outside, such as `https://db.example`.
+/// The address of the server for clients, such as `https://db.example`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// Takes in a URL of scheme, host and port.
+    /// Parses a URL of scheme, host and port.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is anything else.
     pub fn parse(text: &str) -> Result<Endpoint, String> {
         let origin = text.strip_suffix('/').unwrap_or(text);
         Origin::parse(origin).ok_or_else(|| text.to_owned())?;
@@ -159,15 +159,15 @@ impl Endpoint {
 
 /// The scheme, host and port that clients are told to use.
 ///
-/// SDKs send all further requests there, so it must be what this client can reach: what the server was told, or else where this very request
-/// was sent, as the proxies that it came through say it. Whoever makes up such a header misleads nobody but itself.
+/// SDKs send all further requests there, so this client must be able to reach it: it is the configured endpoint, or else the address of this request
+/// as reported by the proxies on its way. A client that sends a false header misleads only itself.
 pub(crate) fn endpoint(told: Option<&Endpoint>, head: &Parts, listener: Listener) -> String {
     if let Some(Endpoint(told)) = told {
         return told.clone();
     }
     let own = listener.origin(head);
     let (own_scheme, own_authority) = own.split_once("://").unwrap_or(("http", &own));
-    // Several proxies add one after the other; the first is the client's.
+    // Each proxy appends its value; the first one is the client's.
     let forwarded = |name| {
         let text = head
             .headers
@@ -189,7 +189,7 @@ pub(crate) fn endpoint(told: Option<&Endpoint>, head: &Parts, listener: Listener
 /// # Errors
 /// 400.
 pub(crate) fn check_name(names: &Names, head: &Parts) -> Result<(), Failure> {
-    // A browser always says the name.
+    // A browser always sends the name.
     let Some(authority) = authority(head)? else {
         return Ok(());
     };
@@ -206,7 +206,7 @@ pub(crate) fn check_name(names: &Names, head: &Parts) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses pages of other origins; tells whose page it is that may ask.
+/// Refuses pages of other origins; returns the origin of an allowed page.
 ///
 /// # Errors
 /// 403.
@@ -240,12 +240,12 @@ pub(crate) fn check_origin<'h>(
     ))
 }
 
-/// Whether a browser asks what a page may send.
+/// Whether the request asks what a page may send (a CORS preflight).
 pub(crate) fn is_preflight(head: &Parts) -> bool {
     head.method == Method::OPTIONS && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What a page of an allowed origin may send: anything that an SDK does.
+/// The requests that a page of an allowed origin may send: all that an SDK sends.
 pub(crate) fn preflight(asked: &HeaderMap) -> Reply {
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
     reply.fixed(&headers::ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE");
@@ -260,7 +260,7 @@ pub(crate) fn preflight(asked: &HeaderMap) -> Reply {
     reply
 }
 
-/// Lets a page of an allowed origin read an answer.
+/// Allows a page of an allowed origin to read a response.
 pub(crate) fn allow_origin(reply: &mut Reply, origin: &HeaderValue) {
     reply.header(&headers::ALLOW_ORIGIN, origin.clone());
     reply.fixed(&headers::EXPOSE_HEADERS, "*");

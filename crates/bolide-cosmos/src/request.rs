@@ -1,4 +1,4 @@
-//! A request that was let in, on its way through an operation: who sent it, what it asks for, its head and its body.
+//! An admitted request for an operation: its sender, its head and its body.
 
 use bolide_core::{Account, RequestContext};
 use bolide_model::partition_key::PartitionKey;
@@ -18,15 +18,15 @@ use crate::state::State;
 pub(crate) enum Sender {
     /// A holder of an account key.
     Key(Access),
-    /// A holder of a resource token: a user of a database.
+    /// A holder of a resource token for a user's permission.
     Token(Box<Grant>),
 }
 
 impl Sender {
-    /// Checks that the sender may do something in a partition key.
+    /// Checks that the sender may access a partition key.
     ///
     /// # Errors
-    /// `Forbidden` for a resource token of another key, and for no key.
+    /// `Forbidden` for a resource token of another key, or without a key.
     pub(crate) fn check_key(&self, key: Option<&PartitionKey>) -> bolide_model::Result<()> {
         match self {
             Sender::Key(_) => Ok(()),
@@ -58,7 +58,7 @@ impl Call<'_> {
         &self.state.account
     }
 
-    /// What is decoded of the body.
+    /// Decodes something from the body.
     pub(crate) async fn decoded<T>(&self, decode: impl FnOnce() -> T) -> T {
         self.state.decoding.run(self.body, decode).await
     }

@@ -1,7 +1,7 @@
-//! Bodies of requests: read after their sender was let in, under the budget of memory that all requests share.
+//! Bodies of requests: read after their sender was authorized, within the memory budget of all requests.
 //!
-//!   head ──admitted──▶ read: a large body's memory at its first part ──▶ room to decode them, and for the answer of a write ──▶ operation
-//!      └──refused──▶ dismissed: the answer goes out at once, nothing is kept
+//!   head ──admitted──▶ read: memory of a large body at its first part ──▶ memory to decode it, and for the response of a write ──▶ operation
+//!      └──refused──▶ dismissed: the response is sent at once, nothing is kept
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,61 +16,61 @@ use http::{HeaderMap, Version};
 
 use crate::operation::Operation;
 use crate::status::{self, Failure};
-use crate::wire::binary_json::{self, Room, Size};
+use crate::wire::binary_json::{self, Size, TextBudget};
 use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
-/// How long a request waits for memory that others hold before it is refused.
-pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
-/// Bodies and answers up to this size are not counted on connections that carry one request at a time: their number bounds them.
+/// How long a request waits for memory before it is refused.
+pub const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bodies and responses up to this size are not counted on connections that carry one request at a time: the number of connections limits them.
 const UNCOUNTED_BYTES: usize = 4 * 1024;
-/// What a decoded JSON value takes at most, with its name in an object and the room that its array or object has grown to.
+/// Maximum memory of a decoded JSON value, with its name in an object and the growth of its array or object.
 const VALUE_BYTES: usize = 160;
-/// What the answer of a write takes at most if it can be much larger than the request.
+/// Maximum memory of the response of a write whose response can be much larger than the request.
 const WRITE_ANSWER_BYTES: usize = limits::PAGE_BYTES;
 
 /// A body that has not been read yet.
 pub trait RequestBody: Send {
-    /// Its length, where the sender says it beforehand.
+    /// Its length, if declared.
     fn declared_bytes(&self) -> Option<u64>;
 
-    /// Reads it to its end, for a sender that was admitted. What is held meanwhile is taken from `memory`.
+    /// Reads it to its end, for an admitted sender. Memory used meanwhile is taken from `memory`.
     ///
     /// # Errors
-    /// See [`BodyError`]; the rest of a body that is too large is taken off the connection as far as that is bearable.
+    /// See [`BodyError`]; the rest of a body that is too large is read and dropped, within limits.
     fn read(self, limit: usize, memory: Counted<'_>) -> impl Future<Output = Result<Received, BodyError>> + Send;
 
-    /// Takes it part by part, for a sender that was admitted: whoever takes a part holds it before the next one comes. However long it is, each part
-    /// must arrive in time. Others that wait for memory are looked for in `memory`.
+    /// Reads it part by part, for an admitted sender: the caller processes a part before the next one is read. The body may have any length, but each
+    /// part must arrive in time. `memory` tells whether other requests wait for memory.
     fn parts(self, memory: Counted<'_>) -> impl Stream<Item = Result<Bytes, BodyError>> + Send;
 
-    /// Nobody will read it: the request was refused by its head. `false` if the refusal need not wait for its turn, as its sender will not see it.
+    /// Drops it: the request was refused by its head. `false` if the refusal need not be delayed, because its sender will not see it.
     fn dismiss(self, sender: Refused) -> bool;
 }
 
-/// Who was refused: how much of a body is worth reading only so that its sender gets to see the answer.
+/// The sender of a refused request: decides how much of the body is read so that the sender can read the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Somebody who has not shown a key.
+    /// A client that has not shown a key.
     Unknown,
     /// The holder of a key.
     Known,
 }
 
-/// Why there is no body.
+/// Why a body could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyError {
     /// It did not arrive in time.
     TooSlow,
-    /// The connection broke, or its framing did.
+    /// The connection broke, or its framing was invalid.
     Broken,
-    /// More than `limit` bytes; at least `bytes` of them.
+    /// More than `limit` bytes; at least `bytes`.
     TooLarge {
-        /// How many bytes are known of.
+        /// The number of bytes known.
         bytes: usize,
-        /// How many are allowed.
+        /// The limit.
         limit: usize,
     },
-    /// There is no memory for it now.
+    /// There is no memory for it.
     NoMemory(Error),
 }
 
@@ -85,7 +85,7 @@ impl From<BodyError> for Failure {
     }
 }
 
-/// The budget of memory, as one request takes from it.
+/// The memory budget, as used by one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted<'m> {
     memory: &'m MemoryBudget,
@@ -93,7 +93,7 @@ pub struct Counted<'m> {
 }
 
 impl<'m> Counted<'m> {
-    /// For a request over a version of HTTP: over HTTP/2 everything is counted, as one connection carries many requests.
+    /// For a request over a version of HTTP: over HTTP/2 everything is counted, because one connection carries many requests.
     pub fn new(memory: &'m MemoryBudget, version: Version) -> Counted<'m> {
         Counted {
             memory,
@@ -101,46 +101,46 @@ impl<'m> Counted<'m> {
         }
     }
 
-    /// Grows a share to so many bytes; waits for them.
+    /// Grows a share to `bytes`; waits for memory.
     ///
     /// # Errors
-    /// `NoMemory` if they are not there in time, or never will be.
+    /// `NoMemory` if it is not available in time, or can never be.
     pub async fn grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
         if bytes > self.uncounted_bytes {
             let share = share.get_or_insert_default();
-            let grown = self.memory.grow(share, bytes, MEMORY_PATIENCE).await;
+            let grown = self.memory.grow(share, bytes, MEMORY_TIMEOUT).await;
             grown.map_err(BodyError::NoMemory)?;
         }
         Ok(())
     }
 
-    /// Takes so many bytes for a large body before it is read, all of them in one: bodies that took theirs bit by bit would wait for each other.
-    /// `share` has what came before it was known to be large. Waits for them only if it may.
+    /// Reserves all memory for a large body before it is read: bodies that reserved memory bit by bit would wait for each other. `share` has the
+    /// memory of the part that came before the body was known to be large. Waits only if `may_wait`.
     ///
     /// # Errors
     /// As [`Counted::grow`].
     pub async fn expect(self, share: &mut Option<MemoryShare>, bytes: usize, may_wait: bool) -> Result<(), BodyError> {
-        let patience = if may_wait { MEMORY_PATIENCE } else { Duration::ZERO };
+        let timeout = if may_wait { MEMORY_TIMEOUT } else { Duration::ZERO };
         let taken = match share {
             None => {
-                let taken = self.memory.take_for_arriving(bytes, patience).await;
+                let taken = self.memory.take_for_arriving(bytes, timeout).await;
                 taken.map(|taken| *share = Some(taken))
             }
-            Some(share) => self.memory.grow_for_arriving(share, bytes, patience).await,
+            Some(share) => self.memory.grow_for_arriving(share, bytes, timeout).await,
         };
         taken.map_err(BodyError::NoMemory)
     }
 
-    /// Whether others wait for memory.
+    /// Whether other requests wait for memory.
     pub fn is_short(self) -> bool {
         self.memory.is_short()
     }
 
-    /// Grows the share of a body that has come to so many bytes, which is all that the request needs; waits for them.
+    /// Grows the share of a body to `bytes`, which is all the memory that the request needs; waits for it.
     ///
     /// # Errors
     /// As [`Counted::grow`].
-    pub async fn settle(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
+    pub async fn grow_to_final(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
         self.grow(share, bytes).await?;
         if let Some(share) = share {
             share.arrived();
@@ -148,13 +148,12 @@ impl<'m> Counted<'m> {
         Ok(())
     }
 
-    /// Binds the bytes of an answer to their share of memory: it is given back when the last of them is sent or dropped.
+    /// Binds the bytes of a response to their share of memory, which is released when the last of them is sent or dropped.
     ///
-    /// `share` is what the request holds.
+    /// `share` is the share of the request.
     ///
     /// # Errors
-    /// `Throttled` when there is not enough in time; a write that was carried out is answered `Timeout` then, as it must not be repeated
-    /// unseen.
+    /// `Throttled` if there is not enough memory in time; after a write that was carried out `Timeout`, because it must not be retried without checking.
     pub(crate) async fn bind(
         self,
         answer: Bytes,
@@ -168,7 +167,7 @@ impl<'m> Counted<'m> {
             share.shrink_to(answer.len());
         }
         let held = share.get_or_insert_default();
-        let grown = self.memory.grow_for_held(held, answer.len(), MEMORY_PATIENCE).await;
+        let grown = self.memory.grow_for_held(held, answer.len(), MEMORY_TIMEOUT).await;
         grown.map_err(|error| {
             if operation.is_none_or(Operation::is_read) {
                 return error;
@@ -185,7 +184,7 @@ impl<'m> Counted<'m> {
     }
 }
 
-/// Bytes that hold their share of memory as long as any part of them is held.
+/// Bytes that keep their share of memory as long as any part of them is kept.
 pub(crate) fn bound(bytes: Bytes, share: Option<MemoryShare>) -> Bytes {
     struct Bound {
         bytes: Bytes,
@@ -202,16 +201,16 @@ pub(crate) fn bound(bytes: Bytes, share: Option<MemoryShare>) -> Bytes {
     }
 }
 
-/// A body with the memory that it takes.
+/// A body with its memory.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// All of it.
+    /// The whole body.
     pub bytes: Bytes,
-    /// `None` for the small ones.
+    /// `None` for small bodies.
     pub share: Option<MemoryShare>,
 }
 
-/// A body whose codings are known.
+/// A body with supported codings only.
 pub(crate) fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
     if body.declared_bytes() != Some(0)
         && let Err(failure) = check_codings(&head.headers)
@@ -222,7 +221,7 @@ pub(crate) fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failu
     Ok(body)
 }
 
-/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
+/// Refuses a compressed body, or one with another coding: it would have to be decoded first.
 ///
 /// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
 fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
@@ -251,39 +250,39 @@ fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-/// What is going to be held besides the body itself: what it is decoded to, and the answer of a write.
+/// The memory needed in addition to the body: for its decoded form, and for the response of a write.
 ///
-/// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
+/// A write reserves memory for its response in advance, because a refusal after it would hide that it was done.
 pub(crate) fn working_bytes(body: &Bytes, operation: Operation, has_pre_trigger: bool) -> usize {
     let writes_more = operation.is_growing() || has_pre_trigger;
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 
-/// What a body takes when it is decoded, at most.
+/// Maximum memory of a decoded body.
 fn decoded_bytes(body: &Bytes) -> usize {
     if !hybrid_row::is_rows(body) {
-        return value_bytes(body, &mut Room::of_one());
+        return value_bytes(body, &mut TextBudget::of_one());
     }
-    // Malformed rows are decoded no further than here.
+    // Malformed rows are decoded only up to the error.
     let rows = hybrid_row::operations(body, BATCH_OPERATIONS).unwrap_or_default();
-    let mut room = Room::of_batch();
+    let mut text_budget = TextBudget::of_batch();
     let values = rows.iter().filter_map(|row| row.body.as_ref());
     values.fold(body.len(), |bytes, value| {
-        bytes.saturating_add(value_bytes(value, &mut room))
+        bytes.saturating_add(value_bytes(value, &mut text_budget))
     })
 }
 
-/// What an item or anything else in JSON takes: a value for each element and member, and a copy of its strings.
-fn value_bytes(body: &[u8], room: &mut Room) -> usize {
+/// Memory of JSON such as an item: a value for each element and member, and a copy of its strings.
+fn value_bytes(body: &[u8], text_budget: &mut TextBudget) -> usize {
     if binary_json::is_binary(body) {
-        let Size { values, text_bytes } = room.size(body);
-        // The text is held while it is read.
+        let Size { values, text_bytes } = text_budget.size(body);
+        // The text is kept while it is parsed.
         return values.saturating_mul(VALUE_BYTES).saturating_add(2 * text_bytes);
     }
     if body.is_empty() {
         return 0;
     }
-    // Sums of bytes are added up many at a time.
+    // Sums of bytes are added in groups, for speed.
     let opened = body
         .chunks(255)
         .map(|part| usize::from(part.iter().map(opens_value).sum::<u8>()));
@@ -291,12 +290,12 @@ fn value_bytes(body: &[u8], room: &mut Room) -> usize {
     values.saturating_mul(VALUE_BYTES).saturating_add(body.len())
 }
 
-/// 1 for a byte behind which a value may begin.
+/// 1 for a byte after which a value may begin.
 fn opens_value(byte: &u8) -> u8 {
     u8::from(*byte == b',') | u8::from(*byte == b'[') | u8::from(*byte == b'{')
 }
 
-/// A body that is there already, as in tests.
+/// A body in memory, as in tests.
 impl RequestBody for Bytes {
     fn declared_bytes(&self) -> Option<u64> {
         Some(self.len() as u64)

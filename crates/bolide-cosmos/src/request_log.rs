@@ -1,7 +1,7 @@
-//! One line of the log for each request, at `info`; with its headers if the server was told so.
+//! One log line per request, at `info`; with its headers if the server is configured so.
 //!
-//! Keys, signatures, tokens and bodies are never in it, nor what stands behind a `?`. What a client may choose is cut, and quoted where it could
-//! look like something else.
+//! It never contains keys, signatures, tokens, bodies and query strings. Text that a client chooses is shortened, and quoted if it could be mistaken
+//! for something else.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use http::{HeaderName, HeaderValue};
 
 use crate::wire::{Reply, headers};
 
-/// Longest path, value of a header, and all headers of one side, in bytes.
+/// Maximum bytes of a path, of a header value, and of all headers of one side.
 const PATH_BYTES: usize = 512;
 const VALUE_BYTES: usize = 256;
 const HEADERS_BYTES: usize = 4 * 1024;
 
-/// Headers with secrets in them.
+/// Headers with secrets.
 const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
-/// Logs a request that was answered after so long. `with_headers`: those of both sides too.
+/// Logs a request with its response and duration. `with_headers`: also logs the headers of both.
 pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, duration: Duration, with_headers: bool) {
     if !tracing::enabled!(target: "bolide::requests", tracing::Level::INFO) {
         return;
@@ -46,7 +46,7 @@ pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, d
     );
 }
 
-/// Headers as `name: "value"`, as far as they are no secrets.
+/// Headers as `name: "value"`, without secrets.
 fn listed<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) -> String {
     let mut text = String::new();
     for (name, value) in headers {

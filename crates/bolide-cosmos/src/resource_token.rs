@@ -1,17 +1,16 @@
-//! Resource tokens: a permission, sealed by the account, for whoever holds it (cosmos-rest §§2.3, 12.1).
+//! Resource tokens: a permission in a form that the account has signed (cosmos-rest §§2.3, 12.1).
 //!
 //! ```text
 //!   type=resource&ver=1.0&sig=<signature>;<grant>;
 //! ```
 //!
-//! Both parts are base64url without padding; the grant is JSON, the signature an HMAC-SHA256 by the primary key. A token says all there is
-//! to know, so it holds until it expires, even if its permission is changed or deleted meanwhile, as the service has it.
-//! A new account key ends all of them.
+//! Both parts are base64url without padding; the grant is JSON, the signature an HMAC-SHA256 by the primary key. A token contains all its rights, so
+//! it is valid until it expires, even if its permission is changed or deleted meanwhile, as in the service. A new account key invalidates all tokens.
 //!
-//! A token belongs to the container that stood behind its link when it was made, by resource id: one that is made later under the same name is
-//! not opened. Inside the container a link by names stays one of names: an item deleted and made again under its id is the same to it.
+//! A token belongs to the container that its link named when it was made, by resource id: it is not valid for a container created later with the same
+//! name. Inside the container a link by names refers to names: an item deleted and created again with the same id is still covered.
 //!
-//! Server time decides what has expired, a virtual clock's too: a token's time is data, like an item's.
+//! Server time decides expiry, also with a virtual clock: a token's time is data, like an item's.
 
 use std::sync::Arc;
 
@@ -27,30 +26,30 @@ use serde_json::{Value, json};
 use crate::addressing;
 use crate::keys::{Access, Keys};
 use crate::operation::{Bound, Operation};
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
 use crate::wire::{headers, scope};
 
-/// Stands before what is signed, so that no signature of a request is one of a token.
+/// Prefix of the signed text, so that no signature of a request is valid for a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
 
-/// What a token opens, and until when.
+/// The rights of a token, and their expiry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Grant {
     pub mode: PermissionMode,
     /// Link of a container, or of something in it.
     pub resource: String,
-    /// The container that the link led to when the token was made; `None`: there was none, and the token opens nothing.
+    /// The container that the link named when the token was made; `None`: there was none, and the token is never valid.
     pub container: Option<ContainerRid>,
-    /// Only the items of this key, or below it in a hierarchy.
+    /// Limits the token to the items of this key, or below it in a hierarchy.
     pub partition_key: Option<PartitionKey>,
-    /// The first second of server time in which it opens nothing.
+    /// The first second of server time in which it is not valid.
     pub expires: i64,
 }
 
-/// The place that a link names.
+/// The resource that a link names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub(crate) struct ResourceLink {
     database: String,
     container: String,
     /// What follows the container, for example `docs` and an id.
@@ -58,7 +57,7 @@ pub(crate) struct Scope {
 }
 
 impl Grant {
-    /// The token, as an answer shows it.
+    /// The token as text, for a response.
     pub(crate) fn seal(&self, keys: &Keys) -> String {
         let grant = json!({
             "mode": self.mode.as_str(),
@@ -73,10 +72,10 @@ impl Grant {
         format!("type=resource&ver=1.0&sig={signature};{grant};")
     }
 
-    /// Reads what stands behind `sig=`.
+    /// Parses the text after `sig=`.
     ///
     /// # Errors
-    /// 401 for what is malformed, and what no key of this account has sealed.
+    /// 401 if it is malformed, or not signed by a key of this account.
     pub(crate) fn open(keys: &Keys, sealed: &str) -> Result<Grant, Failure> {
         let mut parts = sealed.split(';');
         let (Some(signature), Some(grant)) = (parts.next(), parts.next()) else {
@@ -117,7 +116,7 @@ impl Grant {
         })
     }
 
-    /// Checks that the grant opens a request. Says nothing of what exists: whatever is not the grant's own is forbidden.
+    /// Checks that the grant allows a request. Discloses nothing about existing resources: everything outside the grant is forbidden.
     ///
     /// # Errors
     /// 403, with the reason.
@@ -133,8 +132,8 @@ impl Grant {
                 "The authorization token is not valid at the current time: the resource token has expired.",
             ));
         }
-        let scope = Scope::of_link(&self.resource)?;
-        let bound = self.bound(&scope);
+        let link = ResourceLink::parse(&self.resource)?;
+        let bound = self.bound(&link);
         let needed = operation
             .rights()
             .token(bound)
@@ -150,16 +149,16 @@ impl Grant {
             return Ok(());
         }
         let container = self.asked_container(account, route);
-        let container = container.filter(|_| self.names_the_same(&scope, route));
+        let container = container.filter(|_| self.names_the_same(&link, route));
         let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
-        if operation.is_about_items() && !has_a_key_each(operation, headers) {
+        if operation.is_on_items() && !has_a_key_each(operation, headers) {
             self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())
     }
 
-    /// Checks that a partition key is one that the grant opens, if it opens one only.
+    /// Checks that the grant covers a partition key, if it is limited to one.
     ///
     /// # Errors
     /// `Forbidden`.
@@ -184,22 +183,22 @@ impl Grant {
         }
     }
 
-    /// Whether it is for one item.
+    /// Whether the grant is for one item.
     pub(crate) fn is_for_one_item(&self) -> bool {
-        Scope::of_link(&self.resource).is_ok_and(|scope| self.bound(&scope) == Bound::Item)
+        ResourceLink::parse(&self.resource).is_ok_and(|link| self.bound(&link) == Bound::Item)
     }
 
-    fn bound(&self, scope: &Scope) -> Bound {
-        match scope.below.first().map(String::as_str) {
+    fn bound(&self, link: &ResourceLink) -> Bound {
+        match link.below.first().map(String::as_str) {
             None if self.partition_key.is_some() => Bound::PartitionKey,
             None => Bound::Container,
             Some("sprocs" | "triggers" | "udfs") => Bound::Script,
-            // A link to anything else opens nothing that an item's would not: no path leads there.
+            // A link to anything else gives no more rights than one to an item: no path addresses it.
             Some(_) => Bound::Item,
         }
     }
 
-    /// The container that a request is about, if it is the grant's.
+    /// The container of a request, if it is the grant's.
     fn asked_container(&self, account: &Account, route: &Route<'_>) -> Option<Arc<Container>> {
         if route.container.is_empty() {
             return None;
@@ -208,24 +207,24 @@ impl Grant {
         (Some(asked.rid()) == self.container).then_some(asked)
     }
 
-    /// Whether the request is about the very item or script of the link, if the link is of one and the request is about one.
-    fn names_the_same(&self, scope: &Scope, route: &Route<'_>) -> bool {
-        let keyword = match route.place {
-            Place::Item => "docs",
-            Place::Script(kind) => crate::routes::keyword(kind),
+    /// Whether the request is for the item or script of the link, if the link and the request name one.
+    fn names_the_same(&self, link: &ResourceLink, route: &Route<'_>) -> bool {
+        let keyword = match route.kind {
+            PathKind::Item => "docs",
+            PathKind::Script(kind) => crate::routes::keyword(kind),
             _ => return true,
         };
-        match scope.below.as_slice() {
+        match link.below.as_slice() {
             [] => true,
             [kind, leaf] => {
-                kind == keyword && *leaf == route.leaf && (scope.is_by_rid(self.container) || self.is_name(leaf))
+                kind == keyword && *leaf == route.leaf && (link.is_by_rid(self.container) || self.is_name(leaf))
             }
             _ => false,
         }
     }
 
-    /// Whether the last segment of a link by names is one: users choose ids, and one that reads as the resource id of something else in the
-    /// container would be taken for that.
+    /// Whether the last segment of a link by names is really a name: users choose ids, and one that looks like the resource id of something else in
+    /// the container would address that.
     fn is_name(&self, leaf: &str) -> bool {
         let item = ItemRid::parse(leaf).map(|rid| rid.container);
         let child = ChildRid::parse(leaf).map(|rid| rid.container);
@@ -244,14 +243,14 @@ impl Grant {
     }
 }
 
-/// A bulk has a partition key in each of its operations, which is checked when they are read.
+/// In a bulk request each operation has its own partition key, which is checked when the operations are read.
 fn has_a_key_each(operation: Operation, headers: &HeaderMap) -> bool {
     operation == Operation::Batch
         && !headers::flag(headers, &headers::BATCH_ATOMIC)
         && headers::non_empty(headers, &headers::PARTITION_KEY).is_ok_and(|key| key.is_none())
 }
 
-/// Refuses what headers add to an operation beyond what the token is for.
+/// Refuses headers that extend an operation beyond the scope of the token.
 fn check_extras(bound: Bound, headers: &HeaderMap) -> Result<(), Failure> {
     let is_partial = bound != Bound::Container;
     let shows_figures =
@@ -273,15 +272,15 @@ fn forbidden(why: &str) -> Failure {
     Failure::new(FORBIDDEN, why)
 }
 
-impl Scope {
-    /// Reads a link.
+impl ResourceLink {
+    /// Parses a link.
     ///
     /// # Errors
-    /// `BadRequest` where it names neither a container nor something in it.
-    pub(crate) fn of_link(link: &str) -> Result<Scope> {
+    /// `BadRequest` if it names neither a container nor something in it.
+    pub(crate) fn parse(link: &str) -> Result<ResourceLink> {
         let segments: Vec<&str> = link.trim_matches('/').split('/').collect();
         match segments[..] {
-            ["dbs", database, "colls", container, ref below @ ..] if below.len() != 1 => Ok(Scope {
+            ["dbs", database, "colls", container, ref below @ ..] if below.len() != 1 => Ok(ResourceLink {
                 database: database.to_owned(),
                 container: container.to_owned(),
                 below: below.iter().map(|segment| (*segment).to_owned()).collect(),
@@ -292,7 +291,7 @@ impl Scope {
         }
     }
 
-    /// The container that the link leads to now.
+    /// The container that the link names now.
     pub(crate) fn container(&self, account: &Account) -> Option<Arc<Container>> {
         let route = Route::to_container(self.database.clone(), self.container.clone());
         addressing::container(account, &route).ok()

@@ -1,7 +1,7 @@
-//! Paths: which resource a request is about.
+//! Paths: the resource that a request addresses.
 //!
-//! A path is split at `/` and each segment percent-decoded afterwards (cosmos-rest §0.1). Its shape alone names the kind of
-//! resource; whether the names in it are ids or resource ids is settled in [`crate::addressing`].
+//! A path is split at `/` and each segment is percent-decoded afterwards (cosmos-rest §0.1). Its form alone determines the kind of resource;
+//! [`crate::addressing`] decides whether its segments are names or resource ids.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use bolide_model::rid::{
 
 use crate::wire::percent;
 
-/// What kind of resource a path leads to.
+/// The kind of resource that a path addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathKind {
     /// `/`
     Account,
     /// `/dbs`
@@ -55,9 +55,9 @@ pub(crate) enum Place {
     Offer,
     /// `…/sprocs`, `…/triggers`, `…/udfs`
     Scripts(ScriptKind),
-    /// `…/sprocs/{id}` and the like
+    /// `…/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
     Script(ScriptKind),
-    /// `/addresses`: direct mode, which this is not.
+    /// `/addresses`: direct mode, which is not supported.
     Addresses,
     /// `/_explorer/emulator.pem`
     Certificate,
@@ -65,20 +65,20 @@ pub(crate) enum Place {
     Explorer,
     /// `/_bolide/…`
     Admin,
-    /// Nothing we know.
+    /// An unknown path.
     Unknown,
 }
 
-/// A path, taken apart.
+/// A parsed path.
 #[derive(Debug, Clone)]
 pub(crate) struct Route<'p> {
     /// The kind of resource.
-    pub place: Place,
-    /// The database segment, decoded; empty where there is none.
+    pub kind: PathKind,
+    /// The database segment, decoded; empty if there is none.
     pub database: Cow<'p, str>,
-    /// The container segment, decoded; empty where there is none.
+    /// The container segment, decoded; empty if there is none.
     pub container: Cow<'p, str>,
-    /// The user segment, decoded; empty where there is none.
+    /// The user segment, decoded; empty if there is none.
     pub user: Cow<'p, str>,
     /// The last id of the path below the container or user, or the offer's; decoded.
     pub leaf: Cow<'p, str>,
@@ -86,7 +86,7 @@ pub(crate) struct Route<'p> {
     pub path: &'p str,
 }
 
-/// What a signature covers of a path.
+/// The part of a path that a signature covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signed<'p> {
     /// The last resource keyword; empty for the account.
@@ -98,25 +98,25 @@ pub(crate) struct Signed<'p> {
 const MAX_SEGMENTS: usize = 8;
 
 impl<'p> Route<'p> {
-    /// Takes a path apart. `None` when a segment is not UTF-8 after decoding.
+    /// Parses a path. `None` if a segment is not UTF-8 after decoding.
     pub(crate) fn parse(path: &'p str) -> Option<Route<'p>> {
         let path = trim(path);
         let mut segments = [""; MAX_SEGMENTS];
         let mut count = 0;
         if !path.is_empty() {
-            // What follows the last slot stays in it: ids with a bare `/` inside, which lead nowhere. An escaped one is part of the id.
+            // The last slot gets the rest of the path: ids with an unescaped `/`, which address nothing. An escaped slash is part of the id.
             for segment in path.splitn(MAX_SEGMENTS, '/') {
                 segments[count] = segment;
                 count += 1;
             }
         }
-        let (place, [database, owner, leaf]) = place(&segments[..count]);
-        let (container, user) = match place {
-            Place::User | Place::Permissions | Place::Permission => ("", owner),
+        let (kind, [database, owner, leaf]) = path_kind(&segments[..count]);
+        let (container, user) = match kind {
+            PathKind::User | PathKind::Permissions | PathKind::Permission => ("", owner),
             _ => (owner, ""),
         };
         Some(Route {
-            place,
+            kind,
             database: percent::decode(database)?,
             container: percent::decode(container)?,
             user: percent::decode(user)?,
@@ -125,22 +125,22 @@ impl<'p> Route<'p> {
         })
     }
 
-    /// What the client signed of this path (cosmos-rest §2.1).
+    /// The part of this path that the client signed (cosmos-rest §2.1).
     pub(crate) fn signed(&self) -> Signed<'p> {
-        match self.place {
-            Place::Account => Signed {
+        match self.kind {
+            PathKind::Account => Signed {
                 resource_type: "",
                 link: "",
             },
-            Place::PartitionKeyDelete => {
+            PathKind::PartitionKeyDelete => {
                 let link = self.path.trim_end_matches("/operations/partitionkeydelete");
                 Signed {
                     resource_type: "colls",
                     link,
                 }
             }
-            // An item id may hold a bare slash, so segments cannot be counted.
-            Place::Item => Signed {
+            // An item id may contain an unescaped slash, so segments cannot be counted.
+            PathKind::Item => Signed {
                 resource_type: "docs",
                 link: self.path,
             },
@@ -150,60 +150,62 @@ impl<'p> Route<'p> {
 }
 
 impl Route<'_> {
-    /// The resource id that the path ends with, or its parent for feeds, if all ids of the path are resource ids that belong together.
+    /// The resource id at the end of the path, or that of the parent for feeds, if all ids of the path are resource ids that belong together.
     ///
-    /// Whether they are meant as such is not said by the path: a database may be named like a resource id.
+    /// The path does not tell whether they are meant as such: a database name may look like a resource id.
     pub(crate) fn rid(&self) -> Option<&str> {
-        if self.place == Place::Offer {
+        if self.kind == PathKind::Offer {
             return OfferRid::parse(&self.leaf).map(|_| &*self.leaf);
         }
         let database = DatabaseRid::parse(&self.database)?;
         let container = || ContainerRid::parse(&self.container).filter(|rid| rid.database() == database);
         let user = || UserRid::parse(&self.user).filter(|rid| rid.database() == database);
-        let (last, is_rid) = match self.place {
-            Place::Database | Place::Containers | Place::Users | Place::EncryptionKeys => (&self.database, true),
-            Place::Container
-            | Place::Items
-            | Place::PartitionKeyRanges
-            | Place::Conflicts
-            | Place::Scripts(_)
-            | Place::PartitionKeyDelete => (&self.container, container().is_some()),
-            Place::Item => {
+        let (last, is_rid) = match self.kind {
+            PathKind::Database | PathKind::Containers | PathKind::Users | PathKind::EncryptionKeys => {
+                (&self.database, true)
+            }
+            PathKind::Container
+            | PathKind::Items
+            | PathKind::PartitionKeyRanges
+            | PathKind::Conflicts
+            | PathKind::Scripts(_)
+            | PathKind::PartitionKeyDelete => (&self.container, container().is_some()),
+            PathKind::Item => {
                 let parent = ItemRid::parse(&self.leaf).map(|rid| rid.container);
                 (&self.leaf, parent.is_some() && parent == container())
             }
-            Place::Conflict | Place::Script(_) => {
+            PathKind::Conflict | PathKind::Script(_) => {
                 let parent = ChildRid::parse(&self.leaf).map(|rid| rid.container);
                 (&self.leaf, parent.is_some() && parent == container())
             }
-            Place::User | Place::Permissions => (&self.user, user().is_some()),
-            Place::Permission => {
+            PathKind::User | PathKind::Permissions => (&self.user, user().is_some()),
+            PathKind::Permission => {
                 let parent = PermissionRid::parse(&self.leaf).map(|rid| rid.user);
                 (&self.leaf, parent.is_some() && parent == user())
             }
-            Place::EncryptionKey => {
+            PathKind::EncryptionKey => {
                 let parent = EncryptionKeyRid::parse(&self.leaf).map(|rid| rid.database);
                 (&self.leaf, parent == Some(database))
             }
-            Place::Account
-            | Place::Databases
-            | Place::Offers
-            | Place::Offer
-            | Place::Addresses
-            | Place::Certificate
-            | Place::Explorer
-            | Place::Admin
-            | Place::Unknown => return None,
+            PathKind::Account
+            | PathKind::Databases
+            | PathKind::Offers
+            | PathKind::Offer
+            | PathKind::Addresses
+            | PathKind::Certificate
+            | PathKind::Explorer
+            | PathKind::Admin
+            | PathKind::Unknown => return None,
         };
         is_rid.then_some(&**last)
     }
 }
 
 impl Route<'static> {
-    /// The route to a container by its segments, as links name them.
+    /// The route to a container from its segments, as in links.
     pub(crate) fn to_container(database: String, container: String) -> Route<'static> {
         Route {
-            place: Place::Container,
+            kind: PathKind::Container,
             database: Cow::Owned(database),
             container: Cow::Owned(container),
             user: Cow::Borrowed(""),
@@ -213,7 +215,7 @@ impl Route<'static> {
     }
 }
 
-/// Pairs of keyword and id make an instance; a keyword left over makes a feed of its parent.
+/// Pairs of keyword and id form an instance; a single keyword at the end forms a feed of its parent.
 fn signed_by_parity(path: &str) -> Signed<'_> {
     let is_instance = path.split('/').count().is_multiple_of(2);
     match path.rsplit_once('/') {
@@ -241,44 +243,44 @@ fn trim(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
+fn path_kind<'s>(segments: &[&'s str]) -> (PathKind, [&'s str; 3]) {
     match *segments {
-        [] => (Place::Account, [""; 3]),
-        ["dbs"] => (Place::Databases, [""; 3]),
-        ["dbs", db] => (Place::Database, [db, "", ""]),
-        ["dbs", db, "colls"] => (Place::Containers, [db, "", ""]),
-        ["dbs", db, "colls", c] => (Place::Container, [db, c, ""]),
-        ["dbs", db, "colls", c, "docs"] => (Place::Items, [db, c, ""]),
-        ["dbs", db, "colls", c, "docs", id] => (Place::Item, [db, c, id]),
-        // An id with a bare slash, as .NET sends it, leads nowhere. No item has the empty id.
-        ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, ""]),
-        ["dbs", db, "colls", c, "pkranges"] => (Place::PartitionKeyRanges, [db, c, ""]),
-        ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
-        ["dbs", db, "colls", c, "conflicts", id] => (Place::Conflict, [db, c, id]),
-        ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (Place::PartitionKeyDelete, [db, c, ""]),
-        ["dbs", db, "users"] => (Place::Users, [db, "", ""]),
-        ["dbs", db, "users", user] => (Place::User, [db, user, ""]),
-        ["dbs", db, "users", user, "permissions"] => (Place::Permissions, [db, user, ""]),
-        ["dbs", db, "users", user, "permissions", id] => (Place::Permission, [db, user, id]),
+        [] => (PathKind::Account, [""; 3]),
+        ["dbs"] => (PathKind::Databases, [""; 3]),
+        ["dbs", db] => (PathKind::Database, [db, "", ""]),
+        ["dbs", db, "colls"] => (PathKind::Containers, [db, "", ""]),
+        ["dbs", db, "colls", c] => (PathKind::Container, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs"] => (PathKind::Items, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs", id] => (PathKind::Item, [db, c, id]),
+        // An id with an unescaped slash, as .NET sends it, addresses nothing. No item has the empty id.
+        ["dbs", db, "colls", c, "docs", _, ..] => (PathKind::Item, [db, c, ""]),
+        ["dbs", db, "colls", c, "pkranges"] => (PathKind::PartitionKeyRanges, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts"] => (PathKind::Conflicts, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts", id] => (PathKind::Conflict, [db, c, id]),
+        ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (PathKind::PartitionKeyDelete, [db, c, ""]),
+        ["dbs", db, "users"] => (PathKind::Users, [db, "", ""]),
+        ["dbs", db, "users", user] => (PathKind::User, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions"] => (PathKind::Permissions, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions", id] => (PathKind::Permission, [db, user, id]),
         ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs")] => {
-            (Place::Scripts(kind(keyword)), [db, c, ""])
+            (PathKind::Scripts(kind(keyword)), [db, c, ""])
         }
         ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs"), id] => {
-            (Place::Script(kind(keyword)), [db, c, id])
+            (PathKind::Script(kind(keyword)), [db, c, id])
         }
-        ["dbs", db, "clientencryptionkeys"] => (Place::EncryptionKeys, [db, "", ""]),
-        ["dbs", db, "clientencryptionkeys", id] => (Place::EncryptionKey, [db, "", id]),
-        ["offers"] => (Place::Offers, [""; 3]),
-        ["offers", rid] => (Place::Offer, ["", "", rid]),
-        ["addresses"] => (Place::Addresses, [""; 3]),
-        ["_explorer"] | ["_explorer", "index.html"] => (Place::Explorer, [""; 3]),
-        ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
-        ["_bolide", ..] => (Place::Admin, [""; 3]),
-        _ => (Place::Unknown, [""; 3]),
+        ["dbs", db, "clientencryptionkeys"] => (PathKind::EncryptionKeys, [db, "", ""]),
+        ["dbs", db, "clientencryptionkeys", id] => (PathKind::EncryptionKey, [db, "", id]),
+        ["offers"] => (PathKind::Offers, [""; 3]),
+        ["offers", rid] => (PathKind::Offer, ["", "", rid]),
+        ["addresses"] => (PathKind::Addresses, [""; 3]),
+        ["_explorer"] | ["_explorer", "index.html"] => (PathKind::Explorer, [""; 3]),
+        ["_explorer", "emulator.pem"] => (PathKind::Certificate, [""; 3]),
+        ["_bolide", ..] => (PathKind::Admin, [""; 3]),
+        _ => (PathKind::Unknown, [""; 3]),
     }
 }
 
-/// The keyword of the paths of a kind of scripts.
+/// The keyword in paths for a kind of scripts.
 pub(crate) fn keyword(kind: ScriptKind) -> &'static str {
     match kind {
         ScriptKind::StoredProcedure => "sprocs",
@@ -287,7 +289,7 @@ pub(crate) fn keyword(kind: ScriptKind) -> &'static str {
     }
 }
 
-/// The scripts that a keyword of a path stands for.
+/// The kind of scripts of a keyword in a path.
 fn kind(keyword: &str) -> ScriptKind {
     match keyword {
         "triggers" => ScriptKind::Trigger,

@@ -1,14 +1,14 @@
-//! The life of a request.
+//! The steps of a request.
 //!
-//!   1. [`CosmosService::handle`] gives it an activity id and starts the clock of its metrics.
-//!   2. The name it was sent to and the origin of the web page that sent it are looked at ([`crate::names`]).
-//!   3. Its path is taken apart ([`crate::routes`]); the admin API, the certificate and the page for browsers go their own ways.
-//!   4. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
-//!   5. Verb, place and headers name an [`Operation`], and the sender's rights to it are checked ([`crate::admission`]).
-//!   6. Only now the body is read, under the budget of memory ([`crate::request_body`]).
-//!   7. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
-//!   8. The answer takes its share of memory until it is sent, and headers that every answer has are added, refusals included.
-//!   9. The log gets its line ([`crate::request_log`]).
+//!   1. [`CosmosService::handle`] gives it an activity id and starts measuring its duration.
+//!   2. The name in its address and the origin of the web page that sent it are checked ([`crate::names`]).
+//!   3. Its path is parsed ([`crate::routes`]); the admin API, the certificate and the page for browsers are handled separately.
+//!   4. The sender is authenticated ([`crate::auth`]); before that nothing about existing resources is disclosed.
+//!   5. Verb, path and headers determine an [`Operation`], and the sender's rights to it are checked ([`crate::admission`]).
+//!   6. Only now the body is read, within the memory budget ([`crate::request_body`]).
+//!   7. [`crate::operations`] reads the rest from the wire, calls the core and writes the response.
+//!   8. The response keeps its share of memory until it is sent, and the headers of every response are added, to errors too.
+//!   9. The request is logged ([`crate::request_log`]).
 
 use std::sync::Arc;
 
@@ -24,34 +24,34 @@ use crate::admission::{self, Admitted};
 use crate::keys::{Keys, WELL_KNOWN_KEY};
 use crate::listener::Listener;
 use crate::operation::Operation;
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::request::Call;
 use crate::request_body::{Counted, Received, Refused, RequestBody, readable, working_bytes};
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::state::{CosmosOptions, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
 use crate::{common_headers, explorer, names, operations, request_log};
 
-/// Longest message of a refusal; for whoever has not shown a key, who may leave refusals lying.
+/// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
 const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
-/// Most bytes of the definition of a database, container, user, permission, offer or key. They stay in memory.
+/// Maximum bytes of the definition of a database, container, user, permission, offer or key. They stay in memory.
 const DEFINITION_BYTES: usize = 64 * 1024;
 
-/// What clients in direct mode are told.
+/// The message for clients in direct mode.
 const GATEWAY_MODE_ONLY: &str = "this server speaks gateway mode only; switch the client from direct to gateway mode \
                                  (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`)";
 
-/// An answer, and the operation if the request came so far.
+/// A response, and the operation if it was determined.
 type Answered = (Option<Operation>, Result<Reply, Failure>);
 
-/// An account, spoken to in the protocol of Cosmos DB for NoSQL.
+/// An account with a front end in the protocol of Cosmos DB for NoSQL.
 pub struct CosmosService {
     state: State,
-    refusals: Pace,
-    /// Of what is answered to everybody.
-    public: Pace,
+    refusals: RateLimit,
+    /// Rate limit of responses that need no key.
+    public: RateLimit,
 }
 
 impl CosmosService {
@@ -59,17 +59,17 @@ impl CosmosService {
     pub fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> CosmosService {
         CosmosService {
             state: State::new(account, keys, options),
-            refusals: Pace::default(),
-            public: Pace::default(),
+            refusals: RateLimit::default(),
+            public: RateLimit::default(),
         }
     }
 
-    /// Whether requests wait for memory that others hold.
+    /// Whether requests wait for memory.
     pub fn is_memory_short(&self) -> bool {
         self.state.account.memory().is_short()
     }
 
-    /// Answers a request. Never fails: every error becomes an answer in the shape clients parse.
+    /// Handles a request. Never fails: every error becomes a response in the format that clients parse.
     ///
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
@@ -101,7 +101,7 @@ impl CosmosService {
         reply.into_response()
     }
 
-    /// Lets whoever has not shown a key wait for the refusal, which is short.
+    /// Delays the refusal of a client without a key, by the rate limit.
     async fn refuse_unknown<B: RequestBody>(&self, body: B, failure: Failure) -> Failure {
         if body.dismiss(Refused::Unknown) {
             self.refusals.wait(self.state.account.monotonic()).await;
@@ -109,14 +109,14 @@ impl CosmosService {
         failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN)
     }
 
-    /// Lets whoever asks for what everybody may have wait for it.
-    async fn wait_for_public<B: RequestBody>(&self, body: B) {
+    /// Delays a public response, by the rate limit.
+    async fn delay_public<B: RequestBody>(&self, body: B) {
         if body.dismiss(Refused::Unknown) {
             self.public.wait(self.state.account.monotonic()).await;
         }
     }
 
-    /// Checks where a request was sent and from which web page, if it is of an origin that was allowed.
+    /// Checks the name in the address of a request and the origin of its web page; returns the origin if it is an allowed one.
     fn check_source<'h>(&self, head: &'h Parts, listener: Listener) -> Result<Option<&'h HeaderValue>, Failure> {
         names::check_name(&self.state.options.names, head)?;
         names::check_origin(&self.state.options.origins, head, listener)
@@ -128,11 +128,11 @@ impl CosmosService {
             let failure = Failure::bad_request("the path is not UTF-8 after percent-decoding");
             return (None, Err(failure));
         };
-        if route.place == Place::Admin {
+        if route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
         }
-        if let Some(answer) = self.answer_to_everybody(head, listener, route.place) {
-            self.wait_for_public(body).await;
+        if let Some(answer) = self.public_response(head, listener, route.kind) {
+            self.delay_public(body).await;
             return (None, answer);
         }
         let whole = admission::item_path_with_query(head, &route);
@@ -141,20 +141,20 @@ impl CosmosService {
             Err((Refused::Unknown, failure)) => (None, Err(self.refuse_unknown(body, failure).await)),
             Err((Refused::Known, failure)) => {
                 body.dismiss(Refused::Known);
-                // A token that was refused as expired must not be good again after a crash.
+                // A token that was refused as expired must not be valid again after a crash.
                 self.state.account.make_second_durable().await;
                 (None, Err(failure))
             }
         }
     }
 
-    /// The answer where it does not matter who asks.
-    fn answer_to_everybody(&self, head: &Parts, listener: Listener, place: Place) -> Option<Result<Reply, Failure>> {
-        match place {
-            Place::Certificate => Some(self.certificate()),
-            place if explorer::is_asked_for(head, place) => Some(Ok(self.page(head, listener))),
-            // Whatever the signature: how clients sign this is nothing that is known here, and users would doubt their key.
-            Place::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
+    /// The response for requests that need no key.
+    fn public_response(&self, head: &Parts, listener: Listener, kind: PathKind) -> Option<Result<Reply, Failure>> {
+        match kind {
+            PathKind::Certificate => Some(self.certificate()),
+            kind if explorer::is_requested(head, kind) => Some(Ok(self.page(head, listener))),
+            // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
+            PathKind::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
                 Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY)))
             }
             _ => None,
@@ -170,7 +170,7 @@ impl CosmosService {
         admitted: Admitted<'_>,
     ) -> Answered {
         let operation = admitted.operation;
-        let limit = if operation.is_of_definition() {
+        let limit = if operation.has_definition_body() {
             DEFINITION_BYTES
         } else {
             limits::ITEM_BYTES
@@ -184,7 +184,7 @@ impl CosmosService {
         }
     }
 
-    /// Carries out a request whose body is there.
+    /// Carries out a request after its body was read.
     async fn run(
         &self,
         head: &Parts,
@@ -200,7 +200,8 @@ impl CosmosService {
         } = admitted;
         let has_pre_trigger = !operation.is_read() && head.headers.contains_key(&headers::PRE_TRIGGERS);
         let working = working_bytes(&received.bytes, operation, has_pre_trigger);
-        self.make_room(head.version, &mut received, working).await?;
+        self.reserve_working_memory(head.version, &mut received, working)
+            .await?;
         if let Some(fault) = self.state.faults.take(operation, &head.method, &route) {
             fault.apply().await?;
         }
@@ -223,7 +224,7 @@ impl CosmosService {
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {
         let state = &self.state;
         if Admin::is_public(route) {
-            self.wait_for_public(body).await;
+            self.delay_public(body).await;
             return Admin::new(state, head, &Bytes::new(), route).answer().await;
         }
         if let Err(failure) = Admin::authenticate(state, head, route) {
@@ -236,12 +237,13 @@ impl CosmosService {
         }
         let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
         let working = working_bytes(&received.bytes, Operation::QueryItems, false);
-        self.make_room(head.version, &mut received, working).await?;
+        self.reserve_working_memory(head.version, &mut received, working)
+            .await?;
         let reply = Admin::new(state, head, &received.bytes, route).answer().await?;
         self.bind(reply, head.version, received.share, None).await
     }
 
-    /// Reads the body of a request that was admitted.
+    /// Reads the body of an admitted request.
     async fn receive<B: RequestBody>(&self, head: &Parts, body: B, limit: usize) -> Result<Received, Failure> {
         let body = readable(head, body)?;
         let declared = usize::try_from(body.declared_bytes().unwrap_or(0)).unwrap_or(usize::MAX);
@@ -253,14 +255,19 @@ impl CosmosService {
         Ok(body.read(limit, counted).await?)
     }
 
-    /// Takes memory for what is made of a body besides the body itself.
-    async fn make_room(&self, version: Version, received: &mut Received, working: usize) -> Result<(), Failure> {
+    /// Reserves memory for data made from a body.
+    async fn reserve_working_memory(
+        &self,
+        version: Version,
+        received: &mut Received,
+        working: usize,
+    ) -> Result<(), Failure> {
         let counted = Counted::new(self.state.account.memory(), version);
         let bytes = received.bytes.len().saturating_add(working);
-        Ok(counted.settle(&mut received.share, bytes).await?)
+        Ok(counted.grow_to_final(&mut received.share, bytes).await?)
     }
 
-    /// Counts an answer until it is sent.
+    /// Binds a response to its memory until it is sent.
     async fn bind(
         &self,
         mut reply: Reply,

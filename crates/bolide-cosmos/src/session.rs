@@ -1,7 +1,7 @@
-//! Session tokens: how far a client has read each range.
+//! Session tokens: the position up to which a client has read each range.
 //!
-//! Written as `<range>:-1#<lsn>`, for one range: an answer comes from one, and .NET and old Java take nothing else (cosmos-rest §9). Read more
-//! generously, as clients pass on several joined by `,`, and tokens that other SDKs made: `version#lsn#region=lsn…` and the old plain `lsn`.
+//! Written as `<range>:-1#<lsn>`, for one range: a response comes from one range, and .NET and old Java accept nothing else (cosmos-rest §9). Parsing
+//! accepts more, because clients send several joined by `,`, and tokens made by other SDKs: `version#lsn#region=lsn…` and the old plain `lsn`.
 
 use bolide_core::RangePosition;
 use bolide_model::{Error, ErrorKind, Lsn, Result};
@@ -9,22 +9,22 @@ use http::HeaderMap;
 
 use crate::wire::headers;
 
-/// The token of answers about definitions, which everybody reads as they are: it asks nothing of a range.
-pub(crate) const OF_DEFINITIONS: &str = "0:-1#0";
+/// The token of responses about definitions, whose reads are always current: it requires nothing of a range.
+pub(crate) const DEFINITIONS_TOKEN: &str = "0:-1#0";
 
-/// The range that an answer comes from, of those that were touched: the last, as pages end with the range that gave them something.
+/// The range of a response, among the ranges read: the last one, because pages end with the range that gave them rows.
 pub(crate) fn range_of_answer(touched: &[RangePosition]) -> Option<&RangePosition> {
     touched.last()
 }
 
-/// What a client has seen, by range.
+/// The position that a client has seen, by range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionToken {
     seen: Vec<(u32, Lsn)>,
 }
 
 impl SessionToken {
-    /// What a request says its client has seen; nothing, if it says nothing.
+    /// The position in a request's header; empty without one.
     ///
     /// # Errors
     /// As [`SessionToken::parse`].
@@ -45,13 +45,13 @@ impl SessionToken {
         Ok(SessionToken { seen })
     }
 
-    /// Whether it says something, and nothing about a range.
-    pub(crate) fn is_of_others_than(&self, range: u32) -> bool {
+    /// Whether it has positions, but none of this range.
+    pub(crate) fn is_of_other_ranges(&self, range: u32) -> bool {
         !self.seen.is_empty() && self.seen.iter().all(|(seen, _)| *seen != range)
     }
 
-    /// Refuses an answer that is older than what the client has seen. Ranges the answer did not touch are not looked at, so
-    /// tokens of ranges that were split since do no harm.
+    /// Refuses a response that is older than what the client has seen. Ranges that were not read are not checked, so tokens of ranges that were split
+    /// are harmless.
     ///
     /// # Errors
     /// `SessionNotAvailable`.
@@ -74,7 +74,7 @@ impl SessionToken {
     }
 }
 
-/// The token for an answer from a range.
+/// The token for a response from a range.
 pub(crate) fn token(position: &RangePosition) -> String {
     format!("{}:-1#{}", position.range, position.lsn)
 }

@@ -1,4 +1,4 @@
-//! What all requests share: the account and its keys, the options, the figures, and turns for what takes much memory or time.
+//! State shared by all requests: the account and its keys, the options, the metrics, and permits for work that needs much memory or time.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -16,29 +16,29 @@ use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
 
-/// Pages of exports that are made at one time: each takes memory for itself.
-const EXPORTS: usize = 2;
+/// Number of export pages that are made at the same time, because each needs memory.
+const MAX_EXPORTS: usize = 2;
 
-/// What a server decides about its front end.
+/// Options of the front end.
 #[derive(Debug, Clone)]
 pub struct CosmosOptions {
-    /// The clock behind server time, for the admin API to show and move.
+    /// The clock of server time, which the admin API shows and moves.
     pub clock: Arc<Clock>,
     /// Whether the admin API may inject faults.
     pub faults_enabled: bool,
     /// The certificate of the HTTPS listener, for clients to trust.
     pub certificate_pem: Option<Bytes>,
-    /// Under which names the server answers.
+    /// The names under which the server answers.
     pub names: Names,
-    /// Origins of web pages that may ask.
+    /// Origins of web pages that may send requests.
     pub origins: Origins,
     /// The default level, and the strongest that a request may ask for.
     pub consistency: ConsistencyLevel,
-    /// Where clients are told to reach the server; where they did, if `None`.
+    /// The address of the server for clients; `None`: the address of their requests.
     pub endpoint: Option<Endpoint>,
-    /// Whether the log shows the headers of requests and answers, for debugging clients.
+    /// Whether the log contains the headers of requests and responses, for debugging clients.
     pub log_headers: bool,
-    /// How many connections are open, for the metrics.
+    /// Number of open connections, for the metrics.
     pub connections: Arc<AtomicUsize>,
 }
 
@@ -51,9 +51,9 @@ pub(crate) struct State {
     pub faults: FaultRules,
     pub content_paths: ContentPathCache,
     pub decoding: Decoding,
-    /// Pages of exports that are made at one time.
+    /// Permits for making export pages.
     pub exports: Arc<Semaphore>,
-    /// Whose turn it is to go through the figures of all containers.
+    /// Permit to collect the statistics of all containers.
     figures: Semaphore,
 }
 
@@ -67,13 +67,13 @@ impl State {
             faults: FaultRules::default(),
             content_paths: ContentPathCache::default(),
             decoding: Decoding::default(),
-            exports: Arc::new(Semaphore::new(EXPORTS)),
+            exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
             figures: Semaphore::new(1),
         }
     }
 
-    /// The turn to go through the figures of all containers.
-    pub(crate) async fn figures_turn(&self) -> SemaphorePermit<'_> {
+    /// Waits for the permit to collect the statistics of all containers.
+    pub(crate) async fn statistics_permit(&self) -> SemaphorePermit<'_> {
         self.figures.acquire().await.expect("it is never closed")
     }
 }

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// An amount of request units. Never negative for a charge; a purge's credit may be.
+/// An amount of request units. A charge is never negative; the difference a purge corrects may be.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct RequestUnits(pub f64);
 
@@ -68,7 +68,7 @@ const TABLE: [(f64, f64, f64); 12] = [
     (2_097_152.0, 291.8, 1250.0),
 ];
 
-/// Charge of a point read of an item of `bytes`; a missing item costs as the smallest (TTL-254).
+/// Charge of a point read of an item of `bytes`; a missing item costs as much as the smallest item (TTL-254).
 pub fn point_read(bytes: usize) -> RequestUnits {
     interpolate(bytes, |row| row.1)
 }
@@ -78,10 +78,9 @@ pub fn write(bytes: usize) -> RequestUnits {
     interpolate(bytes, |row| row.2)
 }
 
-/// Charge of a query page: a fixed start, what was loaded, and what was returned.
+/// Charge of a query page: a fixed start, the data loaded, and the data returned.
 ///
-/// Ours: the service publishes no formula. Calibrated so that a query that finds one 1 KB item costs about 2.8 units, as
-/// published samples show.
+/// Our own formula, as the service publishes none. Calibrated so that a query that finds one 1 KB item costs about 2.8 units, as in published samples.
 pub fn query(loaded_items: usize, loaded_bytes: usize, returned_bytes: usize) -> RequestUnits {
     (QUERY_START + query_work(loaded_items, loaded_bytes, returned_bytes)).rounded()
 }
@@ -89,7 +88,7 @@ pub fn query(loaded_items: usize, loaded_bytes: usize, returned_bytes: usize) ->
 /// The fixed start of a query page.
 pub const QUERY_START: RequestUnits = RequestUnits(2.3);
 
-/// What a query page costs beyond its start, not rounded. Linear, so that it can be counted range by range.
+/// The charge of a query page without its start, not rounded. Linear, so that it can be added up range by range.
 pub fn query_work(loaded_items: usize, loaded_bytes: usize, returned_bytes: usize) -> RequestUnits {
     RequestUnits(
         0.02 * loaded_items as f64 + (loaded_bytes as f64 / 1024.0) * 0.05 + (returned_bytes as f64 / 1024.0) * 0.4,

@@ -1,11 +1,11 @@
-//! Container definitions: what a client may ask for, and what it gets back.
+//! Container definitions: what a client may send, and what it gets back.
 //!
-//! [`ContainerProperties::from_json`] reads a request's body, checks every member and fills in what the service would;
-//! [`ContainerProperties::to_json`] writes it in the service's order, for answers and for the catalog alike: reading that again gives an
-//! equal definition. [`ContainerProperties::replace`] says what may change later.
+//! [`ContainerProperties::from_json`] reads a request's body, checks every member and adds the service's defaults; [`ContainerProperties::to_json`]
+//! writes it in the service's order, for responses and for the catalog: reading that again gives an equal definition.
+//! [`ContainerProperties::replace`] decides what may change later.
 //!
-//! Null counts as absent, unknown members are ignored, and a member of the wrong type or value is a `BadRequest` that names it. The
-//! queries of computed properties are text here. Source: cosmos-rest §§4.2, 4.3, TTL-212 to TTL-222.
+//! Null counts as absent, unknown members are ignored, and a member of the wrong type or value is a `BadRequest` that names it. The queries of
+//! computed properties are not parsed here. Source: cosmos-rest §§4.2, 4.3, TTL-212 to TTL-222.
 
 mod analysis;
 pub mod full_text;
@@ -34,38 +34,38 @@ use crate::ttl::{Policy, invalid_ttl};
 /// A container's definition, without system properties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContainerProperties {
-    /// The user's name for it.
+    /// The name that the user chose.
     pub id: String,
-    /// What makes partition keys. Fixed.
+    /// The paths of the partition key. Cannot change.
     pub partition_key: PartitionKeyDefinition,
     /// Which paths are indexed.
     pub indexing_policy: IndexingPolicy,
-    /// `defaultTtl`: when items expire that do not say so themselves.
+    /// `defaultTtl`: when items without a ttl of their own expire.
     pub policy: Policy,
-    /// Of the analytical store, which we do not have: kept, without effect (TTL-223).
+    /// For the analytical store, which we do not have: stored, without effect (TTL-223).
     pub analytical_storage_ttl: Option<i64>,
-    /// What no two items of a logical partition may share. Fixed.
+    /// Properties that must be unique within a logical partition. Cannot change.
     pub unique_keys: Vec<UniqueKey>,
-    /// How writes of several regions would be reconciled.
+    /// How conflicting writes of several regions would be resolved.
     pub conflict_resolution: ConflictResolution,
-    /// What coordinates mean.
+    /// How coordinates are interpreted.
     pub geospatial: Geospatial,
     /// Properties that queries compute.
     pub computed_properties: Vec<ComputedProperty>,
-    /// What the vectors of items are.
+    /// The vectors of items.
     pub vector_embedding_policy: Option<VectorEmbeddingPolicy>,
-    /// Where items hold text.
+    /// The properties with full text.
     pub full_text_policy: Option<FullTextPolicy>,
     /// Whether the change feed keeps all versions and deletes.
     pub change_feed_policy: Option<ChangeFeedPolicy>,
-    /// What clients encrypt. Fixed.
+    /// The properties that clients encrypt. Cannot change.
     pub client_encryption_policy: Option<ClientEncryptionPolicy>,
-    /// What is masked for users without the right to see it: kept, without effect, as holders of keys and tokens see everything.
+    /// Masking for users without the right to see the data: stored, without effect, because holders of keys and tokens see everything.
     pub data_masking_policy: Option<Map<String, Value>>,
 }
 
 impl ContainerProperties {
-    /// A container with nothing but an id and a partition key: everything else is as the service fills it in.
+    /// A container with only an id and a partition key, and the service's defaults for everything else.
     pub fn new(id: impl Into<String>, partition_key: PartitionKeyDefinition) -> ContainerProperties {
         ContainerProperties {
             id: id.into(),
@@ -89,8 +89,8 @@ impl ContainerProperties {
     ///
     /// # Errors
     /// - `PartitionKeyMissing`: no `partitionKey`.
-    /// - `NotSupported`: a materialized view or a global secondary index, which would not be what it says.
-    /// - `BadRequest`: anything else that is not a definition; the message names the member.
+    /// - `NotSupported`: a materialized view or a global secondary index, which could not do what it promises.
+    /// - `BadRequest`: anything else that is not a valid definition; the message names the member.
     pub fn from_json(value: &Value) -> Result<ContainerProperties> {
         let input = Input::root(value)?;
         refuse_unsupported(&input)?;
@@ -115,7 +115,7 @@ impl ContainerProperties {
         Ok(properties)
     }
 
-    /// The definition in the service's order, without system properties. Members that are off are left out (TTL-214).
+    /// The definition in the service's order, without system properties. Members that are switched off are left out (TTL-214).
     pub fn to_json(&self) -> Map<String, Value> {
         let mut members = Map::new();
         members.insert("id".into(), self.id.as_str().into());
@@ -160,10 +160,10 @@ impl ContainerProperties {
         members
     }
 
-    /// The definition that follows this one when a client replaces it by `new`, which was read from `sent`.
+    /// The definition after a client replaces this one by `new`, which was read from `sent`.
     ///
-    /// What is not sent is reset, except what cannot change or has no "off": the conflict resolution, the meaning of
-    /// coordinates, the client encryption policy, and the version of the partition key.
+    /// Members that are not sent are reset, except those that cannot change or cannot be switched off: the conflict resolution, the geospatial type,
+    /// the client encryption policy, and the version of the partition key.
     ///
     /// # Errors
     /// - `Forbidden`: the unique keys differ, or are not sent although there are some.
@@ -194,7 +194,7 @@ impl ContainerProperties {
         )?;
         let is_sent = |member| sent.get(member).is_some();
         if new.client_encryption_policy != self.client_encryption_policy {
-            // Clients look for these words. Source: .NET's suite, `ClientEncryptionPolicyTest`.
+            // Clients look for this text. Source: .NET's suite, `ClientEncryptionPolicyTest`.
             return Err(Error::bad_request(
                 "'clientEncryptionPolicy' cannot be changed as part of collection replace operation.",
             ));
@@ -215,7 +215,7 @@ impl ContainerProperties {
         })
     }
 
-    /// A version that is not sent is the one there is: only then a client that reads no version could replace anything.
+    /// A version that is not sent is the existing one; otherwise a client that does not know versions could replace nothing.
     fn check_partition_key(&self, new: &ContainerProperties, sent: &Input<'_>) -> Result<()> {
         let is_version_sent = sent
             .object("partitionKey")?
@@ -230,7 +230,7 @@ impl ContainerProperties {
         }
     }
 
-    /// What must hold between members.
+    /// Checks rules between members.
     fn check(&self) -> Result<()> {
         let indexing = &self.indexing_policy;
         if self.policy.is_on() && indexing.mode == IndexingMode::None {
@@ -274,7 +274,7 @@ fn read_id(input: &Input<'_>) -> Result<String> {
 /// TTL-213, TTL-220, TTL-222.
 fn read_default_ttl(input: &Input<'_>) -> Result<Policy> {
     if input.get("ttlPropertyPath").is_some() {
-        // Obeying `_ts` instead would keep or delete data at the wrong time.
+        // Using `_ts` instead would keep or delete data at the wrong time.
         return Err(invalid(
             "ttlPropertyPath",
             "left out: items expire by their last write only",

@@ -1,13 +1,13 @@
-//! Documents: how a JSON document is taken in, changed and written out.
+//! Documents: how a JSON document is read, changed and written.
 //!
-//! [`Document::parse`] settles once what every later reader may rely on:
+//! [`Document::parse`] checks and normalizes, once, everything that later readers rely on:
 //!
 //! ```text
 //!   text        UTF-8 JSON, an object at the root, at most 128 levels of objects and arrays, at most 2 MiB
 //!   names       each once in an object: the last value wins, in the place of the first
 //!   numbers     whole ones below 2^53 have no fraction or exponent, and -0 is 0; other whole ones keep their digits up to
 //!               64 bits; everything else is a finite double
-//!   root        without `_rid`, `_self`, `_etag`, `_attachments`, `_ts`, `_lsn`, which the server adds when it answers
+//!   root        without `_rid`, `_self`, `_etag`, `_attachments`, `_ts`, `_lsn`, which the server adds to responses
 //! ```
 //!
 //! Members keep the order in which the client wrote them.
@@ -27,7 +27,7 @@ use crate::names::validate_item_id;
 use crate::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PropertyPath};
 use crate::ttl::{Own, invalid_ttl};
 
-/// Members of an item's root that only the server writes; a client's are dropped (cosmos-rest §3.1, TTL-209).
+/// Members of an item's root that only the server writes; values from clients are dropped (cosmos-rest §3.1, TTL-209).
 pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
 
 /// A user's document, without system properties.
@@ -41,29 +41,29 @@ impl Document {
     ///
     /// # Errors
     /// - `TooLarge`: more than [`ITEM_BYTES`] bytes.
-    /// - `BadRequest`: not UTF-8, not JSON, a number that no double holds, too deep, or no object; the message says where.
+    /// - `BadRequest`: not UTF-8, not JSON, a number beyond doubles, too deep, or not an object; the message says where.
     pub fn parse(body: &[u8]) -> Result<Document> {
         check_size(body.len())?;
         ingest::parse_body(body, NESTING).and_then(Document::from_members_of)
     }
 
-    /// Reads an item as answers and exports show it: its system properties do not count towards its size.
+    /// Reads an item as responses and exports show it: its system properties do not count towards its size.
     ///
     /// # Errors
     /// As [`Document::parse`].
     pub fn parse_shown(text: &[u8]) -> Result<Document> {
         let document = ingest::parse_body(text, NESTING).and_then(Document::from_members_of)?;
-        // Written in full, a number can take several times as long.
+        // Normalized numbers can be several times as long.
         if text.len() > ITEM_BYTES / 8 {
             document.to_stored_text()?;
         }
         Ok(document)
     }
 
-    /// Takes a part of a larger body, such as a batch's, that [`parse_json_body`] has read.
+    /// Takes a part of a larger body, such as a batch's, that was read by [`parse_json_body`].
     ///
     /// # Errors
-    /// `BadRequest`: too deep, or no object.
+    /// `BadRequest`: too deep, or not an object.
     pub fn from_value(value: Value) -> Result<Document> {
         ingest::check_nesting(&value, NESTING)?;
         Document::from_members_of(value)
@@ -87,15 +87,15 @@ impl Document {
         &self.members
     }
 
-    /// The members of the root, for keeps.
+    /// The members of the root, by value.
     pub fn into_value(self) -> Map<String, Value> {
         self.members
     }
 
-    /// The caller's name for the item.
+    /// The id of the item.
     ///
     /// # Errors
-    /// `BadRequest`: missing, not a string, empty, too long, `.` or `..`. The server never makes ids up.
+    /// `BadRequest`: missing, not a string, empty, too long, `.` or `..`. The server never generates ids.
     pub fn id(&self) -> Result<&str> {
         match self.members.get("id") {
             None => Err(Error::bad_request(
@@ -109,12 +109,12 @@ impl Document {
         }
     }
 
-    /// The item's own ttl, of the root property spelled exactly `ttl` (TTL-217, TTL-219).
+    /// The item's own ttl, from the root property spelled exactly `ttl` (TTL-217, TTL-219).
     ///
-    /// It is looked at whether TTL is on or off (TTL-216).
+    /// It is checked whether TTL is on or off (TTL-216).
     ///
     /// # Errors
-    /// `BadRequest`: the property is there with anything but −1 and 1…2147483647, null included (TTL-215).
+    /// `BadRequest`: the property exists with a value other than −1 and 1…2147483647, null included (TTL-215).
     pub fn own_ttl(&self) -> Result<Own> {
         let Some(value) = self.members.get("ttl") else {
             return Ok(Own::Absent);
@@ -125,15 +125,15 @@ impl Document {
         }
     }
 
-    /// The partition key that the document has under `definition`.
+    /// The partition key of the document under `definition`.
     pub fn partition_key(&self, definition: &PartitionKeyDefinition) -> PartitionKey {
         PartitionKey::extract_from(definition, &self.members)
     }
 
-    /// What a unique key over `paths` compares.
+    /// The values that a unique key over `paths` compares.
     ///
-    /// A path that leads nowhere counts as null, so that two items without the property are in conflict; so does one
-    /// that leads to an object or array. Numbers compare as doubles. Source: cosmos-rest §§0.5, 4.2.
+    /// A missing value counts as null, so two items without the property are in conflict; so does an object or array. Numbers compare as doubles.
+    /// Source: cosmos-rest §§0.5, 4.2.
     pub fn unique_key_values(&self, paths: &[PropertyPath]) -> Vec<Component> {
         let value = |path: &PropertyPath| match Component::of(path.lookup_in(&self.members)) {
             Component::Undefined => Component::Null,
@@ -142,10 +142,10 @@ impl Document {
         paths.iter().map(value).collect()
     }
 
-    /// The document after `patch`; this one stays as it is.
+    /// The document after `patch`; this one does not change.
     ///
     /// # Errors
-    /// `BadRequest`: an operation does not apply, or the result is too deep. The patch's condition is the caller's to check.
+    /// `BadRequest`: an operation does not apply, or the result is too deep. The caller must check the patch's condition.
     pub fn patched(&self, patch: &Patch, definition: &PartitionKeyDefinition) -> Result<Document> {
         let mut members = self.members.clone();
         patch.apply(&mut members, definition)?;
@@ -157,10 +157,10 @@ impl Document {
         serde_json::to_string(&self.members).expect("names are strings and numbers finite")
     }
 
-    /// [`Document::to_text`], if it may be stored.
+    /// [`Document::to_text`], if it is within the size limit.
     ///
     /// # Errors
-    /// `TooLarge`: more than [`ITEM_BYTES`] bytes, which a body within the limit can come to by a patch or by its numbers.
+    /// `TooLarge`: more than [`ITEM_BYTES`] bytes; a patch, or normalized numbers, can make a body within the limit this large.
     pub fn to_stored_text(&self) -> Result<String> {
         let text = self.to_text();
         check_size(text.len())?;

@@ -1,4 +1,4 @@
-//! Client encryption keys: what clients encrypt properties with, wrapped by a key that the server never sees.
+//! Client encryption keys: keys for encrypting properties, wrapped by another key that the server never sees.
 //!
 //! The server stores and returns them; only clients can use them. Source: the .NET SDK's `ClientEncryptionKeyProperties`.
 
@@ -17,11 +17,11 @@ const METADATA: [&str; 4] = ["type", "name", "value", "algorithm"];
 pub struct EncryptionKeyProperties {
     /// Its name.
     pub id: String,
-    /// What the key encrypts with.
+    /// The encryption algorithm.
     pub algorithm: String,
     /// The wrapped key, base64.
     pub wrapped_key: String,
-    /// How it was wrapped: members of text.
+    /// How the key was wrapped: members with string values.
     pub wrap_metadata: Map<String, Value>,
 }
 

@@ -1,7 +1,7 @@
-//! Effective partition keys: where in a container a logical partition lives.
+//! Effective partition keys: the position of a logical partition in its container.
 //!
-//! An [`Epk`] is a byte string, ordered bytewise; a container's physical partitions are [`EpkRange`]s of `""..FF`. On the wire it is
-//! hex. By the definition's kind and version:
+//! An [`Epk`] is a byte string, ordered bytewise; a container's physical partitions are [`EpkRange`]s of `""..FF`. On the wire it is hex. The
+//! definition's kind and version determine how it is computed:
 //!
 //! ```text
 //!   Hash, version 2     murmur3_x64_128(components), 16 bytes from the top down, the two top bits cleared
@@ -17,8 +17,8 @@
 //!   marker              00 undefined, 01 null, 02 false, 03 true, 05 number, 08 string
 //! ```
 //!
-//! Under version 1 strings are cut to 100 UTF-16 units first. In a container without a partition key, items without one have the lowest
-//! hash: clients take them to lie at `""`, in the first range. Source: cosmos-rest §§7.2, 7.4, whose vectors are the tests.
+//! Under version 1 strings are first cut to 100 UTF-16 units. In a container without a partition key, items without one have the lowest hash, but
+//! clients expect them at `""`, in the first range. Source: cosmos-rest §§7.2, 7.4, whose vectors are the tests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,13 +28,13 @@ use data_encoding::{HEXUPPER, HEXUPPER_PERMISSIVE};
 use crate::error::{Error, Result, excerpt};
 use crate::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PartitionKeyVersion, PartitionKind};
 
-/// Clears what lies above the 126 bits of a version 2 hash, so that every hash sorts before `FF`.
+/// Keeps the 126 bits of a version 2 hash, so that every hash sorts before `FF`.
 const V2_MASK: u128 = u128::MAX >> 2;
 
 /// Bytes of a version 2 hash.
 const V2_BYTES: usize = 16;
 
-/// Strings are cut to this under version 1, in UTF-16 units for the whole key, in bytes when encoded.
+/// Version 1 cuts strings to this length: in UTF-16 units before hashing the key, in bytes when encoding.
 const V1_STRING: usize = 100;
 
 mod marker {
@@ -51,7 +51,7 @@ mod marker {
 pub struct Epk(Vec<u8>);
 
 impl Epk {
-    /// The lowest: of the empty key, and the start of the first range.
+    /// The lowest key: of the empty partition key, and the start of the first range.
     pub fn start() -> Epk {
         Epk(Vec::new())
     }
@@ -61,8 +61,7 @@ impl Epk {
         Epk(vec![0xFF])
     }
 
-    /// Where `key` lives under `definition`. A prefix of a hierarchical key gives a prefix of the bytes; no key gives
-    /// [`Epk::start`].
+    /// The effective partition key of `key` under `definition`. A prefix of a hierarchical key gives a prefix of the bytes; an empty key gives [`Epk::start`].
     pub fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk {
         if key.is_empty() {
             return Epk::start();
@@ -82,7 +81,7 @@ impl Epk {
         }
     }
 
-    /// The lowest that a whole key can have.
+    /// The lowest value of a complete key.
     fn of_none(version: PartitionKeyVersion) -> Epk {
         match version {
             PartitionKeyVersion::V1 => Epk(encode(&[Component::Number(0.0), Component::Undefined])),
@@ -90,20 +89,20 @@ impl Epk {
         }
     }
 
-    /// The key with these bytes, as a storage key holds it.
+    /// The key with these bytes, from a storage key.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Epk {
         Epk(bytes.into())
     }
 
-    /// How many of the first bytes of `bytes` are the key of a whole partition key under `definition`, whatever follows; `None` if they
-    /// begin with none.
+    /// The number of bytes at the start of `bytes` that are a complete effective partition key under `definition`, whatever follows; `None` if they
+    /// do not start with one.
     pub fn length_in(definition: &PartitionKeyDefinition, bytes: &[u8]) -> Option<usize> {
         let components = definition.paths.len();
         let length = match (definition.kind, definition.version) {
             (PartitionKind::Range, _) => encoded_length(bytes, components)?,
             (PartitionKind::MultiHash, _) => V2_BYTES * components,
             (PartitionKind::Hash, PartitionKeyVersion::V2) => V2_BYTES,
-            // The hash is a component in front of the others.
+            // The hash is one more component, before the others.
             (PartitionKind::Hash, PartitionKeyVersion::V1) => encoded_length(bytes, 1 + components)?,
         };
         (length <= bytes.len()).then_some(length)
@@ -117,7 +116,7 @@ impl Epk {
     /// Reads hex digits of either case.
     ///
     /// # Errors
-    /// `BadRequest`: something else, or half a byte.
+    /// `BadRequest`: other characters, or an odd number of digits.
     pub fn from_hex(text: &str) -> Result<Epk> {
         let invalid = || {
             Error::bad_request(format!(
@@ -129,12 +128,12 @@ impl Epk {
         bytes.map(Epk).map_err(|_| invalid())
     }
 
-    /// The upper-case hex of the wire.
+    /// Upper-case hex, as on the wire.
     pub fn to_hex(&self) -> String {
         HEXUPPER.encode(&self.0)
     }
 
-    /// The lowest key above all that begin with this one.
+    /// The lowest key above all keys with this prefix.
     fn after_prefix(&self) -> Epk {
         let mut bytes = self.0.clone();
         while bytes.pop_if(|byte| *byte == 0xFF).is_some() {}
@@ -174,13 +173,13 @@ impl EpkRange {
         EpkRange::new(Epk::start(), Epk::end())
     }
 
-    /// The one key `epk`. Ends where the hex digits, counted up by one, would: no other whole key lies between.
+    /// The single key `epk`. The range ends at the hex digits plus one: no other complete key lies between.
     pub fn point(epk: Epk) -> EpkRange {
         let max = epk.after_prefix();
         EpkRange::new(epk, max)
     }
 
-    /// What `key` covers: one point if it is whole, all below a prefix of a hierarchy, everything if it is empty.
+    /// The range of `key`: one point for a complete key, all keys below a prefix of a hierarchy, everything for an empty key.
     pub fn of_prefix(definition: &PartitionKeyDefinition, key: &PartitionKey) -> EpkRange {
         let min = Epk::of(definition, key);
         if key.is_empty() || definition.is_full(key) {
@@ -191,8 +190,7 @@ impl EpkRange {
         EpkRange::new(min, max)
     }
 
-    /// The range that a client of a container means by this one: to clients, items without a partition key lie at `""` itself, unless they
-    /// were told by a query's plan where they do lie.
+    /// Converts a range from a client of a container: clients expect items without a partition key at `""`, unless a query plan told them the real position.
     pub fn meant_by_client(self, definition: &PartitionKeyDefinition) -> EpkRange {
         let Some(none) = definition.key_of_none() else {
             return self;
@@ -208,7 +206,7 @@ impl EpkRange {
         EpkRange::new(bound(self.min), bound(self.max))
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the range is empty.
     pub fn is_empty(&self) -> bool {
         self.min >= self.max
     }
@@ -223,12 +221,12 @@ impl EpkRange {
         self.min <= other.min && other.max <= self.max
     }
 
-    /// Whether the ranges have a key in common.
+    /// Whether the ranges share a key.
     pub fn overlaps(&self, other: &EpkRange) -> bool {
         self.min < other.max && other.min < self.max && !self.is_empty() && !other.is_empty()
     }
 
-    /// The keys that both ranges have.
+    /// The keys in both ranges.
     pub fn intersect(&self, other: &EpkRange) -> Option<EpkRange> {
         self.overlaps(other).then(|| {
             let min = Ord::max(&self.min, &other.min);
@@ -237,9 +235,9 @@ impl EpkRange {
         })
     }
 
-    /// Where to split the range so that each part gets about half of the hashes.
+    /// The key at which to split the range so that each part gets about half of the hashes.
     ///
-    /// `None` if there is no key between the ends, or kind Range gives no order of hashes to halve.
+    /// `None` if there is no key between the ends, or if the kind is Range, which has no hashes.
     pub fn midpoint(&self, definition: &PartitionKeyDefinition) -> Option<Epk> {
         let space = HashSpace::of(definition)?;
         let (low, high) = (space.position(&self.min)?, space.position(&self.max)?);
@@ -249,9 +247,9 @@ impl EpkRange {
     }
 }
 
-/// The ranges of a new container of `n` physical partitions: they cover everything, in order, by equal shares of the hash.
+/// The ranges of a new container with `n` physical partitions: they cover all keys, in order, with equal shares of the hashes.
 ///
-/// Kind Range has no hash to share out and gets one range.
+/// Kind Range has no hashes to divide and gets one range.
 ///
 /// Source: cosmos-rest §7.2.
 pub fn boundaries(definition: &PartitionKeyDefinition, n: u32) -> Vec<EpkRange> {
@@ -267,7 +265,7 @@ pub fn boundaries(definition: &PartitionKeyDefinition, n: u32) -> Vec<EpkRange> 
     starts.zip(ends).map(|(min, max)| EpkRange::new(min, max)).collect()
 }
 
-/// The hashes that begin effective partition keys, as whole numbers.
+/// The hash values at the start of effective partition keys, as whole numbers.
 #[derive(Debug, Clone, Copy)]
 enum HashSpace {
     V1,
@@ -297,7 +295,7 @@ impl HashSpace {
         }
     }
 
-    /// The hash at which `epk` begins; `None` for bytes that no key has.
+    /// The hash at the start of `epk`; `None` for bytes that are not a key.
     fn position(self, epk: &Epk) -> Option<u128> {
         if *epk == Epk::start() {
             return Some(0);
@@ -317,7 +315,7 @@ impl HashSpace {
     }
 }
 
-/// Bytes that stand for these components and no others: what is hashed under version 2, unhashed.
+/// Bytes that represent these components and no others: the input of the version 2 hash.
 pub fn canonical(components: &[Component]) -> Vec<u8> {
     hash_input(components, 0xFF)
 }
@@ -344,7 +342,7 @@ fn cut_v1(component: &Component) -> Component {
     }
 }
 
-/// The first [`V1_STRING`] UTF-16 units. A pair of units that is cut apart becomes U+FFFD.
+/// The first [`V1_STRING`] UTF-16 units. A surrogate pair that is cut becomes U+FFFD.
 fn cut_utf16(text: &str) -> Cow<'_, str> {
     let mut units = 0;
     for (at, c) in text.char_indices() {
@@ -399,12 +397,12 @@ fn encode(components: &[Component]) -> Vec<u8> {
     bytes
 }
 
-/// How many of the first bytes of `bytes` encode so many components.
+/// The number of bytes at the start of `bytes` that encode this many components.
 fn encoded_length(bytes: &[u8], components: usize) -> Option<usize> {
     (0..components).try_fold(0, |length, _| Some(length + component_length(bytes.get(length..)?)?))
 }
 
-/// How many of the first bytes of `bytes` encode a component.
+/// The number of bytes at the start of `bytes` that encode one component.
 fn component_length(bytes: &[u8]) -> Option<usize> {
     let (marker, rest) = bytes.split_first()?;
     let value = match *marker {
@@ -440,7 +438,7 @@ fn encode_number(bits: u64, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The number that `bytes` begin with; `None` if they begin with something else.
+/// The number at the start of `bytes`; `None` if they start with something else.
 fn decode_number(bytes: &[u8]) -> Option<f64> {
     let [marker::NUMBER, first, groups @ ..] = bytes else {
         return None;
@@ -464,7 +462,7 @@ fn decode_number(bytes: &[u8]) -> Option<f64> {
 
 fn encode_string(text: &[u8], bytes: &mut Vec<u8>) {
     let is_whole = text.len() <= V1_STRING;
-    // UTF-8 has no byte FF, so that one more always fits.
+    // UTF-8 has no byte FF, so adding one never overflows.
     bytes.extend(text.iter().take(V1_STRING + 1).map(|byte| byte + 1));
     if is_whole {
         bytes.push(0);

@@ -7,9 +7,9 @@ use std::time::Duration;
 /// A result with our error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong: a kind that says what the caller can do, and a message with the details.
+/// An error: a kind that says what the caller can do, and a message with the details.
 ///
-/// Front ends map every kind in one exhaustive `match`, so a new kind is a compile-time question to each of them.
+/// Front ends map every kind in one exhaustive `match`, so a new kind does not compile until each of them handles it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
     /// What the caller can do.
@@ -18,12 +18,12 @@ pub struct Error {
     pub message: String,
 }
 
-/// One kind for each thing a caller would do differently.
+/// One kind for each different reaction of a caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ErrorKind {
     /// The target is absent or expired.
     NotFound,
-    /// A database or container on the way to the target is absent.
+    /// A parent of the target, a database or container, is absent.
     OwnerNotFound,
     /// Something with this identity exists.
     Conflict,
@@ -49,13 +49,13 @@ pub enum ErrorKind {
         /// The query plan as JSON text.
         plan: String,
     },
-    /// The caller knows a container that has been deleted and created again.
+    /// The container was deleted and created again since the caller read it.
     ContainerRecreated,
-    /// What cannot be changed after creation would change.
+    /// The request would change something that cannot change after creation.
     Forbidden,
     /// The item, request or result is over a limit; the message names both sizes.
     TooLarge,
-    /// The account holds as much as it may. Delete something, or raise the limit that the message names.
+    /// The account has reached its limit. Delete something, or raise the limit that the message names.
     QuotaExceeded,
     /// Over the provisioned throughput. Retry after this time.
     Throttled {
@@ -64,28 +64,28 @@ pub enum ErrorKind {
     },
     /// The partition key range was split. Resolve ranges again.
     RangeGone,
-    /// The replica has not yet seen what the session has seen.
+    /// The replica has not yet applied what the session has read.
     SessionNotAvailable,
     /// A script does not compile. The message has the exception.
     ScriptSyntax,
-    /// A script threw, and nothing it did was kept.
+    /// A script threw an exception; its changes were not kept.
     ScriptFailed {
         /// The number of its error; 0 without one.
         number: u32,
     },
-    /// A script did not end in time, and nothing it did was kept.
+    /// A script did not end in time; its changes were not kept.
     ScriptTimeout,
-    /// Not in this mode of the server.
+    /// Not available in this mode of the server.
     WrongMode,
     /// Not supported; the message names the feature.
     NotSupported,
     /// The outcome of the write is unknown. Read, then decide.
     Timeout,
-    /// The storage refuses writes for now (disk full, store poisoned); reads go on.
+    /// The storage refuses writes for now (disk full, store failed); reads continue.
     StorageFull,
     /// The engine cannot be reached. Retry.
     Unavailable,
-    /// Stored bytes differ from what was written. Stop and look.
+    /// Stored bytes differ from what was written. An operator must look at it.
     Corrupt,
     /// A bug; the message is for us.
     Internal,
@@ -115,12 +115,12 @@ impl Error {
         Error::new(ErrorKind::Conflict, message)
     }
 
-    /// A feature that is not there; the message must name it.
+    /// An unsupported feature; the message must name it.
     pub fn not_supported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotSupported, message)
     }
 
-    /// A bug of ours.
+    /// A bug.
     pub fn internal(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Internal, message)
     }
@@ -131,7 +131,7 @@ impl Error {
     }
 }
 
-/// As much of a caller's text as a message should quote: its first 100 characters, and `…` if there are more.
+/// The part of a caller's text that a message quotes: its first 100 characters, with `…` if there are more.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(100) {
         None => Cow::Borrowed(text),

@@ -1,8 +1,8 @@
-//! The vocabulary of Bolide: what both protocols, the core and the engines speak of.
+//! The vocabulary of Bolide: types shared by both protocols, the core and the engines.
 //!
-//! [`time`] and [`ttl`] hold the clock and the one rule of expiry; [`partition_key`] and [`epk`] say where an item lives;
-//! [`path`] where in a document a value lives; [`rid`] and [`names`] how resources are called; [`container`] what a container's definition may be; [`document`] how a JSON
-//! document is taken in and stored; [`error`] what can go wrong, and [`limits`] how much of everything there may be.
+//! [`time`] and [`ttl`] hold the clock and the one rule of expiry; [`partition_key`] and [`epk`] determine the position of an item; [`path`] is the
+//! position of a value in a document; [`rid`] and [`names`] are the ids of resources; [`container`] is the definition of a container; [`document`]
+//! reads and stores JSON documents; [`error`] lists the errors, and [`limits`] the limits.
 
 pub mod charge;
 pub mod container;

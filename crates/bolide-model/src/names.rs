@@ -1,10 +1,10 @@
-//! Names that users give: what an id may be.
+//! Rules for ids that users choose.
 //!
-//! Items are freer than all other resources, since tests of the service's own SDKs rely on it: an item's id may hold `/`, `\`, `?`, `#` and
-//! control characters, which a client has to escape in paths. Source: cosmos-rest §3.6, and `TestItemIdEncodingComputeGW` of the Go SDK.
+//! Item ids have fewer restrictions than those of other resources, and tests of the service's own SDKs rely on it: an item's id may contain `/`, `\`,
+//! `?`, `#` and control characters, which a client has to escape in paths. Source: cosmos-rest §3.6, and `TestItemIdEncodingComputeGW` of the Go SDK.
 //!
-//! `.` and `..` are no ids, of items neither: HTTP clients take such segments out of a path, escaped or not, so that deleting the item `..` would
-//! be a request to delete its container.
+//! `.` and `..` are not valid ids, not even of items: HTTP clients remove such segments from a path, escaped or not, so a request to delete the item
+//! `..` would delete its container.
 
 use crate::error::{Error, Result, excerpt};
 use crate::limits::{ITEM_ID_BYTES, RESOURCE_ID_CHARS};
@@ -12,8 +12,7 @@ use crate::limits::{ITEM_ID_BYTES, RESOURCE_ID_CHARS};
 /// Checks the id of a database, container, script, user or permission.
 ///
 /// # Errors
-/// `BadRequest`: the id is empty, longer than [`RESOURCE_ID_CHARS`], `.` or `..`, ends in a space, or holds one of `/ \ ? #` or a control
-/// character.
+/// `BadRequest`: the id is empty, longer than [`RESOURCE_ID_CHARS`], `.` or `..`, ends in a space, or contains one of `/ \ ? #` or a control character.
 pub fn validate_resource_id(id: &str) -> Result<()> {
     check_length(id, id.chars().count(), RESOURCE_ID_CHARS, RESOURCE_ID_CHARS)?;
     refuse_characters(id, |c| matches!(c, '/' | '\\' | '?' | '#') || c.is_control())?;
@@ -35,10 +34,10 @@ pub fn validate_item_id(id: &str) -> Result<()> {
     refuse_dots(id)
 }
 
-/// Refuses what older versions of the protocol did not take in the id of an item.
+/// Refuses a character that older versions of the protocol did not accept in the id of an item.
 ///
 /// # Errors
-/// `BadRequest`: the id holds a backslash.
+/// `BadRequest`: the id contains a backslash.
 pub fn refuse_backslash(id: &str) -> Result<()> {
     refuse_characters(id, |c| c == '\\')
 }
@@ -52,7 +51,7 @@ fn refuse_dots(id: &str) -> Result<()> {
     Ok(())
 }
 
-/// `named` is the limit as the service words it, which is off by one for some resources.
+/// `named` is the limit in the service's message, which is off by one for some resources.
 fn check_length(id: &str, length: usize, longest: usize, named: usize) -> Result<()> {
     if (1..=longest).contains(&length) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Partition keys: which properties make them, and their values.
+//! Partition keys: their definition, and their values.
 //!
-//! A container's [`PartitionKeyDefinition`] names one path, or up to three for a hierarchy. A [`PartitionKey`] holds a value for each;
-//! a shorter one of a hierarchy is a prefix, good for queries only. Where a key lives is [`crate::epk`]'s business.
+//! A container's [`PartitionKeyDefinition`] names one path, or up to three for a hierarchy. A [`PartitionKey`] has a value for each; a shorter one of
+//! a hierarchy is a prefix, which only queries can use. [`crate::epk`] computes the position of a key.
 
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
@@ -13,11 +13,11 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::limits::{PARTITION_KEY_BYTES, PARTITION_KEY_PATHS};
 pub use crate::path::PropertyPath;
 
-/// What the service says when a key and a definition or a document do not fit.
+/// The service's message if a key does not match its definition or document.
 const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key \
                         field values specified in the document.";
 
-/// The path that stands for a partition key where a container has none.
+/// The path used as the partition key of a container that has none.
 const SYSTEM_PATH: &str = "/_partitionKey";
 
 /// How partition keys become effective partition keys.
@@ -27,7 +27,7 @@ pub enum PartitionKind {
     Hash,
     /// One to three paths, each hashed.
     MultiHash,
-    /// One path in the order of its values. Of old containers.
+    /// One path, in the order of its values. Only old containers.
     Range,
 }
 
@@ -58,7 +58,7 @@ impl PartitionKind {
 /// The generation of the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartitionKeyVersion {
-    /// 32 bits, of the first 100 characters of strings: keys that share them are placed together, and are different keys all the same.
+    /// 32 bits, computed from the first 100 characters of strings: keys that share them are placed together, but remain different keys.
     V1,
     /// 128 bits.
     V2,
@@ -74,24 +74,23 @@ impl PartitionKeyVersion {
     }
 }
 
-/// Which properties make a container's partition keys, and how they are hashed. Fixed when the container is created.
+/// The properties that form a container's partition keys, and how they are hashed. Fixed when the container is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionKeyDefinition {
     /// From the top of the hierarchy down.
     pub paths: Vec<PropertyPath>,
-    /// How keys are turned into positions.
+    /// How keys are converted to positions.
     pub kind: PartitionKind,
     /// The generation of the hash.
     pub version: PartitionKeyVersion,
-    /// The container has no partition key of its own: one from before there were any. Its items have no key, unless newer clients write
-    /// one at [`SYSTEM_PATH`].
+    /// Set for containers without a partition key, made before keys were required. Their items have no key, unless newer clients write one at [`SYSTEM_PATH`].
     pub is_system: bool,
-    /// Whether answers show the version: a 1 that was not given is left out of them, too.
+    /// Whether responses include the version: a version 1 that was not sent is left out of them too.
     pub shows_version: bool,
 }
 
 impl PartitionKeyDefinition {
-    /// Of a container without a partition key.
+    /// The definition of a container without a partition key.
     pub fn system() -> PartitionKeyDefinition {
         PartitionKeyDefinition {
             paths: vec![PropertyPath::parse(SYSTEM_PATH).expect("a path")],
@@ -102,15 +101,15 @@ impl PartitionKeyDefinition {
         }
     }
 
-    /// Reads the `partitionKey` member of a container; `Value::Null` stands for an absent one.
+    /// Reads the `partitionKey` member of a container; `Value::Null` if it is absent.
     ///
-    /// An absent kind is Hash; an absent version is 1 for Hash, as SDKs take it, and 2 for MultiHash. `systemKey` counts only with the
-    /// path that it belongs to; other members are ignored.
+    /// The default kind is Hash; the default version is 1 for Hash, as SDKs expect, and 2 for MultiHash. `systemKey` is used only with its own path;
+    /// other members are ignored.
     ///
     /// # Errors
     /// - `PartitionKeyMissing`: null.
-    /// - `BadRequest`: anything else that is not a definition: wrong types, unknown kinds or versions, too many, doubled or
-    ///   malformed paths, paths into system properties.
+    /// - `BadRequest`: anything else that is not a valid definition: wrong types, unknown kinds or versions, too many, duplicate or malformed paths,
+    ///   paths into system properties.
     ///
     /// Source: cosmos-rest §4.2.
     pub fn from_json(value: &Value) -> Result<PartitionKeyDefinition> {
@@ -140,11 +139,10 @@ impl PartitionKeyDefinition {
         })
     }
 
-    /// The definition as clients see it: exactly `paths`, `kind` and `version`, no version if it is 1 and was not given, and `systemKey` where
-    /// it is true.
+    /// The definition as clients see it: exactly `paths`, `kind` and `version`; no version if it is 1 and was not sent, and `systemKey` if it is true.
     ///
-    /// Agrees with: the Python SDK's tests, which compare the object as a whole (cosmos-rest §15, trap 17), the Rust SDK's, which expect no
-    /// version where none was sent, and the .NET SDK's, which expect a 1 that was.
+    /// Agrees with: the Python SDK's tests, which compare the whole object (cosmos-rest §15, trap 17), the Rust SDK's, which expect no version if
+    /// none was sent, and the .NET SDK's, which expect a 1 that was sent.
     pub fn to_json(&self) -> Value {
         let paths: Vec<&str> = self.paths.iter().map(PropertyPath::as_str).collect();
         let mut definition = json!({"paths": paths, "kind": self.kind.as_str()});
@@ -157,7 +155,7 @@ impl PartitionKeyDefinition {
         definition
     }
 
-    /// The key that a client means by `key`: none by an empty one, except where that is the key of all items without one.
+    /// The key that a client means by `key`: an empty one means none, unless it is the key of all items without one.
     pub fn meant_by(&self, key: PartitionKey) -> Option<PartitionKey> {
         if key.is_empty() { self.key_of_none() } else { Some(key) }
     }
@@ -167,10 +165,10 @@ impl PartitionKeyDefinition {
         self.is_system.then(|| PartitionKey(vec![Component::Undefined]))
     }
 
-    /// Checks what only a new container must hold to: those of older stores may differ.
+    /// Checks rules that apply only to new containers; those in older stores may break them.
     ///
     /// # Errors
-    /// `BadRequest`: a path with a blank that is not in quotes.
+    /// `BadRequest`: a path with an unquoted blank.
     pub fn check_new(&self) -> Result<()> {
         let blank = |path: &PropertyPath| Some((path.clone(), path.unquoted_blank()?));
         match self.paths.iter().find_map(blank) {
@@ -179,7 +177,7 @@ impl PartitionKeyDefinition {
         }
     }
 
-    /// Checks a key that is to name one logical partition: a component for each path, within the size limit.
+    /// Checks a key that must name one logical partition: a component for each path, within the size limit.
     ///
     /// # Errors
     /// - `PartitionKeyMismatch`: too few or too many components.
@@ -191,8 +189,7 @@ impl PartitionKeyDefinition {
         self.check_size(key)
     }
 
-    /// Checks a key that may stop short, as queries and feeds give it: at least one component, and all of them unless the kind
-    /// is a hierarchy.
+    /// Checks a key that may be a prefix, as in queries and feeds: at least one component, and all of them unless the kind is a hierarchy.
     ///
     /// # Errors
     /// As [`PartitionKeyDefinition::check_full`].
@@ -205,7 +202,7 @@ impl PartitionKeyDefinition {
         }
     }
 
-    /// Whether a key has a component for each path, and so names one logical partition.
+    /// Whether a key has a component for each path, and so identifies one logical partition.
     pub fn is_full(&self, key: &PartitionKey) -> bool {
         key.0.len() == self.paths.len()
     }
@@ -221,7 +218,7 @@ impl PartitionKeyDefinition {
     }
 }
 
-/// The error for a key that does not fit the definition or the document (cosmos-rest §5.2).
+/// The error for a key that does not match the definition or the document (cosmos-rest §5.2).
 pub fn mismatch() -> Error {
     Error::new(ErrorKind::PartitionKeyMismatch, MISMATCH)
 }
@@ -239,7 +236,7 @@ fn read_version(version: Option<&Value>, kind: PartitionKind) -> Result<Partitio
     let version = match version {
         None if kind == PartitionKind::MultiHash => PartitionKeyVersion::V2,
         None => PartitionKeyVersion::V1,
-        // Java's SDK sends the names.
+        // Java's SDK sends names.
         Some(version) => match (version.as_f64(), version.as_str()) {
             (Some(1.0), _) | (_, Some("V1")) => PartitionKeyVersion::V1,
             (Some(2.0), _) | (_, Some("V2")) => PartitionKeyVersion::V2,
@@ -307,12 +304,12 @@ fn invalid(what: &str) -> Error {
 
 /// One value of a partition key.
 ///
-/// Numbers are doubles: 1 and 1.0 are one key, as are 0 and −0.
+/// Numbers are doubles: 1 and 1.0 are the same key, as are 0 and −0.
 #[derive(Debug, Clone)]
 pub enum Component {
-    /// The path leads to nothing, or to an object or array.
+    /// There is no value at the path, or an object or array.
     Undefined,
-    /// JSON null, which is not undefined.
+    /// JSON null, which differs from undefined.
     Null,
     /// A boolean.
     Bool(bool),
@@ -323,7 +320,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// The component that a document's value makes.
+    /// The component of a value of a document.
     pub fn of(value: Option<&Value>) -> Component {
         match value {
             None | Some(Value::Array(_) | Value::Object(_)) => Component::Undefined,
@@ -334,7 +331,7 @@ impl Component {
         }
     }
 
-    /// The component as a JSON value; an empty object where undefined, as in a header.
+    /// The component as a JSON value; an empty object for undefined, as in a header.
     pub fn to_json(&self) -> Value {
         match self {
             Component::Undefined => Value::Object(Map::new()),
@@ -345,7 +342,7 @@ impl Component {
         }
     }
 
-    /// The bits of a number for comparing and hashing: −0 has those of 0.
+    /// The bits of a number for comparing and hashing: −0 has the same as 0.
     pub(crate) fn number_bits(number: f64) -> u64 {
         if number == 0.0 { 0 } else { number.to_bits() }
     }
@@ -393,7 +390,7 @@ impl Hash for Component {
     }
 }
 
-/// The values of a partition key, from the top of the hierarchy down. Empty means no key at all.
+/// The values of a partition key, from the top of the hierarchy down. Empty means no key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PartitionKey(pub Vec<Component>);
 
@@ -401,7 +398,7 @@ impl PartitionKey {
     /// Reads a header: a JSON array of scalars, with `{}` for undefined.
     ///
     /// # Errors
-    /// `BadRequest`: the text is no JSON, no array, or has an array or a filled object in it.
+    /// `BadRequest`: the text is not JSON, not an array, or contains an array or a non-empty object.
     ///
     /// Source: cosmos-rest §5.2.
     pub fn from_header(text: &str) -> Result<PartitionKey> {
@@ -415,10 +412,10 @@ impl PartitionKey {
         })
     }
 
-    /// Reads a key as people write it: a JSON array as in a header, or a plain value, which is a string.
+    /// Reads a key as people write it: a JSON array as in a header, or other text, which is taken as a string.
     ///
     /// # Errors
-    /// `BadRequest`: what begins as an array is none of scalars. The message says what is expected.
+    /// `BadRequest`: it begins like an array but is not an array of scalars. The message says what is expected.
     pub fn from_text(text: &str) -> Result<PartitionKey> {
         if !text.trim_start().starts_with('[') {
             return Ok(PartitionKey(vec![Component::String(text.to_owned())]));
@@ -431,7 +428,7 @@ impl PartitionKey {
         })
     }
 
-    /// Reads the array of a header or body; `None` for anything but scalars and empty objects in an array.
+    /// Reads the array of a header or body; `None` for anything but an array of scalars and empty objects.
     pub fn from_json(value: &Value) -> Option<PartitionKey> {
         value
             .as_array()?
@@ -469,7 +466,7 @@ impl PartitionKey {
         )
     }
 
-    /// Whether there is no key at all: the `[]` that some clients send across partitions.
+    /// Whether the key is empty: the `[]` that some clients send for requests across partitions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -480,7 +477,7 @@ impl PartitionKey {
     }
 }
 
-/// Header values must be printable ASCII; within JSON text only strings can hold anything else.
+/// Header values must be printable ASCII; in JSON text only strings can contain other characters.
 fn escape_non_ascii(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

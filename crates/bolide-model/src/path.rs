@@ -1,26 +1,26 @@
 //! Paths to properties, as container definitions write them: `/a/b`, `/"any name"/'any name'`.
 //!
-//! A path is a row of labels, each after a slash. A plain label is made of letters, digits, `_`, `-`, `.` and spaces, and is not a
-//! whole number, which would index an array. Any other name is quoted. Within quotes a backslash is part of the name,
-//! and a quote after a backslash does not end it, as in the SDKs' parsers. Source: cosmos-rest §4.2.
+//! A path is a sequence of labels, each after a slash. A plain label consists of letters, digits, `_`, `-`, `.` and spaces, and is not a whole
+//! number, which would be an array index. Any other name is quoted. Inside quotes a backslash is part of the name, and a quote after a backslash does
+//! not end it, as in the SDKs' parsers. Source: cosmos-rest §4.2.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-/// The path of one property, at least one name long. Equal if the names are, however they are quoted.
+/// The path of one property, with at least one name. Paths are equal if their names are, however these are quoted.
 #[derive(Debug, Clone)]
 pub struct PropertyPath {
     text: String,
     names: Vec<String>,
 }
 
-/// Where a path stops making sense, in bytes from its start.
+/// The error for an invalid path, with the position in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a path: failed near position {position}")]
 pub struct InvalidPath {
-    /// Bytes before the label that is not one.
+    /// Bytes before the invalid label.
     pub position: usize,
 }
 
@@ -53,14 +53,13 @@ impl PropertyPath {
         &self.text
     }
 
-    /// Where the path has its first blank outside quotes, in bytes from its start. Such paths are read; new partition keys may not
-    /// have them.
+    /// The first blank outside quotes, in bytes from the start. Such paths are valid, except in new partition keys.
     pub fn unquoted_blank(&self) -> Option<usize> {
         let blank = |label: Label<'_>| Some(label.position + label.text.find(' ').filter(|_| !label.is_quoted)?);
         Labels::new(&self.text).filter_map(Result::ok).find_map(blank)
     }
 
-    /// The value at this path: `None` where a step is missing or leads into something other than an object.
+    /// The value at this path: `None` if a step is missing or is not in an object.
     pub fn lookup<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.lookup_in(root.as_object()?)
     }
@@ -72,7 +71,7 @@ impl PropertyPath {
             .try_fold(root.get(first)?, |value, name| value.as_object()?.get(name))
     }
 
-    /// Whether a change of the value at `names` could change the value at this path: they lead to it or are it.
+    /// Whether a change of the value at `names` could change the value at this path: `names` is this path or a prefix of it.
     pub fn is_within(&self, names: &[impl AsRef<str>]) -> bool {
         names.len() <= self.names.len() && self.names.iter().zip(names).all(|(own, name)| own == name.as_ref())
     }
@@ -107,7 +106,7 @@ pub(crate) struct Label<'a> {
 }
 
 impl<'a> Label<'a> {
-    /// The name that the label stands for, unless it is a wildcard, an index, or should have been quoted.
+    /// The name of the label, unless it is a wildcard, an index, or needs quotes.
     pub(crate) fn name(self) -> Result<&'a str, InvalidPath> {
         if self.is_quoted {
             return Ok(self.text);
@@ -127,7 +126,7 @@ impl<'a> Label<'a> {
     }
 }
 
-/// The labels of a path, in order; ends after the first that is not one.
+/// The labels of a path, in order; ends after the first invalid one.
 pub(crate) struct Labels<'a> {
     text: &'a str,
     at: usize,

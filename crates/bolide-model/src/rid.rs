@@ -1,4 +1,4 @@
-//! Resource ids: what the server calls things, apart from the names users give them.
+//! Resource ids: the server's own ids, as opposed to the names that users choose.
 //!
 //! ```text
 //!   offer        ooo                      3 bytes
@@ -11,7 +11,7 @@
 //!   client encryption key  dddd 0000 nnnn 2000   16 bytes, n and the 2 little-endian
 //! ```
 //!
-//! Text is base64 with `-` for `/`, padding kept. Item numbers rise with every insertion: clients break ties of a sort by them.
+//! The text form is base64 with `-` instead of `/`, with padding. Item numbers rise with every insertion, because clients break ties of a sort by them.
 //! Source: cosmos-rest §3.2.
 
 use std::fmt;
@@ -20,7 +20,7 @@ use base64::Engine as _;
 use base64::alphabet::Alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
 
-/// Standard base64, but `-` where it has `/`, so that a rid is one segment of a path. Not base64url: `+` stays.
+/// Standard base64, but `-` instead of `/`, so that a rid is one segment of a path. Not base64url: `+` is kept.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&ALPHABET, PAD);
 
 const ALPHABET: Alphabet = match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-") {
@@ -31,7 +31,7 @@ const ALPHABET: Alphabet = match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef
 /// Longest rid as text: 16 bytes.
 const TEXT_BYTES: usize = 24;
 
-/// Marks the second word of a container's rid, as opposed to a user's.
+/// Distinguishes the second word of a container's rid from that of a user's.
 const CONTAINER_BIT: u32 = 1 << 31;
 
 /// A database.
@@ -45,13 +45,13 @@ pub struct ContainerRid([u8; 8]);
 /// An item. Ordered by container, then by insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemRid {
-    /// Where the item lives.
+    /// The item's container.
     pub container: ContainerRid,
     /// Counts the container's insertions from 1. Below 2^56.
     pub number: u64,
 }
 
-/// What lives in a container besides items.
+/// Kinds of children of a container other than items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChildKind {
     /// A conflict.
@@ -69,11 +69,11 @@ pub enum ChildKind {
 /// A child of a container that is not an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChildRid {
-    /// Where the child lives.
+    /// The child's container.
     pub container: ContainerRid,
-    /// What it is.
+    /// Its kind.
     pub kind: ChildKind,
-    /// Tells children of one kind apart. Below 2^56.
+    /// Unique among children of one kind. Below 2^56.
     pub number: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct UserRid([u8; 8]);
 /// A client encryption key of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EncryptionKeyRid {
-    /// Where it belongs.
+    /// The database of the key.
     pub database: DatabaseRid,
     /// Counts the database's keys from 1.
     pub number: u32,
@@ -93,9 +93,9 @@ pub struct EncryptionKeyRid {
 /// A permission of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PermissionRid {
-    /// Whose permission it is.
+    /// The user of the permission.
     pub user: UserRid,
-    /// Tells a user's permissions apart.
+    /// Unique among the user's permissions.
     pub number: u64,
 }
 
@@ -147,7 +147,7 @@ impl ContainerRid {
         self.0
     }
 
-    /// The container with these bytes, if they can be a container's.
+    /// The container with these bytes; `None` if they are not a container's.
     pub fn from_bytes(bytes: [u8; 8]) -> Option<ContainerRid> {
         is_container(bytes).then_some(ContainerRid(bytes))
     }
@@ -248,7 +248,7 @@ impl UserRid {
         self.0
     }
 
-    /// The user with these bytes, if they can be a user's.
+    /// The user with these bytes; `None` if they are not a user's.
     pub fn from_bytes(bytes: [u8; 8]) -> Option<UserRid> {
         (!is_container(bytes)).then_some(UserRid(bytes))
     }
@@ -270,7 +270,7 @@ impl PermissionRid {
         concat(self.user.0, self.number)
     }
 
-    /// The permission with these bytes, if they can be a permission's.
+    /// The permission with these bytes; `None` if they are not a permission's.
     pub fn from_bytes(bytes: [u8; 16]) -> Option<PermissionRid> {
         let (user, number) = split(bytes);
         Some(PermissionRid {
@@ -286,7 +286,7 @@ impl PermissionRid {
 }
 
 impl EncryptionKeyRid {
-    /// The last four bytes of every one.
+    /// The last four bytes of every key's id.
     const KIND: u64 = 2;
 
     /// The sixteen bytes.
@@ -297,7 +297,7 @@ impl EncryptionKeyRid {
         )
     }
 
-    /// The key with these bytes, if they can be a key's.
+    /// The key with these bytes; `None` if they are not a key's.
     pub fn from_bytes(bytes: [u8; 16]) -> Option<EncryptionKeyRid> {
         let (head, tail) = split(bytes);
         let is_key = head[4..] == [0; 4] && tail >> 32 == EncryptionKeyRid::KIND;
@@ -355,7 +355,7 @@ display_as_base64! {
     OfferRid => |rid| rid.0,
 }
 
-/// A resource id as text, for answers that show several without allocating any.
+/// A resource id as text, for responses with several ids, without allocations.
 #[derive(Debug, Clone, Copy)]
 pub struct RidText {
     base64: [u8; TEXT_BYTES],
@@ -378,7 +378,7 @@ impl RidText {
 }
 
 fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
-    // Room for a whole last group, which the decoder asks for before it knows the padding.
+    // The decoder needs space for a complete last group, before it knows the padding.
     let mut bytes = [0; TEXT_BYTES];
     if text.len() > TEXT_BYTES {
         return None;

@@ -1,8 +1,8 @@
-//! Time: the units, and the clock that everything about `_ts` and TTL comes from.
+//! Time: its units, and the clock for `_ts` and TTL.
 //!
-//! Server time is the wall clock in UTC, made monotone by the engine (TTL-201, TTL-202). A [`Clock`] is the wall clock or, for tests,
-//! a virtual one that only moves when told to (TTL-206). How long something takes, and when to go on, is told by [`Monotonic`].
-//! Nothing else in the product may ask the machine for the time; `clippy.toml` forbids it.
+//! Server time is the wall clock in UTC, made monotone by the engine (TTL-201, TTL-202). A [`Clock`] is the wall clock or, for tests, a virtual one
+//! that moves only by request (TTL-206). [`Monotonic`] is the clock for durations and timeouts. Nothing else in the product may read the machine's
+//! time; `clippy.toml` forbids it.
 
 mod monotonic;
 
@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use monotonic::Monotonic;
 
-/// Whole seconds since 1970-01-01T00:00:00Z, leap seconds ignored: the unit of `_ts` and of every verdict.
+/// Whole seconds since 1970-01-01T00:00:00Z, leap seconds ignored: the unit of `_ts` and of every expiry decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct UnixSeconds(pub i64);
 
@@ -20,7 +20,7 @@ pub struct UnixSeconds(pub i64);
 pub struct UnixMillis(pub i64);
 
 impl UnixMillis {
-    /// The second this instant lies in: fractions are cut off, before 1970 too (TTL-201, TTL-207).
+    /// The second that contains this instant: rounded down, before 1970 too (TTL-201, TTL-207).
     pub fn seconds(self) -> UnixSeconds {
         UnixSeconds(self.0.div_euclid(1000))
     }
@@ -33,7 +33,7 @@ impl UnixSeconds {
     }
 }
 
-/// An interval that surely contains the server time: `lo <= now <= hi`. On one machine both are equal.
+/// An interval that certainly contains the server time: `lo <= now <= hi`. On one machine both are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Not later than now.
@@ -64,7 +64,7 @@ impl Clock {
         Clock::Virtual(AtomicI64::new(start.0))
     }
 
-    /// What the clock shows now. May run backwards; server time, which [`MonotoneClock`] makes of it, does not.
+    /// The time that the clock shows. It may run backwards; server time, from [`MonotoneClock`], does not.
     pub fn now(&self) -> UnixMillis {
         match self {
             Clock::System => wall_clock(),
@@ -77,7 +77,7 @@ impl Clock {
         matches!(self, Clock::Virtual(_))
     }
 
-    /// Sets a virtual clock, backwards too. Tells whether the clock is virtual; a system clock is left alone.
+    /// Sets a virtual clock, backwards too. Returns whether the clock is virtual; a system clock does not change.
     pub fn set(&self, to: UnixMillis) -> bool {
         match self {
             Clock::System => false,
@@ -88,12 +88,12 @@ impl Clock {
         }
     }
 
-    /// Moves a virtual clock by `by_ms`, backwards if negative. Tells whether the clock is virtual.
+    /// Moves a virtual clock by `by_ms`, backwards if negative. Returns whether the clock is virtual.
     pub fn advance(&self, by_ms: i64) -> bool {
         match self {
             Clock::System => false,
             Clock::Virtual(millis) => {
-                // Saturating: the clock is set by requests, and an absurd step must not wrap it.
+                // Saturating: requests set the clock, and an extreme step must not wrap it.
                 let _ = millis.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |at| Some(at.saturating_add(by_ms)));
                 true
             }
@@ -111,9 +111,9 @@ pub fn wall_clock() -> UnixMillis {
     UnixMillis(millis)
 }
 
-/// Server time: the clock, but never below what it showed before or was told (TTL-202).
+/// Server time: the clock, but never below a time that it showed or observed before (TTL-202).
 ///
-/// Engines hold one; `observe` is fed with the stamps found on disk and with every commit's.
+/// Engines hold one; they pass the stamps found on disk and of every commit to `observe`.
 #[derive(Debug)]
 pub struct MonotoneClock {
     clock: std::sync::Arc<Clock>,
@@ -121,7 +121,7 @@ pub struct MonotoneClock {
 }
 
 impl MonotoneClock {
-    /// Server time over `clock`, not below `floor`.
+    /// Server time based on `clock`, not below `floor`.
     pub fn new(clock: std::sync::Arc<Clock>, floor: UnixMillis) -> MonotoneClock {
         MonotoneClock {
             clock,
@@ -134,7 +134,7 @@ impl MonotoneClock {
         self.observe(self.clock.now())
     }
 
-    /// Raises the floor to `seen`, and returns server time: the highest of all that was seen.
+    /// Raises the floor to `seen`, and returns server time: the highest time seen so far.
     pub fn observe(&self, seen: UnixMillis) -> UnixMillis {
         UnixMillis(self.floor.fetch_max(seen.0, Ordering::SeqCst).max(seen.0))
     }

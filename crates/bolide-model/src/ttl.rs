@@ -1,4 +1,4 @@
-//! The rule of expiry, and nothing else decides when something expires.
+//! The rule of expiry; no other code decides when something expires.
 //!
 //! A container has a [`Policy`] (its default) and [`Floors`], which earlier policies raised. An item has a [`Stamp`], fixed when
 //! it is written. A request at time *T* carries a [`Horizon`], one threshold per class, made of policy, floors and *T*:
@@ -12,11 +12,11 @@
 //!   settings change at T:       W0 := W(T)     X0 := X(T)     then D := the new default
 //! ```
 //!
-//! Why this equals the definition over the whole history of settings (TTL-225): a stretch of settings with default *n* that ends at
-//! *u* catches the inherited versions with `_ts <= u - n`, so all stretches together catch those up to the largest such number,
-//! and that is what the floor keeps. A version with a ttl of its own is caught by a stretch with TTL on that lasted up to
-//! its end, so all together catch those up to the last moment TTL was on. Since *T* never falls, nor do the horizons: what expired
-//! once stays expired (TTL-226). A settings change costs O(1) and touches no item (TTL-234).
+//! Why this equals the definition over the whole history of settings (TTL-225): a period with default *n* that ends at *u* expires the inherited
+//! versions with `_ts <= u - n`. All periods together expire those up to the largest of these numbers, which is what the floor keeps. A version with
+//! its own ttl is expired by a period with TTL on that lasted up to its end, so all periods together expire those up to the last moment at which TTL
+//! was on. Since *T* never falls, the horizons do not fall either: what has expired stays expired (TTL-226). A settings change costs O(1) and touches
+//! no item (TTL-234).
 //!
 //! Units: whole Unix seconds, in signed 64 bits (TTL-210).
 
@@ -24,20 +24,20 @@ use crate::error::{Error, Result};
 use crate::limits::TTL_SECONDS;
 use crate::time::UnixSeconds;
 
-/// A container's default: what applies to items without a ttl of their own (TTL-017…023, TTL-213).
+/// A container's default, for items without their own ttl (TTL-017…023, TTL-213).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
     /// TTL is off: nothing expires, own values are not interpreted (TTL-018, TTL-025). Absent or null on the wire.
     #[default]
     Off,
-    /// TTL is on, and items expire only by a value of their own. −1 on the wire.
+    /// TTL is on, and items expire only by their own ttl. −1 on the wire.
     OwnOnly,
-    /// Items expire this many seconds after their last write, unless they say otherwise. At least 1.
+    /// Items expire this many seconds after their last write, unless they have their own ttl. At least 1.
     After(u32),
 }
 
 impl Policy {
-    /// Reads `defaultTtl`: `None` for absent or null, else the number it is (TTL-212, TTL-213).
+    /// Reads `defaultTtl`: `None` for absent or null, else its number (TTL-212, TTL-213).
     ///
     /// # Errors
     /// `BadRequest` for anything but −1 and 1…2147483647.
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// The number for `defaultTtl`; `None` where the property is left out (TTL-214).
+    /// The number for `defaultTtl`; `None` if the property is left out (TTL-214).
     pub fn to_number(self) -> Option<i64> {
         match self {
             Policy::Off => None,
@@ -61,16 +61,16 @@ impl Policy {
         }
     }
 
-    /// Whether TTL is on, and items' own values count (TTL-025).
+    /// Whether TTL is on, so that items' own values apply (TTL-025).
     pub fn is_on(self) -> bool {
         self != Policy::Off
     }
 }
 
-/// An item's own value, as far as it is usable (TTL-217).
+/// An item's own ttl, if it is usable (TTL-217).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Own {
-    /// No root property `ttl`, or one that is not usable: the container's default applies.
+    /// No root property `ttl`, or an unusable one: the container's default applies.
     #[default]
     Absent,
     /// −1: never expires (TTL-027).
@@ -80,7 +80,7 @@ pub enum Own {
 }
 
 impl Own {
-    /// Reads a number: −1 or a whole number from 1 to 2147483647, however spelled (TTL-034, TTL-212). `None` for any other.
+    /// Reads a number: −1 or a whole number from 1 to 2147483647, in any spelling (TTL-034, TTL-212). `None` for any other.
     pub fn from_number(number: f64) -> Option<Own> {
         if number == -1.0 {
             Some(Own::Never)
@@ -92,7 +92,7 @@ impl Own {
     }
 }
 
-/// The error for an unusable ttl, in the service's words (TTL-213, TTL-215). `value` is the offending value as JSON text.
+/// The error for an unusable ttl, in the service's words (TTL-213, TTL-215). `value` is the value as JSON text.
 pub fn invalid_ttl(property: &str, value: &str) -> Error {
     Error::bad_request(format!(
         "The input {property} '{value}' is invalid. Ensure to provide a nonzero positive integer less than or equal to \
@@ -100,10 +100,10 @@ pub fn invalid_ttl(property: &str, value: &str) -> Error {
     ))
 }
 
-/// Which line of the horizon a version is compared with.
+/// Which threshold of the horizon applies to a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// No own value: under the container's default.
+    /// No own value: the container's default applies.
     Inherited,
     /// An own value of at least one second.
     Own,
@@ -111,7 +111,7 @@ pub enum Class {
     Never,
 }
 
-/// What a version carries for its verdict, fixed when it is written: its class and base.
+/// The data of a version that decide its expiry, fixed when it is written: its class and base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// Which threshold applies.
@@ -169,7 +169,7 @@ pub struct Horizon {
     pub own: i64,
 }
 
-/// What earlier settings already hid: *W0* and *X0*. They only rise.
+/// The thresholds of what earlier settings already expired: *W0* and *X0*. They only rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floors {
     /// *W0*: every inherited version with `_ts` up to this expired under earlier settings.
@@ -179,7 +179,7 @@ pub struct Floors {
 }
 
 impl Default for Floors {
-    /// Of a new container: nothing has expired.
+    /// For a new container: nothing has expired.
     fn default() -> Floors {
         Floors {
             inherited: i64::MIN,
@@ -188,12 +188,12 @@ impl Default for Floors {
     }
 }
 
-/// A container's settings as far as expiry goes: the policy in force, and what earlier ones left behind.
+/// The part of a container's settings that matters for expiry: the current policy, and the floors of earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// The policy in force.
+    /// The current policy.
     pub policy: Policy,
-    /// What earlier policies already hid.
+    /// What earlier policies already expired.
     pub floors: Floors,
 }
 
@@ -220,9 +220,9 @@ impl Settings {
         Horizon { inherited, own }
     }
 
-    /// The settings after a change to `policy` at server time `now`: what has expired by then stays so (TTL-226, TTL-227).
+    /// The settings after a change to `policy` at server time `now`: what has expired by then stays expired (TTL-226, TTL-227).
     ///
-    /// Setting the policy that is in force already begins no new stretch and changes nothing (TTL-231).
+    /// Setting the current policy again starts no new period and changes nothing (TTL-231).
     #[must_use]
     pub fn change(self, policy: Policy, now: UnixSeconds) -> Settings {
         if policy == self.policy {

@@ -7,7 +7,7 @@ use crate::fuel::{KEY_BYTE, NODE};
 use crate::memory::{ALLOCATION_BYTES, seen_bytes};
 use crate::value::{Kind, SameKey, Value, append_same_key, same_key, total_order};
 
-/// Which aggregate.
+/// The kind of an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AggregateKind {
     Count,
@@ -20,7 +20,7 @@ pub enum AggregateKind {
     CountIf,
 }
 
-/// Names in queries. Each enum has its table; tables share nothing but their form.
+/// Names in queries. Each enum of names has its own table.
 const NAMES: &[(&str, AggregateKind)] = &[
     ("COUNT", AggregateKind::Count),
     ("SUM", AggregateKind::Sum),
@@ -33,7 +33,7 @@ const NAMES: &[(&str, AggregateKind)] = &[
 ];
 
 impl AggregateKind {
-    /// The aggregate of this name, in any case.
+    /// Finds the aggregate of this name, in any case.
     pub fn parse(name: &str) -> Option<AggregateKind> {
         NAMES
             .iter()
@@ -63,7 +63,7 @@ impl AggregateKind {
         }
     }
 
-    /// The state over no values.
+    /// The state before any value.
     pub fn start(self) -> State {
         match self {
             AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
@@ -84,11 +84,11 @@ impl AggregateKind {
     }
 }
 
-/// What an aggregate knows so far.
+/// The state of an aggregate while values are added.
 #[derive(Debug, Clone)]
 pub enum State {
     Count(u64),
-    /// `spoiled`: a value was not a number, which no later value repairs.
+    /// `spoiled`: a value was not a number, so the result is undefined whatever follows.
     Sum {
         sum: f64,
         count: u64,
@@ -105,7 +105,7 @@ pub enum State {
 }
 
 impl State {
-    /// What it takes to take a value in, in units of fuel.
+    /// Cost of adding a value, in units of fuel.
     pub fn units(&self, value: &Value<'_>) -> u64 {
         match self {
             State::Count(_) | State::Sum { .. } => NODE,
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// Takes one value in; undefined ones are ignored. Returns the bytes by which the state grew, roughly.
+    /// Adds one value; undefined ones are ignored. Returns the approximate number of bytes by which the state grew.
     pub fn add(&mut self, kind: AggregateKind, value: &Value<'_>) -> usize {
         if !value.is_defined() {
             return 0;
@@ -142,7 +142,7 @@ impl State {
                 if *spoiled || best.as_ref().is_some_and(|best| total_order(value, best) != wanted) {
                     return 0;
                 }
-                // What a longer one leaves free when a shorter one replaces it stays counted.
+                // The bytes of a longer value stay counted when a shorter one replaces it.
                 let bytes = |value: &Value<'_>| value.written_out_bytes(usize::MAX);
                 let before = best.as_ref().map_or(0, bytes);
                 *best = Some(value.clone().into_owned());

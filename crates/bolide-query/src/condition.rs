@@ -1,4 +1,4 @@
-//! Conditions of patches: `from c where …` without a selection.
+//! Conditions of patches: `from c where …` without a SELECT clause.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::value::Item;
 #[derive(Clone)]
 pub struct Condition {
     bound: Arc<Bound>,
-    /// Gives its memory back when the last copy is dropped.
+    /// The memory is released when the last copy is dropped.
     _memory: Option<Arc<dyn MemorySource>>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Condition {
 }
 
 impl Condition {
-    /// Compiles `from c where …`; of the environment it needs what limits work and memory. The memory is held as long as the condition.
+    /// Compiles `from c where …`. Of the environment only the limits of work and memory are used. The memory is held as long as the condition.
     ///
     /// # Errors
     /// As [`crate::Query::compile_in`].
@@ -48,7 +48,7 @@ impl Condition {
     /// Whether an item, as JSON text, meets the condition.
     ///
     /// # Errors
-    /// [`crate::QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise; what the environment's limits refuse.
+    /// [`crate::QueryError::BadItem`] for text that is not UTF-8; errors of scalar subqueries; the environment's limits.
     pub fn holds(&self, item: &[u8], environment: Environment) -> Result<bool> {
         let item = Item::complete(item)?;
         let session = Session::new(environment, false);

@@ -1,4 +1,4 @@
-//! What can be wrong with a query, and the JSON in which the service says so.
+//! Errors of queries, and the JSON in which the service reports them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::fuel::Interrupt;
 
 /// A half-open range of offsets into the query text.
 ///
-/// Bytes while a query is being compiled; UTF-16 code units, as the service counts, once the error leaves [`crate::Query::compile`].
+/// In bytes while a query is compiled. In UTF-16 code units, as the service counts, in errors returned by [`crate::Query::compile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// Offset of the first unit.
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The smallest span over both.
+    /// The smallest span that covers both.
     pub fn to(self, end: Span) -> Span {
         Span {
             start: self.start,
@@ -27,46 +27,46 @@ impl Span {
     }
 }
 
-/// One thing that is wrong with the text of a query.
+/// One error in the text of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `SC1001` and the like, `2206`, or nothing where the service's code is not published.
+    /// A code such as `SC1001` or `2206`; `None` if the service's code is not published.
     pub code: Option<&'static str>,
-    /// The service's own sentence.
+    /// The message of the service.
     pub message: String,
-    /// Where in the text.
+    /// The location in the text.
     pub location: Option<Span>,
 }
 
-/// Why a query does not compile or cannot go on.
+/// Why a query does not compile or cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueryError {
     /// The text is wrong; the client must change it.
     Compile(Vec<Diagnostic>),
-    /// The planner or the engine refuses, without a code or location.
+    /// The planner or the engine refuses the query, without a code or location.
     Refused(String),
-    /// The query would hold more in memory than it may.
+    /// The query needs more memory than it may use.
     TooLarge {
         /// The limit, in bytes.
         limit_bytes: usize,
     },
-    /// An expression makes a value that is larger than any may be.
+    /// An expression makes a value larger than the limit.
     ValueTooLarge {
         /// The limit, in bytes.
         limit_bytes: usize,
     },
-    /// FROM, JOIN and subqueries go through more rows for one item than they may.
+    /// FROM, JOIN and subqueries visit more rows for one item than allowed.
     TooManyRows {
         /// The limit, in rows.
         limit: u64,
     },
-    /// The execution was ended: nobody waits for it, or it takes more time or work than it may.
+    /// The execution was ended: nobody waits for it, or it needs more time or work than allowed.
     Interrupted(Interrupt),
-    /// There is no memory left for the query now, beside what others hold; later there may be.
+    /// No memory is free for the query now; a retry may succeed.
     OutOfMemory,
-    /// A continuation that this query did not give out.
+    /// The continuation does not belong to this query.
     BadContinuation(String),
-    /// An item that is not JSON text.
+    /// An item is not JSON text.
     BadItem(String),
 }
 
@@ -74,7 +74,7 @@ pub enum QueryError {
 pub type Result<T, E = QueryError> = std::result::Result<T, E>;
 
 impl QueryError {
-    /// An error with the service's code at a place in the text.
+    /// An error with the service's code and a location.
     pub(crate) fn at(code: &'static str, message: impl Into<String>, span: Span) -> QueryError {
         QueryError::Compile(vec![Diagnostic {
             code: Some(code),
@@ -92,7 +92,7 @@ impl QueryError {
         }])
     }
 
-    /// A refusal in the `{"Errors":[…]}` shape.
+    /// A refusal, in the `{"Errors":[…]}` shape.
     pub(crate) fn refused(message: impl Into<String>) -> QueryError {
         QueryError::Refused(message.into())
     }
@@ -141,8 +141,8 @@ impl QueryError {
     /// The JSON document that the service embeds in its `message`.
     ///
     /// # Shape
-    /// `{"errors":[{"severity","location":{"start","end"},"code","message"}]}` for what is wrong in the text; `{"Errors":["…"]}` for
-    /// what the planner refuses. A numeric code stays a number.
+    /// `{"errors":[{"severity","location":{"start","end"},"code","message"}]}` for errors in the text; `{"Errors":["…"]}` for refusals of the
+    /// planner. A numeric code stays a number.
     ///
     /// Source: cosmos-sql §20.
     pub fn body(&self) -> String {
@@ -155,7 +155,7 @@ impl QueryError {
         }
     }
 
-    /// Turns byte offsets into UTF-16 offsets of the same text.
+    /// Converts byte offsets into UTF-16 offsets of the same text.
     pub(crate) fn relocated(mut self, text: &str) -> QueryError {
         if let QueryError::Compile(list) = &mut self {
             for span in list.iter_mut().filter_map(|d| d.location.as_mut()) {

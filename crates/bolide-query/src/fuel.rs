@@ -1,12 +1,11 @@
-//! How much work an execution may do: counted in units, and looked at from outside every millisecond or so.
+//! Fuel: how much work an execution may do, counted in units, with a check for interruption about every millisecond.
 //!
-//! Whatever a query can make longer (rows, nodes of expressions, bytes compared, searched, copied or parsed, vertices, regular
-//! expressions) spends fuel. Within one item it is limited, since an item is what an execution cannot end in the middle of and go on in
-//! later; over all items whoever runs the execution decides, and is asked each time so many units are spent. When fuel is refused, functions
-//! return at once with any value: the expression that called them fails.
+//! Everything a query can make longer (rows, nodes of expressions, bytes compared, searched, copied or parsed, vertices, regular expressions) spends
+//! fuel. The fuel of one item is limited, because an execution cannot stop inside an item and continue later. Over all items, whoever runs the
+//! execution decides, and is asked after a number of units. When fuel is refused, functions return at once with any value: the expression that called
+//! them fails.
 //!
-//! A unit is about a nanosecond. The counts need not be exact: that an execution asks often enough and that nothing goes on for ever
-//! hangs on their order of magnitude only.
+//! A unit is about a nanosecond. The counts need not be exact: only their order of magnitude matters, for frequent checks and for ending every execution.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,18 +13,18 @@ use std::sync::Arc;
 
 use crate::error::{QueryError, Result};
 
-/// Units between two questions to the outside: about a millisecond.
-const LOOK: u64 = 1_000_000;
+/// Units between two checks for interruption: about a millisecond.
+const CHECK_UNITS: u64 = 1_000_000;
 
 /// A row of FROM, JOIN or a subquery.
 pub const ROW: u64 = 250;
 /// A node of an expression.
 pub const NODE: u64 = 8;
-/// A call of a function, beside what its arguments cost.
+/// A call of a function, without its arguments.
 pub const CALL: u64 = 40;
-/// An element of an array, or a member of an object, that is taken out of its text or put in a new value.
+/// An element of an array or a member of an object that is parsed, or put in a new value.
 pub const ELEMENT: u64 = 25;
-/// A byte of a value's identity, which is made, hashed and compared.
+/// A byte of the key that identifies a value, which is built, hashed and compared.
 pub const KEY_BYTE: u64 = 4;
 
 /// Why an execution must end.
@@ -33,30 +32,30 @@ pub const KEY_BYTE: u64 = 4;
 pub enum Interrupt {
     /// Nobody waits for the result any more.
     Cancelled,
-    /// The query has taken as long as it may.
+    /// The query has reached its time limit.
     DeadlineExceeded,
-    /// One item, or the text of the query, takes more work than it may.
+    /// One item, or the text of the query, needs more work than allowed.
     TooMuchWork,
 }
 
-/// Whoever runs an execution, or compiles a query, and can end it.
+/// Implemented by whoever runs an execution or compiles a query, to end it.
 pub trait Interrupts: Send + Sync {
-    /// Whether the execution must end. Asked about once in a millisecond of work. `item` tells the items of an execution apart.
+    /// Whether the execution must end. Called about once per millisecond of work. `item` is different for each item of an execution.
     fn pending(&self, item: u64) -> Option<Interrupt>;
 }
 
 /// The fuel of one execution.
 pub struct Fuel {
-    /// Units until the next look.
+    /// Units until the next check.
     left: Cell<u64>,
-    /// Units of the current item beside `left`.
+    /// Units of the current item in addition to `left`.
     reserve: Cell<u64>,
-    /// Most units for an item.
+    /// Maximum units per item.
     item_work: u64,
     item: Cell<u64>,
     interrupts: Option<Arc<dyn Interrupts>>,
     stopped: Cell<Option<Interrupt>>,
-    looks: Cell<u64>,
+    interrupt_checks: Cell<u64>,
 }
 
 impl fmt::Debug for Fuel {
@@ -71,7 +70,7 @@ impl fmt::Debug for Fuel {
 impl Fuel {
     /// Fuel of `item_work` units for each item.
     pub fn new(item_work: u64, interrupts: Option<Arc<dyn Interrupts>>) -> Fuel {
-        let left = item_work.min(LOOK);
+        let left = item_work.min(CHECK_UNITS);
         Fuel {
             left: Cell::new(left),
             reserve: Cell::new(item_work - left),
@@ -79,11 +78,11 @@ impl Fuel {
             item: Cell::new(0),
             interrupts,
             stopped: Cell::new(None),
-            looks: Cell::new(0),
+            interrupt_checks: Cell::new(0),
         }
     }
 
-    /// Another item: its units are counted from zero.
+    /// Starts another item: its units are counted from zero.
     pub fn begin_item(&self) {
         self.item.set(self.item.get() + 1);
         let left = self.left.get().min(self.item_work);
@@ -91,7 +90,7 @@ impl Fuel {
         self.reserve.set(self.item_work - left);
     }
 
-    /// Spends so many units. `false`: they are refused, and the execution is over.
+    /// Spends `units`. `false`: they are refused, and the execution ends.
     #[inline]
     pub fn spend(&self, units: u64) -> bool {
         match self.left.get().checked_sub(units) {
@@ -99,23 +98,23 @@ impl Fuel {
                 self.left.set(left);
                 true
             }
-            None => self.look(units),
+            None => self.refill(units),
         }
     }
 
-    /// As [`Fuel::spend`], for what costs so many units a byte or an element.
+    /// As [`Fuel::spend`], for `count` bytes or elements that cost `units` each.
     #[inline]
     pub fn spend_each(&self, count: usize, units: u64) -> bool {
         self.spend((count as u64).saturating_mul(units))
     }
 
-    /// Spends so many units for bytes that are only compared, searched or copied.
+    /// Spends units for bytes that are only compared, searched or copied.
     #[inline]
     pub fn spend_bytes(&self, bytes: usize) -> bool {
         self.spend(bytes as u64 / 8)
     }
 
-    /// Whether so many units are left for the current item.
+    /// Whether `units` are left for the current item.
     pub fn has(&self, units: u64) -> bool {
         self.left() >= units
     }
@@ -125,14 +124,14 @@ impl Fuel {
         self.left.get().saturating_add(self.reserve.get())
     }
 
-    /// How often there was a reason to ask the outside.
-    pub fn looks(&self) -> u64 {
-        self.looks.get()
+    /// Number of checks for interruption so far.
+    pub fn interrupt_checks(&self) -> u64 {
+        self.interrupt_checks.get()
     }
 
-    /// Asks the outside now: something was done whose cost cannot be told beforehand.
-    pub fn look_now(&self) -> bool {
-        self.looks.set(self.looks.get() + 1);
+    /// Checks for interruption now, after work whose cost could not be estimated before.
+    pub fn check_interrupts(&self) -> bool {
+        self.interrupt_checks.set(self.interrupt_checks.get() + 1);
         let pending = self.interrupts.as_ref().and_then(|own| own.pending(self.item.get()));
         match pending {
             Some(interrupt) => self.stop(interrupt),
@@ -140,7 +139,7 @@ impl Fuel {
         }
     }
 
-    /// Lets the execution go on.
+    /// Returns an error if fuel was refused.
     ///
     /// # Errors
     /// [`QueryError::Interrupted`] when fuel was refused.
@@ -152,7 +151,7 @@ impl Fuel {
         }
     }
 
-    /// Spends so many units.
+    /// Spends `units`.
     ///
     /// # Errors
     /// As [`Fuel::check`].
@@ -167,7 +166,7 @@ impl Fuel {
     }
 
     #[cold]
-    fn look(&self, units: u64) -> bool {
+    fn refill(&self, units: u64) -> bool {
         if self.stopped.get().is_some() {
             return false;
         }
@@ -175,10 +174,10 @@ impl Fuel {
         let Some(reserve) = self.reserve.get().checked_sub(beyond) else {
             return self.exhaust();
         };
-        let left = reserve.min(LOOK);
+        let left = reserve.min(CHECK_UNITS);
         self.left.set(left);
         self.reserve.set(reserve - left);
-        self.look_now()
+        self.check_interrupts()
     }
 
     #[cold]

@@ -1,4 +1,4 @@
-//! Groups of rows under way: GROUP BY, and aggregates without it (cosmos-sql §12, §17).
+//! Groups of rows: GROUP BY, and aggregates without it (cosmos-sql §12, §17).
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ struct Group {
     states: Vec<State>,
 }
 
-/// A group when all rows are in.
+/// A group after all rows were added.
 #[derive(Debug)]
 pub struct FinishedGroup {
     key: SameKey,
@@ -38,7 +38,7 @@ pub struct FinishedGroup {
 }
 
 impl Groups {
-    /// No rows yet; without GROUP BY there is one group all the same.
+    /// No rows yet. Without GROUP BY there is one group even so.
     pub fn new(grouping: &Grouping) -> Groups {
         let mut groups = Groups {
             by_key: HashMap::new(),
@@ -55,7 +55,7 @@ impl Groups {
     /// Adds a row to its group.
     ///
     /// # Errors
-    /// [`crate::QueryError::TooLarge`] when the groups outgrow their memory; what evaluating the keys and arguments may raise.
+    /// [`crate::QueryError::TooLarge`] if the groups exceed their memory; errors of evaluating the keys and arguments.
     pub fn add<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<()> {
         let at = if grouping.explicit {
             self.group_of(grouping, row)?
@@ -79,7 +79,7 @@ impl Groups {
         row.session.memory.take(bytes)
     }
 
-    /// What they hold.
+    /// Their memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -93,7 +93,7 @@ impl Groups {
             values.push(value);
         }
         row.session.fuel.burn(self.scratch.len() as u64 * KEY_BYTE)?;
-        // Most rows belong to a group that is there: they need no key of their own.
+        // Most rows belong to an existing group and need no key of their own.
         if is_inline(&self.scratch)
             && let Some(at) = self.by_key.get(&self.scratch[..])
         {
@@ -115,12 +115,12 @@ impl Groups {
         Ok(self.groups.len() - 1)
     }
 
-    /// How many there are.
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Orders the groups by their keys' identities, which no other group's coming or going changes.
+    /// Orders the groups by the identities of their keys, an order that does not depend on other groups.
     pub fn sort(&mut self) {
         self.groups.sort_by(|one, other| one.key.cmp(&other.key));
     }
@@ -158,12 +158,12 @@ impl Group {
 }
 
 impl FinishedGroup {
-    /// The identity of its keys.
+    /// The identity of the group's keys.
     pub fn key(&self) -> &SameKey {
         &self.key
     }
 
-    /// Puts keys and results where the projection looks for them.
+    /// Puts keys and results into the slots from which the projection reads them.
     pub fn fill(self, grouping: &Grouping, row: &mut Row<'_>) {
         for ((_, slot), value) in grouping.keys.iter().zip(self.keys) {
             row.slots[*slot] = value;

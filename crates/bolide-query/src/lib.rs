@@ -3,11 +3,11 @@
 //! ```text
 //! text ──text::parse──▶ syntax tree ──bind──▶ program ──execution──▶ rows of a page + where it ended
 //!                            │                   │
-//!                            └──────plan─────────┴──▶ what a client must know to merge partitions
+//!                            └──────plan─────────┴──▶ what a client needs to merge partitions
 //! ```
 //!
-//! The crate is pure: it reads no clock and no storage. A [`Query`] is compiled once against a [`Schema`]; each page is an
-//! [`Execution`] that is pushed items and gives rows:
+//! The crate is pure: it reads no clock and no storage. A [`Query`] is compiled once against a [`Schema`]; each page is an [`Execution`] to which
+//! items are pushed and which returns rows:
 //!
 //! ```
 //! use bolide_query::{Environment, PageLimit, Parameters, Progress, Query, Schema};
@@ -31,11 +31,11 @@
 //!
 //! # Pages
 //!
-//! [`Query::rescans`] tells how pages follow each other. Without rescans the caller continues the scan where it stopped: after
-//! [`Progress::PageFull`] **at** the item pushed last, otherwise behind it. With rescans (ORDER BY, DISTINCT, GROUP BY, aggregates,
-//! ranking) every page pushes all items from the start; what earlier pages returned is left out. DISTINCT alone lies between
-//! ([`Query::replays`]): items up to where the page before stopped are given to [`Execution::replay`], and the scan goes on as without
-//! rescans. In all cases the next page is given [`Finished::resume`], and the query is complete when that is `None`.
+//! [`Query::rescans`] tells how pages follow each other. Without rescans the caller continues the scan where it stopped: after [`Progress::PageFull`]
+//! **at** the item pushed last, otherwise after it. With rescans (ORDER BY, DISTINCT, GROUP BY, aggregates, ranking) every page pushes all items from
+//! the start, and rows that earlier pages returned are left out. DISTINCT alone is in between ([`Query::replays`]): items up to the position of the
+//! previous page are passed to [`Execution::replay`], and the scan continues as without rescans. In all cases the next page gets
+//! [`Finished::resume`], and the query is complete when that is `None`.
 
 mod aggregate;
 mod bind;

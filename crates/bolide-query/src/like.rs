@@ -28,16 +28,16 @@ impl Like {
         pattern.len() as u64 * 20
     }
 
-    /// What a compiled pattern takes at most, with what is made on the way.
+    /// Maximum memory of a compiled pattern, including what is used to compile it.
     pub fn bytes(pattern: &str) -> usize {
         ALLOCATION_BYTES + pattern.len() * (size_of::<Piece>() + size_of::<char>())
     }
 
-    /// Compiles a pattern. After `escape` any character stands for itself.
+    /// Compiles a pattern. The character after `escape` is literal.
     pub fn new(pattern: &str, escape: Option<char>) -> Like {
         let chars: Vec<char> = pattern.chars().collect();
         let mut pieces: Vec<Piece> = Vec::with_capacity(chars.len());
-        // Behind the last `]` no set is closed, which is not to be found out for each `[`.
+        // No set is closed after the last `]`; found once instead of for each `[`.
         let last_close = chars.iter().rposition(|c| *c == ']').unwrap_or(0);
         let mut at = 0;
         while at < chars.len() {
@@ -76,11 +76,11 @@ impl Like {
 
     /// Whether the whole text matches.
     ///
-    /// Greedy with one step back to the last `%`, so the time is at most pattern × text. `false` too when fuel is refused.
+    /// Greedy, with backtracking only to the last `%`, so the time is at most pattern × text. Also `false` when fuel is refused.
     pub fn matches(&self, text: &str, fuel: &Fuel) -> bool {
         let mut rest = text.chars();
         let mut at = 0;
-        // After a `%`: where the pattern goes on, and the text from which it is tried next.
+        // After a `%`: the next piece of the pattern, and the text from which to try it again.
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             if let Some(Piece::Any) = self.pieces.get(at) {
@@ -117,7 +117,7 @@ impl Like {
 }
 
 impl Piece {
-    /// What it takes to look at a character.
+    /// Cost of matching a character.
     fn units(&self) -> u64 {
         match self {
             Piece::Set { ranges, .. } => 4 + ranges.len() as u64,
@@ -134,11 +134,11 @@ impl Piece {
     }
 }
 
-/// Reads a set after its `[`; gives the piece and the characters it took, or nothing if the set is not closed.
+/// Parses a set after its `[`; returns the piece and the number of characters, or `None` if the set is not closed.
 fn set(chars: &[char]) -> Option<(Piece, usize)> {
     let negated = chars.first() == Some(&'^');
     let start = usize::from(negated);
-    // A `]` right after the opening belongs to the set only if another one closes it.
+    // A `]` directly after the opening is part of the set only if another `]` closes it.
     let close = start + chars.get(start..)?.iter().position(|c| *c == ']')?;
     let body = &chars[start..close];
     if body.is_empty() {

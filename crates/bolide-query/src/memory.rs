@@ -1,12 +1,12 @@
-//! The memory of one execution, or of compiling a query: what it holds, and how large a value may grow.
+//! Memory limits of one execution, or of compiling a query: its total memory, and the size of a value.
 //!
-//! Sizes are those of the structures that hold the values, with what an allocation costs beside its content. Measured by the peak of the
-//! process, every operator stays within half and twice of what is counted; the page of rows comes on top and has a limit of its own.
+//! Sizes are those of the structures that hold the values, including the overhead of allocations. Measured by the peak memory of the process, every
+//! operator uses between half and twice the counted size; the page of rows is extra and has a limit of its own.
 //!
-//! What compiling makes (tokens, the syntax tree, the program, constants, patterns) is counted before it is made: a text can name one
-//! parameter, or one path, ten thousand times, and some of what is made of it is a copy each time.
+//! The results of compiling (tokens, the syntax tree, the program, constants, patterns) are counted before they are made: a text can mention one
+//! parameter or one path ten thousand times, and some mentions make a copy.
 //!
-//! Where queries share memory, each takes what it holds from there, in chunks.
+//! If queries share memory, each takes what it uses from the shared source, in chunks.
 
 #[cfg(test)]
 mod tests;
@@ -18,30 +18,30 @@ use std::sync::Arc;
 use crate::error::{QueryError, Result};
 use crate::value::{SameKey, Value};
 
-/// What an allocation of its own costs beside its content.
+/// Overhead of an allocation.
 pub const ALLOCATION_BYTES: usize = 16;
 
-/// What an entry of a hash table costs beside its content, at the load at which tables grow.
+/// Overhead of an entry of a hash table, at the load at which tables grow.
 pub const TABLE_ENTRY_BYTES: usize = 32;
 
-/// Memory is taken from its source by this much at once.
+/// Bytes taken from the source at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The first [`CHUNK_BYTES`] are taken by this much: most queries need little.
+/// Bytes taken at a time for the first [`CHUNK_BYTES`]: most queries need little.
 const FIRST_CHUNK_BYTES: usize = 4 * 1024;
 
-/// What a value's identity costs in the set of those that were seen.
+/// Memory of a value's key in the set of values already seen.
 pub fn seen_bytes(key: &SameKey) -> usize {
     key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES
 }
 
 /// Memory that a query shares with others.
 pub trait MemorySource: Send + Sync {
-    /// Takes so many bytes for the query; `false` if they are not there now. All go back when the source is dropped.
+    /// Takes `bytes` for the query; `false` if they are not available now. All are returned when the source is dropped.
     fn take(&self, bytes: usize) -> bool;
 }
 
-/// Counts what is held.
+/// Counts the memory in use.
 pub struct Memory {
     limit_bytes: usize,
     value_bytes: usize,
@@ -50,10 +50,10 @@ pub struct Memory {
     rows: Cell<usize>,
     /// Bytes of the largest value made for the current item.
     largest: Cell<usize>,
-    /// Why a function was refused what it would have made.
+    /// Why a function was not allowed to make its value.
     refusal: RefCell<Option<QueryError>>,
     source: Option<Arc<dyn MemorySource>>,
-    /// Taken from the source.
+    /// Bytes taken from the source.
     taken: Cell<usize>,
 }
 
@@ -80,10 +80,10 @@ impl Memory {
         }
     }
 
-    /// Holds so much more.
+    /// Adds `bytes` to the memory in use.
     ///
     /// # Errors
-    /// [`QueryError::TooLarge`] when it is more than the limit; [`QueryError::OutOfMemory`] when others hold what there is.
+    /// [`QueryError::TooLarge`] if this exceeds the limit; [`QueryError::OutOfMemory`] if others use the shared memory.
     pub fn take(&self, bytes: usize) -> Result<()> {
         let used = self.used.get().saturating_add(bytes);
         self.used.set(used);
@@ -101,17 +101,17 @@ impl Memory {
         taken.is_ok()
     }
 
-    /// What is held now, in bytes.
+    /// The memory in use, in bytes.
     pub fn used(&self) -> usize {
         self.used.get()
     }
 
-    /// Holds so much less.
-    pub fn give_back(&self, bytes: usize) {
+    /// Subtracts `bytes` from the memory in use.
+    pub fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 
-    /// The page of rows has so many bytes now.
+    /// Sets the size of the page of rows.
     ///
     /// # Errors
     /// [`QueryError::OutOfMemory`].
@@ -120,15 +120,15 @@ impl Memory {
         self.cover()
     }
 
-    /// What was made for the item before is gone.
+    /// The values made for the previous item are dropped.
     pub fn begin_item(&self) {
         self.largest.set(0);
     }
 
-    /// Takes from the source what is used and not yet taken.
+    /// Takes from the source the bytes that are used and not yet taken.
     #[inline]
     fn cover(&self) -> Result<()> {
-        // Beside the value itself there may be one that is being made of it.
+        // A second value may be made from the largest one.
         let used = self.used.get() + self.rows.get() + 2 * self.largest.get();
         if used <= self.taken.get() || self.source.is_none() {
             return Ok(());
@@ -152,7 +152,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether a function may make a value of so many bytes. If not, the query fails when the function returns.
+    /// Whether a function may make a value of `bytes` bytes. If not, the query fails when the function returns.
     pub fn allows(&self, bytes: usize) -> bool {
         let is_allowed = bytes <= self.value_bytes;
         if !is_allowed {
@@ -161,10 +161,10 @@ impl Memory {
         is_allowed
     }
 
-    /// Lets a value pass that an expression made; tells its bytes, 0 for what is small whatever it is.
+    /// Checks a value that an expression made, and returns its bytes; 0 for kinds that are always small.
     ///
     /// # Errors
-    /// [`QueryError::ValueTooLarge`] if it is larger than any may be: values that share their parts count as if written out.
+    /// [`QueryError::ValueTooLarge`] if it exceeds the limit: values that share their parts count as if written out.
     /// [`QueryError::OutOfMemory`].
     pub fn check(&self, value: &Value<'_>) -> Result<usize> {
         let bytes = match value {
@@ -178,7 +178,7 @@ impl Memory {
         Ok(bytes)
     }
 
-    /// Lets so many bytes of a value, or of a row, pass.
+    /// Checks the size of a value, or of a row.
     ///
     /// # Errors
     /// As [`Memory::check`].

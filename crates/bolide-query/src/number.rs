@@ -1,4 +1,4 @@
-//! Numbers: IEEE doubles that remember when they were 64-bit integers (cosmos-sql §1).
+//! Numbers: IEEE doubles, and 64-bit integers where the value was one (cosmos-sql §1).
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub enum Number {
     Float(f64),
 }
 
-/// Doubles from here on are too large for `i64`.
+/// Doubles from this value on are too large for `i64`.
 const INT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 impl Number {
@@ -23,7 +23,7 @@ impl Number {
         }
     }
 
-    /// The integer this number is, when it has no fraction and fits 64 bits.
+    /// The number as an integer, if it has no fraction and fits 64 bits.
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Number::Int(value) => Some(value),
@@ -54,7 +54,7 @@ impl Number {
         }
     }
 
-    /// A total order: NaN below every other number, so that sorting is stable.
+    /// A total order, with NaN below every other number, so that sorting is stable.
     pub fn total_order(self, other: Number) -> Ordering {
         self.partial_order(other)
             .unwrap_or_else(|| other.as_f64().is_nan().cmp(&self.as_f64().is_nan()))

@@ -17,7 +17,7 @@ impl Parameters {
         Parameters::default()
     }
 
-    /// Adds a value; a later one of the same name counts.
+    /// Adds a value; it replaces an earlier one of the same name.
     pub fn with(mut self, name: impl Into<String>, value: &serde_json::Value) -> Parameters {
         self.list.push((name.into(), value.into()));
         self
@@ -45,14 +45,14 @@ impl Parameters {
         Some(out)
     }
 
-    /// What they take, in bytes.
+    /// Their memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.list.iter();
         let bytes = entries.map(|(name, value)| name.len() + ALLOCATION_BYTES + value.written_out_bytes(usize::MAX));
         bytes.sum()
     }
 
-    /// Feeds names and values to a hash.
+    /// Adds names and values to a hash.
     pub(crate) fn add_to(&self, hasher: &mut Sha256) {
         let mut bytes = Vec::new();
         for (name, value) in &self.list {

@@ -11,7 +11,7 @@ pub enum PathStep {
     Element(usize),
     /// Any element (`[]` in policies, `x IN c.path` in queries).
     Each,
-    /// An index no array has: negative or fractional. Always undefined.
+    /// An index that no array has: negative or fractional. Always undefined.
     Nowhere,
 }
 
@@ -40,7 +40,7 @@ impl PathStep {
         steps
     }
 
-    /// Every element of an array shares the index entry `[]`.
+    /// Whether two steps share an index entry: all elements of an array share the entry `[]`.
     pub(crate) fn same_index_step(&self, other: &PathStep) -> bool {
         match (self, other) {
             (PathStep::Name(a), PathStep::Name(b)) => a == b,
@@ -49,7 +49,7 @@ impl PathStep {
         }
     }
 
-    /// Goes one step down.
+    /// Applies the step to a value.
     pub(crate) fn of<'a>(&self, value: &Value<'a>) -> Value<'a> {
         match self {
             PathStep::Name(name) => value.member(name),

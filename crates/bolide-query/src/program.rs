@@ -1,7 +1,7 @@
 //! The bound form of a query: names are slots, parameters are constants, patterns are compiled.
 //!
-//! Every input of every FROM, every group key and every aggregate has a slot of its own in one flat row, so that a subquery reads the
-//! rows around it without copying them. Slot 0 is the item.
+//! Every input of every FROM, every group key and every aggregate has its own slot in one flat row, so that a subquery reads the rows around it
+//! without copying them. Slot 0 is the item.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub const ITEM_SLOT: usize = 0;
 pub enum Scalar {
     Const(Value<'static>),
     Slot(usize),
-    /// Steps below the value in a slot.
+    /// Steps below the value of a slot.
     Path {
         slot: usize,
         steps: Arc<[PathStep]>,
@@ -37,7 +37,7 @@ pub enum Scalar {
     Conditional(Box<(Scalar, Scalar, Scalar)>),
     Between(Box<(Scalar, Scalar, Scalar)>),
     In(Box<Scalar>, Vec<Scalar>),
-    /// IN over constants, by sameness.
+    /// IN over constants, compared as by DISTINCT.
     InSet(Box<Scalar>, Arc<InSet>),
     Like(Box<Scalar>, Box<LikePattern>),
     Array(Vec<Scalar>),
@@ -51,7 +51,7 @@ pub enum Scalar {
     Subquery(SubqueryForm, Arc<Select>),
 }
 
-/// What becomes of the rows of a subquery.
+/// What a subquery returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubqueryForm {
     /// The only row.
@@ -60,7 +60,7 @@ pub enum SubqueryForm {
     Array,
     First,
     Last,
-    /// True if no row comes out; the filter is already negated.
+    /// True if there is no row; the filter is already negated.
     None,
 }
 
@@ -77,10 +77,10 @@ pub enum LikePattern {
     Dynamic(Scalar, Option<char>),
 }
 
-/// Where the rows of one FROM item come from.
+/// The source of the rows of one FROM item.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The container's items; the driver fills the slot.
+    /// The container's items; the execution fills the slot.
     Item,
     /// The value itself, if defined.
     Value(Scalar),
@@ -100,7 +100,7 @@ pub struct Input {
 
 #[derive(Debug, Clone)]
 pub enum Projection {
-    /// A bare value; a row whose value is undefined disappears.
+    /// A single value; a row whose value is undefined is left out.
     Value(Scalar),
     /// An object per row; undefined columns are left out.
     List(Vec<(Arc<str>, Scalar)>),
@@ -110,17 +110,17 @@ pub enum Projection {
 pub struct Aggregate {
     pub kind: AggregateKind,
     pub argument: Scalar,
-    /// Where its result goes.
+    /// The slot of its result.
     pub slot: usize,
 }
 
-/// Grouping: with keys a group per key, without keys one group over everything.
+/// Grouping: one group per key, or without keys one group of all rows.
 #[derive(Debug, Clone)]
 pub struct Grouping {
     /// Each key and the slot of its value.
     pub keys: Vec<(Scalar, usize)>,
     pub aggregates: Vec<Aggregate>,
-    /// GROUP BY was written: no rows make no groups.
+    /// The query has GROUP BY: no rows give no groups.
     pub explicit: bool,
 }
 
@@ -142,7 +142,7 @@ pub enum RankComponent {
         terms: Vec<Scalar>,
         language: String,
     },
-    /// Smaller is better for a Euclidean distance.
+    /// For a Euclidean distance smaller is better.
     Vector { score: Scalar, ascending: bool },
 }
 
@@ -174,7 +174,7 @@ pub struct Select {
 }
 
 impl Select {
-    /// The first input is the container or a subquery over it.
+    /// Whether the first input is the container or a subquery over it.
     pub fn reads_items(&self) -> bool {
         self.inputs.first().is_some_and(|input| match &input.source {
             Source::Item => true,
@@ -183,7 +183,7 @@ impl Select {
         })
     }
 
-    /// Anything but a count of items as such looks into them.
+    /// Whether the content of items is read; a plain count of items does not need it.
     pub fn reads_content(&self) -> bool {
         let is_plain = self.filter.is_none()
             && matches!(
@@ -202,7 +202,7 @@ impl Select {
 }
 
 impl Scalar {
-    /// The constant, if this is one.
+    /// The constant, if the expression is one.
     pub fn as_const(&self) -> Option<&Value<'static>> {
         match self {
             Scalar::Const(value) => Some(value),
@@ -229,7 +229,7 @@ impl fmt::Display for SubqueryForm {
 }
 
 impl Scalar {
-    /// Calls `f` on every direct operand, subqueries and computed properties left out.
+    /// Calls `f` on every direct operand, except in subqueries and computed properties.
     pub fn for_each_operand<'s>(&'s self, f: &mut dyn FnMut(&'s Scalar)) {
         match self {
             Scalar::Const(_) | Scalar::Slot(_) | Scalar::Path { .. } | Scalar::Computed(_) | Scalar::Subquery(..) => {}

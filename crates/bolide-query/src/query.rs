@@ -1,4 +1,4 @@
-//! A compiled query: what the core and the front ends hold.
+//! A compiled query, as used by the core and the front ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, holds_back, replays, rescans};
+use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -30,34 +30,34 @@ struct Inner {
     parameters: Parameters,
     schema: Schema,
     identity: [u8; 32],
-    held: Held,
+    memory: QueryMemory,
 }
 
 /// The memory of a compiled query.
-struct Held {
+struct QueryMemory {
     /// The size of the syntax tree.
     tree_bytes: usize,
     limit_bytes: usize,
-    /// Gives it back when the query is dropped.
+    /// Returns the memory when the query is dropped.
     source: Option<Arc<dyn MemorySource>>,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for QueryMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
+        f.debug_struct("QueryMemory")
             .field("tree_bytes", &self.tree_bytes)
             .finish_non_exhaustive()
     }
 }
 
-impl Held {
-    /// For what is made beside the query itself.
+impl QueryMemory {
+    /// Memory for what is made in addition to the query.
     fn more(&self) -> Memory {
         Memory::new(self.limit_bytes, self.source.clone())
     }
 }
 
-/// How many times its tree a plan takes at most: copies of its parts, rewritten, and those as text and as JSON.
+/// Maximum size of a plan, as a multiple of the tree: rewritten copies of its parts, and those as text and as JSON.
 const PLAN_FACTOR: usize = 2;
 
 impl Query {
@@ -69,7 +69,7 @@ impl Query {
         Query::compile_in(text, parameters, schema, Environment::default())
     }
 
-    /// As [`Query::compile`]; of the environment it needs what limits work and memory. The memory is held as long as the query.
+    /// As [`Query::compile`]; of the environment only the limits of work and memory are used. The memory is memory as long as the query.
     ///
     /// # Errors
     /// As [`Query::compile`]; [`QueryError::Interrupted`]; [`QueryError::TooLarge`], [`QueryError::OutOfMemory`].
@@ -89,7 +89,7 @@ impl Query {
             parameters: parameters.clone(),
             schema: schema.clone(),
             identity,
-            held: Held {
+            memory: QueryMemory {
                 tree_bytes,
                 limit_bytes,
                 source,
@@ -98,64 +98,64 @@ impl Query {
         Ok(Query { inner: Arc::new(inner) })
     }
 
-    /// Whether the query looks at items at all; `SELECT 1` does not, and needs no scan: finish an execution at once.
+    /// Whether the query reads items; `SELECT 1` does not and needs no scan: finish an execution at once.
     pub fn reads_items(&self) -> bool {
         self.inner.bound.select.reads_items()
     }
 
-    /// Whether it aggregates all items into a row that is an object, without VALUE and GROUP BY.
+    /// Whether it aggregates all items into one object, without VALUE and GROUP BY.
     pub fn aggregates_into_object(&self) -> bool {
         let ast = &self.inner.ast;
         let is_list = matches!(ast.selection, ast::Selection::List(_));
         self.inner.bound.select.grouping.is_some() && ast.group_by.is_empty() && is_list
     }
 
-    /// Whether the content of items matters; a count of all of them only needs to know that they are there.
+    /// Whether the content of items is read; a count of all items does not need it.
     pub fn reads_content(&self) -> bool {
         self.inner.bound.select.reads_content()
     }
 
-    /// Whether [`Execution::keep_ahead`] has an effect that lasts: a query sorted by keys that gives the same rows whenever the same items are
-    /// asked. It has no user-defined functions, none that looks at the time or at random numbers, and no DISTINCT.
+    /// Whether [`Execution::keep_following_rows`] is useful: the query sorts by keys and gives the same rows for the same items. It has no user-defined
+    /// functions, does not depend on the time or random numbers, and has no DISTINCT.
     pub fn keeps_ahead(&self) -> bool {
         let bound = &self.inner.bound;
         bound.is_repeatable && !bound.select.distinct && sorts_rows(&bound.select)
     }
 
-    /// Which indexes it would use, and how it could be written better.
+    /// The indexes that it would use, and advice on a better way to write it.
     pub fn usage(&self) -> Usage {
         Usage::of(&self.inner.ast)
     }
 
-    /// Whether every page must see all items from the start; see the crate's page rules.
+    /// Whether every page must read all items from the start; see the crate's page rules.
     pub fn rescans(&self) -> bool {
         rescans(&self.inner.bound.select)
     }
 
-    /// Whether a page that sees all items from the start must be given those before the place of the page before it by
-    /// [`Execution::replay`]; see the crate's page rules.
+    /// Whether a page that reads all items from the start must pass those before the position of the previous page to [`Execution::replay`]; see the
+    /// crate's page rules.
     pub fn replays(&self) -> bool {
         replays(&self.inner.bound.select)
     }
 
-    /// What a continuation of the query is bound to. Where it is a place in the order of rows, that is the ORDER BY list: clients that
-    /// resume over several ranges rewrite the filter (cosmos-rest §6.1). Elsewhere it is the text with its parameters.
+    /// What a continuation of the query is bound to. If the continuation is a position in the order of rows, this is the ORDER BY list: clients that
+    /// resume over several ranges rewrite the filter (cosmos-rest §6.1). Otherwise it is the text with its parameters.
     pub fn identity(&self) -> &[u8] {
         &self.inner.identity
     }
 
-    /// Starts a page. `resume` is what the page before gave.
+    /// Starts a page. `resume` is from the previous page.
     ///
     /// # Errors
-    /// [`QueryError::BadContinuation`] if `resume` is not this query's.
+    /// [`QueryError::BadContinuation`] if `resume` does not belong to this query.
     pub fn execution(&self, environment: Environment, page: PageLimit, resume: Option<&str>) -> Result<Execution> {
         self.filtered_execution(environment, page, resume, None)
     }
 
-    /// As [`Query::execution`]; `filter` is what the client says about where the rows begin.
+    /// As [`Query::execution`]; `filter` is the client's position from which the rows begin.
     ///
     /// # Errors
-    /// As [`Query::execution`]; [`QueryError::Refused`] if `filter` does not fit the query.
+    /// As [`Query::execution`]; [`QueryError::Refused`] if `filter` does not match the query.
     pub fn filtered_execution(
         &self,
         environment: Environment,
@@ -195,33 +195,33 @@ impl Query {
         ))
     }
 
-    /// What a client must know of the query to merge the results of several ranges.
+    /// What a client needs to know of the query to merge the results of several ranges.
     pub fn info(&self) -> Info {
         plan::info(&self.inner.ast, &self.inner.parameters)
     }
 
-    /// The answer to a query plan request.
+    /// The response to a query plan request.
     ///
     /// # Errors
-    /// What only the planner refuses: compositions of aggregates, a feature the client does not have. [`QueryError::TooLarge`],
+    /// Queries that only the planner refuses: compositions of aggregates, a feature that the client does not support. [`QueryError::TooLarge`],
     /// [`QueryError::OutOfMemory`].
     pub fn plan(&self, features: &SupportedFeatures) -> Result<Plan> {
         let Inner {
             ast,
             parameters,
             schema,
-            held,
+            memory: query_memory,
             ..
         } = &*self.inner;
-        let memory = held.more();
-        memory.take(PLAN_FACTOR * (held.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
+        let memory = query_memory.more();
+        memory.take(PLAN_FACTOR * (query_memory.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
         plan::plan(ast, parameters, schema, self.partition_key_ranges()?, features, &memory)
     }
 
-    /// Refuses what a client with these features would merge wrongly over several ranges.
+    /// Refuses queries that a client with these features would merge wrongly over several ranges.
     ///
     /// # Errors
-    /// 400 with the missing feature, or with what cannot be merged.
+    /// 400 with the missing feature, or with the part that cannot be merged.
     pub fn check_merge(&self, features: &SupportedFeatures) -> Result<()> {
         let Inner { ast, bound, .. } = &*self.inner;
         let is_aggregate = bound
@@ -229,27 +229,27 @@ impl Query {
             .grouping
             .as_ref()
             .is_some_and(|grouping| !grouping.explicit);
-        if is_aggregate && holds_back(&bound.select) {
+        if is_aggregate && has_blocking_subquery(&bound.select) {
             return plan::check_merge_of_subquery(ast, features);
         }
         Ok(())
     }
 
-    /// Whether answering over several ranges takes more than one answer after the other (400/1004).
+    /// Whether results of several ranges must be merged rather than concatenated (400/1004).
     pub fn needs_merge(&self) -> bool {
         let select = &self.inner.bound.select;
         self.reads_items() && (rescans(select) || select.take.is_some() || select.skip > 0)
     }
 
-    /// Which partition keys can have results, from WHERE (cosmos-sql §22.3).
+    /// The partition keys that can have results, from WHERE (cosmos-sql §22.3).
     ///
     /// # Errors
-    /// [`QueryError::TooLarge`] if they are too many; [`QueryError::OutOfMemory`].
+    /// [`QueryError::TooLarge`] if there are too many; [`QueryError::OutOfMemory`].
     pub fn partition_key_ranges(&self) -> Result<KeyRanges> {
-        plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.held.more())
+        plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.memory.more())
     }
 
-    /// What the query does, for people.
+    /// Describes the query for people.
     ///
     /// # Errors
     /// As [`Query::partition_key_ranges`].
@@ -258,7 +258,7 @@ impl Query {
     }
 }
 
-/// Whether rows of items, not of groups, are sorted by keys.
+/// Whether it sorts rows of items, not of groups, by keys.
 fn sorts_rows(select: &Select) -> bool {
     select.grouping.is_none() && matches!(select.ordering, Ordering::Keys(_))
 }

@@ -1,25 +1,25 @@
-//! What a query may know of its container.
+//! The settings of a container that a query depends on.
 
 use crate::path::PathStep;
 
-/// How the values at the partition key paths place an item.
+/// How the values at the partition key paths determine the range of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PartitionKeyKind {
     /// One hash over all paths.
     #[default]
     Hash,
-    /// A hash per path: prefixes are ranges.
+    /// A hash per path: a prefix of the key is a range.
     MultiHash,
     /// The legacy kind, ordered by value.
     Range,
 }
 
-/// The partition key definition. No paths: the container is not partitioned, or it is a metadata feed.
+/// The partition key definition. Without paths the container is not partitioned, or it is a metadata feed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PartitionKeyPaths {
     /// Each path as its property names.
     pub paths: Vec<Vec<String>>,
-    /// How values place items.
+    /// How values determine the range of an item.
     pub kind: PartitionKeyKind,
 }
 
@@ -51,7 +51,7 @@ impl IndexedPath {
         IndexedPath { steps, recursive }
     }
 
-    /// How many steps of `path` this entry names, if it covers the path.
+    /// The number of steps of `path` that this entry names, if it covers the path.
     fn covers(&self, path: &[PathStep]) -> Option<usize> {
         let fits = path.len() == self.steps.len() || (self.recursive && path.len() > self.steps.len());
         let same = self
@@ -63,7 +63,7 @@ impl IndexedPath {
     }
 }
 
-/// The part of the indexing policy that a client can observe in queries.
+/// The part of the indexing policy that a query can depend on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Indexing {
     /// Indexing mode "none".
@@ -98,7 +98,7 @@ impl Indexing {
         }
     }
 
-    /// How a path is covered: the entry that names the most steps decides, and at equal length an included one.
+    /// How a path is covered: by the entry with the most steps; at equal length an included entry wins.
     pub fn coverage(&self, path: &[PathStep]) -> Coverage {
         let longest = |list: &[IndexedPath]| list.iter().filter_map(|entry| entry.covers(path)).max();
         let excluded = longest(&self.excluded);
@@ -151,7 +151,7 @@ impl DistanceFunction {
 pub struct VectorPath {
     /// Property names.
     pub path: Vec<PathStep>,
-    /// What `VectorDistance` computes on this path unless told otherwise.
+    /// The default of `VectorDistance` for this path.
     pub function: DistanceFunction,
 }
 
@@ -164,10 +164,10 @@ pub struct FullTextPolicy {
     pub paths: Vec<(Vec<PathStep>, Option<String>)>,
 }
 
-/// Everything a query may know of its container.
+/// All settings of a container that a query depends on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schema {
-    /// Where items live.
+    /// The partition key of the items.
     pub partition_key: PartitionKeyPaths,
     /// Index rules; `None` where there are none (metadata feeds).
     pub indexing: Option<Indexing>,
@@ -177,12 +177,12 @@ pub struct Schema {
     pub vectors: Vec<VectorPath>,
     /// The full-text policy.
     pub full_text: FullTextPolicy,
-    /// Spatial functions work on a plane rather than on the ellipsoid.
+    /// Whether spatial functions use a plane instead of the ellipsoid.
     pub geometry: bool,
 }
 
 impl Schema {
-    /// The schema of databases, containers, offers and the like: the whole language, no index rules.
+    /// The schema of databases, containers, offers and other metadata: the whole language, no index rules.
     pub fn metadata() -> Schema {
         Schema::default()
     }

@@ -1,4 +1,4 @@
-//! What the functions of one execution share: the time, random numbers, the container's UDFs, what may be used up.
+//! State shared by the functions of one execution: the time, random numbers, the container's UDFs, limits.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -18,28 +18,28 @@ pub trait Udfs: Send + Sync {
     /// Runs one function.
     ///
     /// # Errors
-    /// Whatever the script threw, or that there is no such function; it fails the query.
+    /// The exception of the script, or that the function does not exist; it fails the query.
     fn call(&self, name: &str, arguments: &[String]) -> Result<Option<String>, String>;
 }
 
-/// What an execution needs from outside.
+/// What an execution needs from its caller.
 #[derive(Clone)]
 pub struct Environment {
     /// The request's time, in milliseconds since 1970.
     pub now_ms: i64,
-    /// Where `RAND()` starts.
+    /// Seed of `RAND()`.
     pub random_seed: u64,
     /// The container's user-defined functions, if the server can run them.
     pub udfs: Option<Arc<dyn Udfs>>,
-    /// Most memory for groups, distinct values, sorted and ranked rows together, in bytes.
+    /// Maximum memory for groups, distinct values, sorted and ranked rows together, in bytes.
     pub state_bytes: usize,
-    /// Most rows that FROM, JOIN and subqueries go through for one item.
+    /// Maximum number of rows that FROM, JOIN and subqueries visit for one item.
     pub item_rows: u64,
-    /// Most work for one item, in units of about a nanosecond.
+    /// Maximum work for one item, in units of about a nanosecond.
     pub item_work: u64,
-    /// What ends the execution from outside.
+    /// Ends the execution from outside.
     pub interrupts: Option<Arc<dyn Interrupts>>,
-    /// Where the memory for `state_bytes` comes from, if others take from it too.
+    /// The source of the memory for `state_bytes`, if it is shared with others.
     pub memory: Option<Arc<dyn MemorySource>>,
 }
 
@@ -72,19 +72,19 @@ impl fmt::Debug for Environment {
 pub struct Session {
     pub now_ms: i64,
     pub udfs: Option<UdfsHandle>,
-    /// Spatial functions work on a plane.
+    /// Whether spatial functions use a plane.
     pub geometry: bool,
     pub memory: Memory,
     pub fuel: Fuel,
     /// The patterns that were compiled for items.
     pub patterns: RefCell<Patterns>,
     random: RefCell<fastrand::Rng>,
-    /// Rows gone through since the item was taken in.
+    /// Rows visited for the current item.
     rows: Cell<u64>,
     item_rows: u64,
 }
 
-/// Printable only as "there are some".
+/// Its debug output shows only that there are functions.
 #[derive(Clone)]
 pub struct UdfsHandle(pub Arc<dyn Udfs>);
 
@@ -119,22 +119,22 @@ impl Session {
         }
     }
 
-    /// Another item: its rows and its work are counted from zero.
+    /// Starts another item: its rows and its work are counted from zero.
     pub fn begin_item(&self) {
         self.rows.set(0);
         self.fuel.begin_item();
         self.memory.begin_item();
     }
 
-    /// Rows gone through for the item so far.
+    /// Rows visited for the item so far.
     pub fn rows(&self) -> u64 {
         self.rows.get()
     }
 
-    /// Goes through one more row.
+    /// Counts one more row.
     ///
     /// # Errors
-    /// [`QueryError::TooManyRows`] when it is more than the limit; [`QueryError::Interrupted`].
+    /// [`QueryError::TooManyRows`] if this exceeds the limit; [`QueryError::Interrupted`].
     pub fn count_row(&self) -> Result<()> {
         let rows = self.rows() + 1;
         self.rows.set(rows);
@@ -144,10 +144,10 @@ impl Session {
         self.fuel.burn(fuel::ROW)
     }
 
-    /// Lets a value pass that an expression made.
+    /// Checks a value that an expression made.
     ///
     /// # Errors
-    /// [`QueryError::ValueTooLarge`] if it is larger than any may be; [`QueryError::Interrupted`].
+    /// [`QueryError::ValueTooLarge`] if it exceeds the limit; [`QueryError::Interrupted`].
     pub fn check<'a>(&self, value: Value<'a>) -> Result<Value<'a>> {
         let bytes = self.memory.check(&value)?;
         self.fuel.burn(bytes as u64 / 16)?;

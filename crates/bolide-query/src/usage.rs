@@ -1,10 +1,10 @@
-//! What the text of a query tells about indexes it would use, and about ways to write it that would cost less.
+//! The indexes that a query would use, and advice on writing it so that it costs less, from its text alone.
 //!
-//! Both are answered to clients that ask for them, as the service does; nothing here depends on them, since conditions are evaluated on
-//! items. Sources: the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
+//! Both are sent to clients that ask for them, as the service does. Nothing else depends on them, because conditions are evaluated on items. Sources:
+//! the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
 
 use crate::path::PathStep;
-use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, Literal, Order, Query, Selection, Source, Step};
+use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, FromStep, Literal, Order, Query, Selection, Source};
 
 /// Functions that look up their first argument in an index.
 const INDEXED: &[&str] = &[
@@ -24,38 +24,38 @@ const INDEXED: &[&str] = &[
     "STRINGEQUALS",
 ];
 
-/// Paths that are told at most: they are to fit into a header.
+/// Maximum number of paths returned, so that they fit into a header.
 const MAX_PATHS: usize = 64;
 
-/// What a query uses.
+/// The indexes and advice for a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Paths that an index on one path serves, in the order in which conditions name them; the first 64.
+    /// Paths that a single-path index serves, in the order in which conditions name them; at most 64.
     pub paths: Vec<Vec<PathStep>>,
-    /// The paths of a sort by several, and whether each descends.
+    /// The paths of a sort by several keys, and whether each descends.
     pub sort: Vec<(Vec<PathStep>, bool)>,
-    /// Rules of the service's query advice that apply, such as `QA1002`, in the order in which they do.
+    /// Rules of the service's query advice that apply, such as `QA1002`, in order of occurrence.
     pub advice: Vec<&'static str>,
 }
 
 impl Usage {
-    /// What a parsed query uses.
+    /// The usage of a parsed query.
     pub(crate) fn of(query: &Query) -> Usage {
-        let mut walk = Walk::default();
-        walk.query(query, &[]);
-        walk.usage
+        let mut visitor = UsageVisitor::default();
+        visitor.query(query, &[]);
+        visitor.usage
     }
 }
 
-/// A name of FROM, and the path it stands for.
+/// A name of FROM, and its path.
 type Alias = (String, Vec<PathStep>);
 
 #[derive(Default)]
-struct Walk {
+struct UsageVisitor {
     usage: Usage,
 }
 
-impl Walk {
+impl UsageVisitor {
     fn query(&mut self, query: &Query, outer: &[Alias]) {
         let mut names = outer.to_vec();
         for item in &query.from {
@@ -160,7 +160,7 @@ impl Walk {
     }
 }
 
-/// The name that an item of FROM gives to a path; the first item stands for the items of the container, whatever it is called.
+/// The name that an item of FROM gives to a path; the first item is the container's items, whatever its name.
 fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     let Source::Path { name, steps, .. } = &item.source else {
         return None;
@@ -168,8 +168,8 @@ fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     let known = names.iter().rev().find(|(known, _)| known == name);
     let mut path = known.map(|(_, path)| path.clone()).unwrap_or_default();
     path.extend(steps.iter().map(|step| match step {
-        Step::Dot(name) | Step::Bracket(name) => PathStep::name(name),
-        Step::Element(_) => PathStep::Each,
+        FromStep::Dot(name) | FromStep::Bracket(name) => PathStep::name(name),
+        FromStep::Element(_) => PathStep::Each,
     }));
     if item.iterate {
         path.push(PathStep::Each);
@@ -182,7 +182,7 @@ fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     Some((name, path))
 }
 
-/// The path that an expression is; `None` for anything else.
+/// The path of an expression; `None` for other expressions.
 fn path(expression: &Expr, names: &[Alias]) -> Option<Vec<PathStep>> {
     match &expression.kind {
         ExprKind::Name(name) => {

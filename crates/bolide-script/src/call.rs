@@ -1,9 +1,9 @@
 //! One run of a stored procedure or trigger.
 //!
-//!   1. A new [`Sandbox`] is given `getContext()` by `prelude/context.js`.
-//!   2. The script is compiled and called; the operations it asks for are queued.
-//!   3. One after the other is carried out by the [`Host`], and its callback called, until none is left.
-//!   4. The body that the script leaves behind is its answer.
+//!   1. A new [`Sandbox`] gets `getContext()` from `prelude/context.js`.
+//!   2. The script is compiled and called; its operations are queued.
+//!   3. The [`Host`] carries them out one after the other and calls their callbacks, until none is left.
+//!   4. The body that the script sets is the result.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::sandbox::{Sandbox, Settings, thrown};
 
 const CONTEXT: &str = include_str!("prelude/context.js");
 
-/// What kind of script runs, with the bodies it sees. JSON texts.
+/// The kind of script, with the bodies it can read. JSON texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A stored procedure.
@@ -25,30 +25,30 @@ pub enum Kind {
         /// Its arguments: an array, an object like one, or `null`, as `Function.apply` takes them.
         arguments: String,
     },
-    /// Before a write. It may change the request's body.
+    /// Runs before a write. It may change the request's body.
     PreTrigger {
         /// `Create`, `Replace`, `Upsert` or `Delete`.
         operation: &'static str,
-        /// The document about to be written; `null` for a delete.
+        /// The document to be written; `null` for a delete.
         request: String,
     },
-    /// After a write, in the same transaction. It may change the response's body.
+    /// Runs after a write, in the same transaction. It may change the response's body.
     PostTrigger {
         /// As for a pre-trigger.
         operation: &'static str,
-        /// The document as it was sent.
+        /// The document as sent.
         request: String,
-        /// The document as it is stored; `null` for a delete.
+        /// The document as stored; `null` for a delete.
         response: String,
     },
 }
 
-/// A script to run, and where.
+/// A script to run, with its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The source.
     pub source: String,
-    /// What kind it is.
+    /// The kind of script.
     pub kind: Kind,
     /// The collection's link by resource ids.
     pub self_link: String,
@@ -56,28 +56,28 @@ pub struct Call {
     pub alt_link: String,
     /// The collection's partition key definition, as JSON text.
     pub partition_key: String,
-    /// Whether `console.log` is heard.
+    /// Whether the output of `console.log` is kept.
     pub is_logging: bool,
 }
 
-/// A script that came to its end.
+/// The result of a script that ended normally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// The body it leaves: of the response, or for a pre-trigger of the request. JSON text; `None` for JavaScript's `undefined`.
+    /// The body that it set: of the response, or for a pre-trigger of the request. JSON text; `None` for JavaScript's `undefined`.
     pub body: Option<String>,
-    /// What it logged.
+    /// Its log.
     pub log: String,
 }
 
 /// Runs a script to its end on this thread.
 ///
 /// # Errors
-/// What ended it early. Whoever made the transaction behind the host must undo it then.
+/// Why it ended early. The caller must then undo the transaction behind the host.
 pub fn run(call: &Call, settings: Settings, host: impl Host + 'static) -> Result<Finished, ScriptError> {
     run_with(call, settings, Parsing(host))
 }
 
-/// As [`run`], with a host that is given operations as the prelude writes them.
+/// As [`run`], with a host that gets operations as the prelude writes them.
 pub(crate) fn run_with(
     call: &Call,
     settings: Settings,
@@ -146,7 +146,7 @@ fn exception<'js>(ctx: &Ctx<'js>, sandbox: &Sandbox, describe: &Function<'js>) -
         return plain;
     }
     let Ok(text) = describe.call::<_, String>((value,)) else {
-        // Describing it ran out of something, too.
+        // Describing the exception also exceeded a limit.
         let _ = ctx.catch();
         return sandbox.check_time().err().unwrap_or(plain);
     };
@@ -160,7 +160,7 @@ fn exception<'js>(ctx: &Ctx<'js>, sandbox: &Sandbox, describe: &Function<'js>) -
 
 fn setup(call: &Call, sandbox: &Sandbox) -> Value {
     let (kind, operation, request, response) = match &call.kind {
-        // The request of a procedure is the text of its arguments; its response is a text that grows.
+        // The request of a procedure is the text of its arguments; its response is a text to which the script appends.
         Kind::Procedure { arguments } => ("procedure", "", json!(arguments), json!("")),
         Kind::PreTrigger { operation, request } => ("pre", *operation, parsed(request), Value::Null),
         Kind::PostTrigger {
@@ -186,7 +186,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The functions of the host, for the prelude alone.
+/// The functions of the host, for use by the prelude only.
 fn natives<'js>(ctx: &Ctx<'js>, sandbox: &Sandbox, host: impl TextHost + 'static) -> Result<Object<'js>, ScriptError> {
     let object = sandbox.check(ctx, Object::new(ctx.clone()))?;
     let host = Rc::new(RefCell::new(host));

@@ -1,33 +1,33 @@
-//! How a script fails.
+//! Errors of scripts.
 
 /// Why a script ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
-    /// The source is no JavaScript, or no function.
+    /// The source is not JavaScript, or not a function.
     Syntax,
-    /// It threw, with the number of the error; 0 without one.
+    /// It threw an exception, with the number of the error; 0 without one.
     Thrown {
         /// `error.number`, as `new Error(number, message)` and refused operations set it.
         number: u32,
     },
-    /// It needed more time than it had, or the host wanted it to end.
+    /// It exceeded its time, or the host cancelled it.
     OutOfTime,
     /// It needed more memory than [`crate::Limits::memory_bytes`].
     OutOfMemory,
-    /// What it answers with is larger than [`crate::Limits::message_bytes`].
+    /// Its result is larger than [`crate::Limits::message_bytes`].
     TooLarge,
-    /// Its process ended, or said what it must not: the script found a fault of the engine.
+    /// Its process ended, or sent an invalid message: the script triggered a bug in the engine.
     Crashed,
-    /// There is no process to run it. No fault of the script.
+    /// There is no process to run it. Not the script's fault.
     Unavailable,
 }
 
-/// A script that ended early. What it did before counts for nothing.
+/// A script that ended early. Its changes must be undone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptError {
-    /// Why.
+    /// The reason.
     pub problem: Problem,
-    /// For people: the text of the exception and its stack.
+    /// The text of the exception and its stack, for people.
     pub message: String,
 }
 

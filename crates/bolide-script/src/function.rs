@@ -1,4 +1,4 @@
-//! User-defined functions of one query: compiled when first called, each called many times.
+//! User-defined functions of one query: compiled at the first call, and called many times.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use crate::sandbox::{Sandbox, Settings};
 const CALLER: &str = "(function () { 'use strict'; const { parse, stringify } = JSON; const { apply } = Reflect; \
     return { call: (main, text) => stringify(apply(main, undefined, parse(text))) }; })()";
 
-/// The functions of a query, in a sandbox of their own. Stays on its thread.
+/// The functions of a query, in their own sandbox. Stays on its thread.
 pub struct Functions {
-    // Dropped before the sandbox they live in.
+    // Dropped before the sandbox that contains them.
     compiled: HashMap<String, Persistent<Function<'static>>>,
     caller: Option<Persistent<Function<'static>>>,
     sandbox: Sandbox,
@@ -23,7 +23,7 @@ impl Functions {
     /// Starts a sandbox.
     ///
     /// # Errors
-    /// Only when there is no memory for it.
+    /// Only if there is not enough memory for it.
     pub fn new(settings: Settings) -> Result<Functions, ScriptError> {
         let sandbox = Sandbox::new(settings)?;
         let caller = sandbox.enter(|ctx, sandbox| {
@@ -46,7 +46,7 @@ impl Functions {
     /// Compiles a function under a name.
     ///
     /// # Errors
-    /// `Syntax`, or whatever ended it.
+    /// `Syntax`, or a limit.
     pub fn define(&mut self, name: &str, source: &str) -> Result<(), ScriptError> {
         let compiled = self.sandbox.enter(|ctx, sandbox| {
             let main = sandbox.compile(ctx, source)?;
@@ -59,7 +59,7 @@ impl Functions {
     /// Calls a function that was defined. `arguments` is the JSON text of an array; the result is JSON text, `None` for `undefined`.
     ///
     /// # Errors
-    /// Whatever ended it.
+    /// An exception, or a limit.
     pub fn call(&self, name: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
         let (Some(main), Some(caller)) = (self.compiled.get(name), &self.caller) else {
             return Err(ScriptError::new(
@@ -72,7 +72,7 @@ impl Functions {
             let main = sandbox.check(ctx, main.restore(ctx))?;
             let caller = sandbox.check(ctx, caller.restore(ctx))?;
             let result = sandbox.check(ctx, caller.call::<_, Option<String>>((main, arguments)));
-            // A promise is no result; what it queued must not wait for the next call.
+            // A promise is not a result; its queued jobs must not wait for the next call.
             sandbox.run_jobs(ctx)?;
             result
         })?;

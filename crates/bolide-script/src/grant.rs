@@ -1,4 +1,4 @@
-//! What a script is given of time and memory, and how it is ended early.
+//! The time and memory of a script, and how it is ended early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use crate::host::Pace;
 use crate::sandbox::Limits;
 
-/// Ends a script at once, from anywhere: whoever waited for it is gone.
+/// Ends a script at once, from any thread, when nobody waits for it any more.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Ends what was given this. There is no way back.
+    /// Ends every script that was given this. It cannot be undone.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -26,24 +26,24 @@ impl Cancel {
     }
 }
 
-/// What one run may use.
+/// The limits of one run.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    /// Sizes.
+    /// Limits of sizes.
     pub limits: Limits,
-    /// Where `Math.random` starts.
+    /// Seed of `Math.random`.
     pub random_seed: u64,
-    /// Server time at its start, in milliseconds since 1970: what `Date` shows.
+    /// Server time at the start, in milliseconds since 1970, as `Date` shows it.
     pub now_ms: i64,
-    /// Whether `Date` moves on while the script runs.
+    /// Whether `Date` advances while the script runs.
     pub is_clock_running: bool,
-    /// How long it may run, operations of the host included. The functions of a query are given theirs with each call.
+    /// The time limit, including operations of the host. For the functions of a query each call sets its own.
     pub time: Duration,
     /// Ends it at once.
     pub cancel: Cancel,
 }
 
-/// The time of a grant, where the script runs.
+/// The time limit of a run, checked where the script runs.
 pub(crate) struct Deadline {
     clock: Monotonic,
     started: Instant,
@@ -54,7 +54,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Begins now. `cancel`: ends the place where the script runs; `clock`: that of the place.
+    /// Starts now. `cancel` ends the process or thread in which the script runs; `clock` is the clock there.
     pub fn start(grant: &Grant, cancel: &Cancel, clock: &Monotonic) -> Arc<Deadline> {
         let started = clock.now();
         Arc::new(Deadline {
@@ -67,7 +67,7 @@ impl Deadline {
         })
     }
 
-    /// Gives so much time from now on.
+    /// Restarts the time limit now, with `time`.
     pub fn restart(&self, time: Duration) {
         *self.until.lock() = self.clock.now() + time;
     }

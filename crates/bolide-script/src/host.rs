@@ -1,8 +1,8 @@
-//! What a script is given from outside.
+//! Traits through which a script reaches its host.
 
 use serde_json::{Value, json};
 
-/// The time of a script. Asked from the script's thread, often.
+/// The time of a script. Called often, from the script's thread.
 pub trait Pace: Send + Sync {
     /// Whether the script must end at once.
     fn is_over(&self) -> bool;
@@ -11,53 +11,53 @@ pub trait Pace: Send + Sync {
     fn now_ms(&self) -> i64;
 }
 
-/// Whoever has the documents that a stored procedure or trigger works on.
+/// Access to the documents that a stored procedure or trigger works on.
 pub trait Host {
-    /// Whether one more operation is accepted: `false` tells the script to return soon, with a continuation of its own.
+    /// Whether one more operation is accepted: `false` tells the script to return soon, with its own continuation.
     fn accepts(&mut self) -> bool;
 
     /// Carries out one operation.
     ///
     /// # Errors
-    /// What the script's callback gets; nothing happened then.
+    /// The error for the script's callback; nothing was changed.
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError>;
 }
 
-/// A refused operation: what a callback sees as `err.number` and `err.message`.
+/// A refused operation: a callback sees `err.number` and `err.message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationError {
     /// The status that a client would get.
     pub number: u32,
-    /// Why.
+    /// The reason.
     pub message: String,
 }
 
-/// Names a document, as the link that the script used does.
+/// A document, named by the link that the script used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Document {
-    /// By a self link: what should be a resource id.
+    /// By a self link: the last segment should be a resource id.
     Rid(String),
     /// By an alternative link: its id.
     Id(String),
 }
 
-/// What a script asks for. Documents are JSON texts of objects.
+/// An operation of a script. Documents are JSON texts of objects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     /// Reads a document.
     Read {
-        /// Which one.
+        /// The document.
         target: Document,
-        /// Spare the document if it still is this version.
+        /// Do not return the document if it is still this version.
         if_none_match: Option<String>,
     },
     /// Runs a query over the documents of the script's logical partition.
     Query {
         /// The query.
         text: String,
-        /// Names with `@`, and values.
+        /// Names, including `@`, and values.
         parameters: Vec<(String, Value)>,
-        /// Most rows of the page; `None`: the host decides.
+        /// Maximum rows of the page; `None`: the host decides.
         page_size: Option<usize>,
         /// From an earlier page.
         continuation: Option<String>,
@@ -66,7 +66,7 @@ pub enum Operation {
     Create {
         /// The document.
         document: String,
-        /// A document without `id` is refused instead of being given one.
+        /// A document without `id` is refused; otherwise an id is generated.
         is_id_needed: bool,
     },
     /// Creates a document or replaces the one with its id.
@@ -80,7 +80,7 @@ pub enum Operation {
     },
     /// Replaces a document.
     Replace {
-        /// Which one.
+        /// The document.
         target: Document,
         /// The whole new document.
         document: String,
@@ -89,26 +89,26 @@ pub enum Operation {
     },
     /// Deletes a document.
     Delete {
-        /// Which one.
+        /// The document.
         target: Document,
         /// Delete only this version.
         if_match: Option<String>,
     },
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// JSON text: the document, or the array of a page; empty where there is none.
+    /// JSON text: the document, or the array of a page; may be empty.
     pub resource: String,
-    /// Where the next page goes on.
+    /// The continuation of the next page.
     pub continuation: Option<String>,
-    /// The document still is the version that the script knows.
+    /// The document is still the version that the script knows.
     pub not_modified: bool,
 }
 
 impl Operation {
-    /// Reads an operation as the prelude writes it. `None` for what it never writes.
+    /// Reads an operation as the prelude writes it. `None` if the prelude cannot have written it.
     pub(crate) fn parse(text: &str) -> Option<Operation> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         let mut take = |name: &str| value.get_mut(name).map(Value::take);
@@ -169,7 +169,7 @@ fn parameters(list: Value) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// As [`Host`], with operations as the prelude writes them, and answers as it reads them.
+/// As [`Host`], with operations and results in the prelude's text format.
 pub(crate) trait TextHost {
     /// See [`Host::accepts`].
     fn accepts(&mut self) -> bool;
@@ -178,7 +178,7 @@ pub(crate) trait TextHost {
     fn operate(&mut self, operation: String) -> String;
 }
 
-/// A host that is told operations by their texts.
+/// A host that parses operations from the prelude's text format.
 pub(crate) struct Parsing<H>(pub H);
 
 impl<H: Host> TextHost for Parsing<H> {
@@ -191,7 +191,7 @@ impl<H: Host> TextHost for Parsing<H> {
     }
 }
 
-/// Carries out an operation that is given by its text.
+/// Carries out an operation from its text.
 pub(crate) fn operate(host: &mut (impl Host + ?Sized), text: &str) -> Result<Reply, OperationError> {
     match Operation::parse(text) {
         Some(operation) => host.operate(operation),
@@ -202,7 +202,7 @@ pub(crate) fn operate(host: &mut (impl Host + ?Sized), text: &str) -> Result<Rep
     }
 }
 
-/// The answer as the prelude reads it.
+/// The result in the prelude's format.
 pub(crate) fn to_json(answer: Result<Reply, OperationError>) -> String {
     let value = match answer {
         Ok(reply) => {

@@ -1,4 +1,4 @@
-//! The engine with its limits: one runtime and one context, used by one call or one query, on one thread.
+//! The engine with its limits: one runtime and one context, for one call or one query, on one thread.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,16 +12,16 @@ use crate::host::Pace;
 
 const SANDBOX: &str = include_str!("prelude/sandbox.js");
 
-/// How much a script may use.
+/// Size limits of a script.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Memory of the engine for one call, the engine's own included.
+    /// Memory of the engine for one call, including the engine's own.
     pub memory_bytes: usize,
-    /// Stack of the engine. The thread's own must be larger by what the host needs, and a reserve.
+    /// Stack of the engine. The stack of the thread must be larger, for the host and a reserve.
     pub stack_bytes: usize,
     /// Largest request or response body, as JSON text.
     pub message_bytes: usize,
-    /// Log text that is kept; the rest is cut off.
+    /// Log text that is kept; the rest is dropped.
     pub log_bytes: usize,
 }
 
@@ -37,18 +37,18 @@ impl Default for Limits {
     }
 }
 
-/// The surroundings of a call.
+/// The settings of a call.
 #[derive(Clone)]
 pub struct Settings {
-    /// What it may use.
+    /// Its size limits.
     pub limits: Limits,
     /// Its time.
     pub pace: Arc<dyn Pace>,
-    /// Where `Math.random` starts.
+    /// Seed of `Math.random`.
     pub random_seed: u64,
 }
 
-/// What lives as long as the engine and is shared with its callbacks.
+/// State that lives as long as the engine and is shared with its callbacks.
 pub(crate) struct Shared {
     pub settings: Settings,
     pub log: RefCell<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     random: RefCell<fastrand::Rng>,
 }
 
-/// What the engine has no fit type for: everything but scripts and their values.
+/// The built-in objects of the context.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::Eval,
@@ -68,7 +68,7 @@ type Intrinsics = (
     intrinsic::Promise,
 );
 
-/// An engine that is ready for scripts.
+/// An engine that is ready to run scripts.
 pub(crate) struct Sandbox {
     context: Context,
     runtime: Runtime,
@@ -107,12 +107,12 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Runs code of ours inside the engine.
+    /// Runs Rust code inside the engine.
     pub fn enter<R>(&self, f: impl FnOnce(&Ctx<'_>, &Sandbox) -> R) -> R {
         self.context.with(|ctx| f(&ctx, self))
     }
 
-    /// The functions that the sandbox itself needs: time and chance.
+    /// The functions that the sandbox itself needs: time and random numbers.
     pub fn natives<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>, ScriptError> {
         let object = self.check(ctx, Object::new(ctx.clone()))?;
         let shared = self.shared.clone();
@@ -126,14 +126,14 @@ impl Sandbox {
         Ok(object)
     }
 
-    /// Compiles a script: the text of one function expression, or declarations of which the first function is meant.
+    /// Compiles a script: one function expression, or declarations, of which the first function is used.
     pub fn compile<'js>(&self, ctx: &Ctx<'js>, source: &str) -> Result<Function<'js>, ScriptError> {
         let expression = source.trim().trim_end_matches(';');
         let compiled: Result<Value, ScriptError> = self.evaluate(ctx, format!("({expression}\n)"));
         let value = match (compiled, first_function(source)) {
             (Err(error), Some(name)) if error.problem == Problem::Syntax => self
                 .evaluate(ctx, format!("{source}\n;{name}"))
-                // The first complaint is about what people usually mean.
+                // The first error is usually the one that matters.
                 .map_err(|_| error)?,
             (compiled, _) => compiled?,
         };
@@ -152,7 +152,7 @@ impl Sandbox {
         self.check(ctx, ctx.eval_with_options(source, options))
     }
 
-    /// Runs what promises have queued.
+    /// Runs the jobs that promises have queued.
     pub fn run_jobs(&self, ctx: &Ctx<'_>) -> Result<(), ScriptError> {
         while ctx.execute_pending_job() {
             self.check_time()?;
@@ -160,7 +160,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Whether the time was over at some moment: a script cannot hide that.
+    /// Whether the time limit was reached at any moment: a script cannot hide that.
     pub fn check_time(&self) -> Result<(), ScriptError> {
         if self.shared.is_interrupted.get() || self.shared.settings.pace.is_over() {
             return Err(out_of_time());
@@ -168,7 +168,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The result of something inside the engine, with its exception as an error.
+    /// Converts an exception inside the engine into an error.
     pub fn check<T>(&self, ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, ScriptError> {
         result.catch(ctx).map_err(|caught| self.error_of(caught))
     }
@@ -188,7 +188,7 @@ impl Sandbox {
                     exception.stack().unwrap_or_default(),
                 )
             }
-            // With no memory left for an error either, the engine throws null. Scripts hardly do.
+            // If there is no memory even for an error, the engine throws null. Scripts rarely do that.
             CaughtError::Value(value) if value.is_null() => return out_of_memory(),
             CaughtError::Value(value) => {
                 let text = value.as_string().and_then(|text| text.to_string().ok());
@@ -222,7 +222,7 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        // What is left of a script must not run any more, finalizers included.
+        // No part of the script may run any more, not even finalizers.
         self.runtime.set_interrupt_handler(Some(Box::new(|| true)));
     }
 }
@@ -233,7 +233,7 @@ impl Shared {
         self.random.borrow_mut().f64()
     }
 
-    /// Notes a line of the log; what does not fit is cut off.
+    /// Adds a line to the log; what exceeds the limit is dropped.
     pub fn note(&self, line: &str) {
         let mut log = self.log.borrow_mut();
         let room = self.settings.limits.log_bytes.saturating_sub(log.len());
@@ -241,7 +241,7 @@ impl Shared {
     }
 }
 
-/// The number of an error, if it is one that can be told.
+/// The number of an error, if it is a valid one.
 fn whole(number: f64) -> Option<u32> {
     let is_whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
     is_whole.then_some(number as u32)
@@ -269,7 +269,7 @@ fn out_of_memory() -> ScriptError {
     )
 }
 
-/// The name of the first function that a source declares at its start.
+/// The name of the first function that a source declares, at its start.
 fn first_function(source: &str) -> Option<&str> {
     let rest = source.trim_start();
     let rest = rest.strip_prefix("async ").map_or(rest, str::trim_start);

@@ -1,12 +1,12 @@
-//! Keys among the arguments are taken out of them: `ps` shows arguments to every user of the machine.
+//! Moves keys from the arguments into the environment: `ps` shows arguments to every user of the machine.
 //!
-//! The process starts itself anew, in its place and with its id, with the keys in its environment, which only its owner can read.
+//! The process executes itself again, with the same id and with the keys in its environment, which only its owner can read.
 
 use std::ffi::{OsStr, OsString};
 
 use bolide_cosmos::WELL_KNOWN_KEY;
 
-/// Options with a secret, and where else it is taken from.
+/// Options with a secret, and the environment variables for them.
 const SECRETS: [(&str, &str); 4] = [
     ("--key", "BOLIDE_KEY"),
     ("--secondary-key", "BOLIDE_SECONDARY_KEY"),
@@ -14,7 +14,7 @@ const SECRETS: [(&str, &str); 4] = [
     ("--secondary-readonly-key", "BOLIDE_SECONDARY_READONLY_KEY"),
 ];
 
-/// Starts the process anew if there are keys among its arguments. Returns if there are none, or if it cannot be done; then they stay visible.
+/// Executes the process again if there are keys among its arguments. Returns if there are none, or if this fails; then they stay visible.
 pub fn hide_keys() {
     let mut arguments = std::env::args_os();
     let name = arguments.next();
@@ -35,14 +35,14 @@ fn start_anew(name: Option<OsString>, arguments: Vec<OsString>, secrets: Vec<(&'
     if let Some(name) = name {
         command.arg0(name);
     }
-    // Comes back only if it fails.
+    // Returns only on failure.
     let _ = command.exec();
 }
 
 #[cfg(not(unix))]
 fn start_anew(_name: Option<OsString>, _arguments: Vec<OsString>, _secrets: Vec<(&'static str, OsString)>) {}
 
-/// Takes the secrets out of arguments that were found valid, as variables of the environment. The well-known key is none.
+/// Moves the secrets of valid arguments into environment variables. The well-known key is not a secret.
 fn split(arguments: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<(&'static str, OsString)>) {
     let (mut kept, mut secrets) = (Vec::new(), Vec::new());
     let mut arguments = arguments.into_iter();
@@ -81,7 +81,7 @@ fn keep_or_hide(
     }
 }
 
-/// The variable that stands for an option with a secret, and the value if it is in the same argument.
+/// The environment variable for an option with a secret, and the value if it is in the same argument.
 fn secret(argument: &OsStr) -> Option<(&'static str, Option<OsString>)> {
     let text = argument.to_str()?;
     let (option, value) = match text.split_once('=') {

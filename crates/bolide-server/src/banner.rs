@@ -1,4 +1,4 @@
-//! What a newcomer sees at the start: everything to paste into a client.
+//! The message at the start, with everything to paste into a client.
 
 use std::io::Write as _;
 
@@ -7,10 +7,10 @@ use bolide_cosmos::WELL_KNOWN_KEY;
 use crate::options::{Settings, is_loopback};
 use crate::ready_file::endpoint;
 
-/// Prints where the server is and how to connect.
+/// Prints the server's address and how to connect.
 pub fn print(settings: &Settings, port: u16, engine: &str) {
     let text = text(settings, port, engine);
-    // Nobody may read standard output: then it is closed, or a full pipe that would keep the server from stopping.
+    // Standard output may be closed, or a full pipe that nobody reads and that would keep the server from stopping.
     let printing = std::thread::Builder::new().name("banner".to_owned());
     let printed = printing.spawn(move || std::io::stdout().lock().write_all(text.as_bytes()));
     if let Err(error) = printed {
@@ -21,7 +21,7 @@ pub fn print(settings: &Settings, port: u16, engine: &str) {
 fn text(settings: &Settings, port: u16, engine: &str) -> String {
     let options = &settings.options;
     let endpoint = endpoint(&options.host, port);
-    // A key of one's own is a secret, and standard output often goes to a log.
+    // A key chosen by the user is a secret, and standard output often goes to a log.
     let key = match settings.keys.primary.as_str() {
         WELL_KNOWN_KEY => WELL_KNOWN_KEY,
         _ => "<your key>",

@@ -13,30 +13,30 @@ use hyper::body::{Body, Incoming};
 use tokio::sync::Semaphore;
 
 use crate::streams::Stream;
-use crate::timeouts::{Pulse, SHORT_PATIENCE};
+use crate::timeouts::{Activity, SHORT_TIMEOUT};
 
-/// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection: .NET
-/// reads no answer before it has sent all, and takes a connection that ends meanwhile for a broken one, to try again for two minutes. Their time
-/// is bounded too.
+/// Bytes that are read and dropped after a refusal, so that a client with a key can read the refusal and keep its connection: .NET reads no response
+/// before it has sent everything, and if the connection ends before that, it retries for two minutes. The time is limited too.
 const DRAINED_BYTES: usize = 128 * 1024 * 1024;
-/// The same for whoever has not shown a key: as much as an honest request could have.
+/// The same for a client that has not shown a key: the size of the largest valid request.
 const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
-/// Bodies of one kind of sender that are thrown away at a time.
+/// Number of bodies per kind of sender that are dropped at the same time.
 const DRAINS: usize = 64;
-/// The whole body may take this many times what each [`STEP_BYTES`] of it may.
-const PATIENCE: u32 = 10;
-/// The longest time for a body that is taken part by part.
-const LONGEST_BODY: Duration = Duration::from_secs(24 * 3600);
-/// A body up to this size takes memory as it arrives; a larger one all of it when its first part has come, see [`bolide_core::MemoryBudget`]: a
-/// length that is only claimed costs nobody anything.
-/// So much of it must arrive at least in the time that a client has for a part of it.
+/// The timeout of a whole body, as a multiple of the timeout of each [`STEP_BYTES`].
+const TIMEOUT_FACTOR: u32 = 10;
+/// The longest time for a body that is read part by part.
+const MAX_BODY_TIME: Duration = Duration::from_secs(24 * 3600);
+/// A body up to this size reserves memory as it arrives. A larger one reserves all of it when its first part has come, see
+/// [`bolide_core::MemoryBudget`]: a declared length alone reserves nothing.
+/// At least this many bytes must arrive within the timeout of a part.
 const STEP_BYTES: usize = 64 * 1024;
-/// Most time between looks at whether others wait for the memory of a body that does not arrive.
-const LOOK: Duration = Duration::from_millis(250);
-/// What a connection takes besides while a large body is read from it.
+/// The longest time between checks whether others wait for the memory of a body that does not arrive.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Additional memory of a connection while a large body is read from it.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// One permit for each body that is thrown away at a time. Who has not shown a key has permits apart: holders of keys keep theirs.
+/// One permit for each body that is dropped at the same time. Clients without a key have separate permits, so that they cannot use up those of
+/// clients with a key.
 #[derive(Debug, Clone)]
 pub struct Drains {
     known: Arc<Semaphore>,
@@ -44,7 +44,7 @@ pub struct Drains {
 }
 
 impl Drains {
-    /// Nothing is being thrown away.
+    /// All permits are free.
     pub fn new() -> Drains {
         Drains {
             known: Arc::new(Semaphore::new(DRAINS)),
@@ -53,45 +53,45 @@ impl Drains {
     }
 }
 
-/// A body that is still on its way.
+/// A body that has not been read yet.
 pub struct Unread<B = Incoming> {
     body: B,
-    pulse: Arc<Pulse>,
-    patience: Duration,
+    activity: Arc<Activity>,
+    timeout: Duration,
     drains: Drains,
-    /// Over HTTP/2.
+    /// Set for HTTP/2.
     stream: Option<Arc<Stream>>,
 }
 
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
-    /// The body of a request on the connection with this pulse; `patience` is for each part of it.
+    /// The body of a request on the connection of this `activity`; the timeout is for each part of it.
     pub fn new(
         body: B,
-        pulse: Arc<Pulse>,
-        patience: Duration,
+        activity: Arc<Activity>,
+        timeout: Duration,
         drains: Drains,
         stream: Option<Arc<Stream>>,
     ) -> Unread<B> {
         Unread {
             body,
-            pulse,
-            patience,
+            activity,
+            timeout,
             drains,
             stream,
         }
     }
 
-    /// Reads on without keeping anything, beside the answer. An answer may be lost when its connection ends with bytes unread, which happens
-    /// only when very many are refused at a time: a connection that is read from has a buffer.
+    /// Continues to read without keeping anything, while the response is sent. A response may be lost if its connection ends with unread bytes. This
+    /// happens only if very many are refused at the same time: a connection that is read from has a buffer.
     fn drain(self, sender: Refused) {
-        // A stream of HTTP/2 ends without its connection.
+        // A stream of HTTP/2 ends without ending its connection.
         if self.stream.is_some() || self.body.is_end_stream() {
             return;
         }
         let Unread {
             mut body,
-            pulse,
-            patience,
+            activity,
+            timeout,
             drains,
             ..
         } = self;
@@ -103,14 +103,14 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
             return;
         };
         tokio::spawn(async move {
-            let clock = pulse.clock().monotonic();
-            let deadline = clock.now() + patience;
+            let clock = activity.clock().monotonic();
+            let deadline = clock.now() + timeout;
             let _permit = permit;
             let mut drained = 0;
             while drained <= bytes {
                 match next(&mut body, clock, deadline).await {
                     Ok(Some(part)) => drained += part.len(),
-                    Ok(None) => return pulse.drained(),
+                    Ok(None) => return activity.drained(),
                     Err(_) => return,
                 }
             }
@@ -124,19 +124,19 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
     }
 
     async fn read(mut self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
-        self.pulse.admit();
+        self.activity.admit();
         if self.body.is_end_stream() {
             return Ok(Received::default());
         }
         let declared = self.declared_bytes().and_then(|bytes| usize::try_from(bytes).ok());
-        // Who does not say how long it is may send as much as is allowed.
-        let most = declared.map_or(limit, |bytes| bytes.min(limit));
-        let is_large = declared.is_some() && most > STEP_BYTES;
+        // Without a declared length the body may be as long as the limit.
+        let max_bytes = declared.map_or(limit, |bytes| bytes.min(limit));
+        let is_large = declared.is_some() && max_bytes > STEP_BYTES;
         let (mut share, mut is_expected) = (None, false);
         self.await_client();
-        let mut pace = Pace::begin(self.patience, self.clock());
+        let mut timeouts = BodyTimeouts::begin(self.timeout, self.clock());
         let mut collected = Collected::default();
-        while let Some(part) = pace.next(&mut self.body, memory).await? {
+        while let Some(part) = timeouts.next(&mut self.body, memory).await? {
             let bytes = collected.bytes() + part.len();
             if bytes > limit {
                 self.drain(Refused::Known);
@@ -152,22 +152,22 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
                 self.work();
                 let turn = self.stream.as_ref().map(|stream| stream.try_wait());
                 let may_wait = turn.as_ref().is_none_or(Option::is_some);
-                let taken = memory.expect(&mut share, BUFFER_BYTES + most, may_wait).await;
+                let taken = memory.expect(&mut share, BUFFER_BYTES + max_bytes, may_wait).await;
                 drop(turn);
                 self.await_client();
-                pace.wait_ended();
+                timeouts.wait_ended();
                 taken
             };
             if let Err(error) = taken {
                 self.drain(Refused::Known);
                 return Err(error);
             }
-            if pace.arrived(bytes)
+            if timeouts.arrived(bytes)
                 && let Some(stream) = &self.stream
             {
                 stream.progress();
             }
-            collected.add(part, if is_expected { most } else { 0 });
+            collected.add(part, if is_expected { max_bytes } else { 0 });
         }
         self.work();
         let bytes = collected.finish();
@@ -178,9 +178,9 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
     }
 
     fn parts(self, memory: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
-        self.pulse.admit();
+        self.activity.admit();
         let arriving = Arriving {
-            pace: Pace::of_parts(self.patience, self.clock()),
+            timeouts: BodyTimeouts::of_parts(self.timeout, self.clock()),
             bytes: 0,
             taken_at: self.clock().now(),
             unread: (!self.body.is_end_stream()).then_some(self),
@@ -201,13 +201,13 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
     }
 }
 
-/// A body that is taken part by part. What nobody took is thrown away.
+/// A body that is read part by part. Parts that nobody takes are dropped.
 struct Arriving<B: Body<Data = Bytes> + Send + Unpin + 'static> {
-    /// `None` once it has ended.
+    /// `None` after the end of the body.
     unread: Option<Unread<B>>,
-    pace: Pace,
+    timeouts: BodyTimeouts,
     bytes: usize,
-    /// Since when whoever took the last part has been at work on it.
+    /// When the caller took the last part and began to process it.
     taken_at: Instant,
 }
 
@@ -217,14 +217,14 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Arriving<B> {
             return Ok(None);
         };
         unread.await_client();
-        self.pace.skip(unread.clock().since(self.taken_at));
-        let part = self.pace.next(&mut unread.body, memory).await?;
+        self.timeouts.skip(unread.clock().since(self.taken_at));
+        let part = self.timeouts.next(&mut unread.body, memory).await?;
         unread.work();
         self.taken_at = unread.clock().now();
         match &part {
             Some(part) => {
                 self.bytes += part.len();
-                if self.pace.arrived(self.bytes)
+                if self.timeouts.arrived(self.bytes)
                     && let Some(stream) = &unread.stream
                 {
                     stream.progress();
@@ -246,60 +246,60 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Arriving<B> {
 
 impl<B> Unread<B> {
     fn clock(&self) -> &Monotonic {
-        self.pulse.clock().monotonic()
+        self.activity.clock().monotonic()
     }
 
-    /// More of it is waited for.
+    /// Marks that the client must send more.
     fn await_client(&self) {
         match &self.stream {
             Some(stream) => stream.await_client(),
-            None => self.pulse.wait_for_body(),
+            None => self.activity.wait_for_body(),
         }
     }
 
-    /// The server is at work for it.
+    /// Marks that the server is processing.
     fn work(&self) {
         match &self.stream {
             Some(stream) => stream.work(),
-            None => self.pulse.begin(),
+            None => self.activity.begin(),
         }
     }
 }
 
-/// How fast a body must arrive.
+/// The timeouts of a body.
 ///
-/// Each [`STEP_BYTES`] have their time, not each part: whoever sends a byte now and then would hold what has come for as long as the whole body
-/// may take. While others wait for memory, the time is shorter.
-struct Pace {
+/// The timeout applies to each [`STEP_BYTES`], not to each part: otherwise a client that sends a byte now and then could occupy memory until the
+/// timeout of the whole body. While others wait for memory, timeouts are shorter.
+struct BodyTimeouts {
     clock: Monotonic,
-    patience: Duration,
+    timeout: Duration,
     end: Instant,
     next_step: usize,
     step_began: Instant,
 }
 
-impl Pace {
-    fn begin(patience: Duration, clock: &Monotonic) -> Pace {
+impl BodyTimeouts {
+    fn begin(timeout: Duration, clock: &Monotonic) -> BodyTimeouts {
         let now = clock.now();
-        Pace {
+        BodyTimeouts {
             clock: clock.clone(),
-            patience,
-            end: now + patience * PATIENCE,
+            timeout,
+            end: now + timeout * TIMEOUT_FACTOR,
             next_step: STEP_BYTES,
             step_began: now,
         }
     }
 
-    /// Of a body that may be as long as it likes.
-    fn of_parts(patience: Duration, clock: &Monotonic) -> Pace {
-        let pace = Pace::begin(patience, clock);
-        Pace {
-            end: pace.step_began + LONGEST_BODY,
-            ..pace
+    /// Timeouts for a body of any length.
+    fn of_parts(timeout: Duration, clock: &Monotonic) -> BodyTimeouts {
+        let timeouts = BodyTimeouts::begin(timeout, clock);
+        BodyTimeouts {
+            end: timeouts.step_began + MAX_BODY_TIME,
+            ..timeouts
         }
     }
 
-    /// So many bytes have arrived. Whether they end a step.
+    /// Adds bytes that have arrived. Returns whether they complete a step.
     fn arrived(&mut self, bytes: usize) -> bool {
         let is_step = bytes >= self.next_step;
         if is_step {
@@ -309,7 +309,7 @@ impl Pace {
         is_step
     }
 
-    /// The body was not read for so long.
+    /// Leaves out a time in which the body was not read.
     fn skip(&mut self, time: Duration) {
         self.step_began += time;
     }
@@ -326,18 +326,18 @@ impl Pace {
         memory: Counted<'_>,
     ) -> Result<Option<Bytes>, BodyError> {
         loop {
-            let deadline = self.end.min(self.step_began + self.patience);
-            let look = deadline.min(self.clock.now() + LOOK);
+            let deadline = self.end.min(self.step_began + self.timeout);
+            let look = deadline.min(self.clock.now() + CHECK_INTERVAL);
             match next(body, &self.clock, look).await {
-                Err(BodyError::TooSlow) if self.clock.now() < deadline && !self.is_in_the_way(memory) => {}
+                Err(BodyError::TooSlow) if self.clock.now() < deadline && !self.is_too_slow(memory) => {}
                 done => return done,
             }
         }
     }
 
-    /// Whether it is too slow for a time in which others wait for memory.
-    fn is_in_the_way(&self, memory: Counted<'_>) -> bool {
-        memory.is_short() && self.clock.since(self.step_began) >= self.patience.min(SHORT_PATIENCE)
+    /// Whether it is too slow while others wait for memory.
+    fn is_too_slow(&self, memory: Counted<'_>) -> bool {
+        memory.is_short() && self.clock.since(self.step_began) >= self.timeout.min(SHORT_TIMEOUT)
     }
 }
 
@@ -352,7 +352,7 @@ async fn next<B: Body<Data = Bytes> + Unpin>(
         match frame {
             None => return Ok(None),
             Some(Err(_)) => return Err(BodyError::Broken),
-            // Trailers mean nothing here.
+            // Trailers are ignored.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -362,7 +362,7 @@ async fn next<B: Body<Data = Bytes> + Unpin>(
     }
 }
 
-/// Parts of a body. Most bodies come in one part, which is not copied.
+/// Parts of a body. Most bodies arrive in one part, which is not copied.
 #[derive(Default)]
 struct Collected {
     first: Bytes,
@@ -378,14 +378,14 @@ impl Collected {
         self.bytes() == 0
     }
 
-    /// Adds a part; `most` is how long all of them can get, for which there is memory.
-    fn add(&mut self, part: Bytes, most: usize) {
+    /// Adds a part; `max_bytes` is the maximum total, for which memory is reserved.
+    fn add(&mut self, part: Bytes, max_bytes: usize) {
         if self.is_empty() {
             self.first = part;
             return;
         }
         if self.all.is_empty() {
-            self.all.reserve(most);
+            self.all.reserve(max_bytes);
             self.all.extend_from_slice(&self.first);
             self.first = Bytes::new();
         }

@@ -1,10 +1,10 @@
-//! The clock by which connections are timed.
+//! The clock for the timeouts of connections.
 
 use std::time::Instant;
 
 use bolide_model::time::Monotonic;
 
-/// A monotonic clock that also counts from the start of the server, so that a moment fits in an atomic number.
+/// A monotonic clock that also counts from the start of the server, so that a time fits in an atomic number.
 #[derive(Debug, Clone)]
 pub struct ServerClock {
     monotonic: Monotonic,
@@ -12,18 +12,18 @@ pub struct ServerClock {
 }
 
 impl ServerClock {
-    /// Counts from now on.
+    /// Starts counting now.
     pub fn new(monotonic: Monotonic) -> ServerClock {
         let started = monotonic.now();
         ServerClock { monotonic, started }
     }
 
-    /// The clock itself.
+    /// The monotonic clock.
     pub fn monotonic(&self) -> &Monotonic {
         &self.monotonic
     }
 
-    /// What it shows now.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.monotonic.now()
     }

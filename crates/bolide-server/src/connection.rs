@@ -1,7 +1,7 @@
-//! One connection: its protocol by the first bytes, then requests until it ends.
+//! One connection: its first bytes determine the protocol, then it serves requests until it ends.
 //!
-//!   16            a TLS handshake; HTTP/1.1 or HTTP/2 as ALPN settles
-//!   `PRI`         HTTP/2 without TLS, by a client that knows beforehand (the Rust SDK does so)
+//!   16            a TLS handshake; HTTP/1.1 or HTTP/2 as negotiated by ALPN
+//!   `PRI`         HTTP/2 without TLS, from a client that knows the server supports it (as the Rust SDK)
 //!   else          HTTP/1.1
 
 use std::any::Any;
@@ -36,68 +36,68 @@ use crate::fair::Fair;
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
-use crate::timeouts::{Pulse, SHORT_PATIENCE, Seen, Watched};
+use crate::timeouts::{Activity, SHORT_TIMEOUT, Seen, Watched};
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
-/// How an HTTP/2 connection begins; no verb of ours does.
+/// The first bytes of an HTTP/2 connection; no HTTP method begins with them.
 const HTTP2_PREFACE: &[u8] = b"PRI";
-/// Rest between looks at a connection whose first bytes come one by one: at first, and at most.
+/// Pause between checks of a connection whose first bytes arrive one by one: the first, and the longest.
 const TRICKLE: Duration = Duration::from_millis(1);
 const SLOW_TRICKLE: Duration = Duration::from_millis(500);
-/// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
+/// Above the service's own limit on headers, so that nearly all oversized ones get an error in the protocol's format.
 const HEAD_BYTES: usize = 128 * 1024;
-/// Most time between looks at what a connection is doing.
-const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// Connections that may hold a large head at a time.
+/// The longest time between checks of a connection.
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of connections that may have a large head at the same time.
 const LARGE_HEADS: usize = 1024;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
-/// What a client may send of bodies before anybody has asked for them: on one stream, and on one connection.
+/// Bytes of bodies that a client may send before the server reads them: per stream, and per connection.
 const STREAM_WINDOW_BYTES: u32 = 32 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 64 * 1024;
-/// What is held of an answer that is ready to be sent, besides what counts as memory of the request.
+/// Bytes of a response that are buffered for sending, in addition to the memory counted for the request.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// Headers of one HTTP/2 request.
 const HEADER_LIST_BYTES: u32 = 16 * 1024;
-/// Streams that a client has reset and we have not seen yet, and that we have reset; beyond, the connection ends (rapid reset,
-/// CVE-2023-44487).
+/// Number of streams that a client has reset but which are not processed yet, and of streams that the server has reset; above this, the connection
+/// ends (rapid reset, CVE-2023-44487).
 const PENDING_RESETS: usize = 20;
 const OWN_RESETS: usize = 1024;
 
-/// What one client may take.
+/// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at a time, of all clients together.
+    /// Connections at the same time, of all clients together.
     pub connections: usize,
-    /// Requests over HTTP/2 at a time, of all clients together.
+    /// HTTP/2 requests at the same time, of all clients together.
     pub streams: usize,
-    /// Time for a request's head, for the next part of its body, and for taking the next part of an answer.
+    /// Timeout for a request's head, for the next part of its body, and for taking the next part of a response.
     pub request: Duration,
-    /// Time between requests.
+    /// Timeout between requests.
     pub idle: Duration,
 }
 
 impl Limits {
-    /// Time between looks at what a connection is doing.
+    /// Time between checks of a connection.
     fn look(&self) -> Duration {
-        (self.request / 4).clamp(Duration::from_millis(50), LONGEST_LOOK)
+        (self.request / 4).clamp(Duration::from_millis(50), MAX_CHECK_INTERVAL)
     }
 
-    /// Time for taking the next part of an answer.
+    /// Timeout for taking the next part of a response.
     fn answer(&self, is_memory_short: bool) -> Duration {
         if is_memory_short {
-            self.request.min(SHORT_PATIENCE)
+            self.request.min(SHORT_TIMEOUT)
         } else {
             self.request
         }
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 pub struct Shared {
     clock: ServerClock,
-    /// Absent until the store is open.
+    /// Not set until the store is open.
     service: OnceLock<CosmosService>,
     tls: TlsAcceptor,
     limits: Limits,
@@ -108,7 +108,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Connections that are answered "starting".
+    /// Connections get the response "starting" until the service is set.
     pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
             service: OnceLock::new(),
@@ -122,7 +122,7 @@ impl Shared {
         }
     }
 
-    /// From now on requests are answered by `service`.
+    /// Requests are served by `service` from now on.
     pub fn start(&self, service: CosmosService) {
         let is_first = self.service.set(service).is_ok();
         debug_assert!(is_first, "a server starts once");
@@ -133,12 +133,12 @@ impl Shared {
         self.service.get().is_some_and(CosmosService::is_memory_short)
     }
 
-    /// The clock by which connections are timed.
+    /// The clock for the timeouts of connections.
     pub fn clock(&self) -> &ServerClock {
         &self.clock
     }
 
-    /// Places for connections.
+    /// The slots for connections.
     pub fn slots(&self) -> Arc<Slots> {
         self.slots.clone()
     }
@@ -146,10 +146,10 @@ impl Shared {
 
 type Body = Either<Full<Bytes>, StreamBody<BoxStream<'static, bolide_model::Result<Frame<Bytes>>>>>;
 
-/// Serves a connection to its end. `pulse` tells what it is doing.
-pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>) {
+/// Serves a connection to its end, and records its state in `activity`.
+pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>) {
     let Ok(local) = stream.local_addr() else { return };
-    // Answers are written whole; waiting for more would only delay them.
+    // Responses are written completely; waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let protocol = tokio::select! {
         protocol = timeout(shared.limits.request, protocol(&stream)) => protocol,
@@ -157,14 +157,14 @@ pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, p
     };
     let listener = Listener { is_tls: false, local };
     match protocol {
-        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown, pulse).await,
-        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown, pulse).await,
-        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown, pulse).await,
+        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown, activity).await,
+        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown, activity).await,
+        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown, activity).await,
         Ok(None) | Err(_) => {}
     }
 }
 
-/// What a client speaks.
+/// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Tls,
@@ -173,7 +173,7 @@ enum Protocol {
 }
 
 impl Protocol {
-    /// Tells by the first bytes of a connection; `None` while they could be more than one.
+    /// Detects the protocol from the first bytes; `None` while several are possible.
     fn of(first: &[u8]) -> Option<Protocol> {
         match first {
             [] => None,
@@ -185,7 +185,7 @@ impl Protocol {
     }
 }
 
-/// Looks at the first bytes and leaves them for whoever serves the connection; `None` if it ends before.
+/// Peeks at the first bytes of a connection; `None` if it ends before the protocol is known.
 async fn protocol(stream: &TcpStream) -> Option<Protocol> {
     let mut first = [0; HTTP2_PREFACE.len()];
     let mut rest = TRICKLE;
@@ -194,54 +194,60 @@ async fn protocol(stream: &TcpStream) -> Option<Protocol> {
         if let Some(protocol) = Protocol::of(&first[..seen]) {
             return Some(protocol);
         }
-        // Readiness is no help here: the bytes already seen keep the stream ready.
+        // Readiness does not help here: the bytes already received keep the stream ready.
         tokio::time::sleep(rest).await;
-        // Thousands of clients who say no more must not keep the processors busy.
+        // Thousands of clients that send nothing more must not keep the processors busy.
         rest = (2 * rest).min(SLOW_TRICKLE);
     }
 }
 
-async fn serve_tls(stream: TcpStream, local: SocketAddr, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>) {
+async fn serve_tls(
+    stream: TcpStream,
+    local: SocketAddr,
+    shared: Arc<Shared>,
+    shutdown: Shutdown,
+    activity: Arc<Activity>,
+) {
     let Ok(Ok(stream)) = timeout(shared.limits.request, shared.tls.accept(stream)).await else {
         return;
     };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let listener = Listener { is_tls: true, local };
     if is_http2 {
-        serve_http2(stream, listener, shared, shutdown, pulse).await;
+        serve_http2(stream, listener, shared, shutdown, activity).await;
     } else {
-        serve_http1(stream, listener, shared, shutdown, pulse).await;
+        serve_http1(stream, listener, shared, shutdown, activity).await;
     }
 }
 
-async fn serve_http1<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>)
+async fn serve_http1<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
     let all = shared.clone();
-    let watched = Watched::new(Fair::new(stream), pulse.clone(), shared.large_heads.clone());
-    let io = TokioIo::new(ErrorRewriter::new(watched, pulse.clone()));
-    let watched = pulse.clone();
+    let watched = Watched::new(Fair::new(stream), activity.clone(), shared.large_heads.clone());
+    let io = TokioIo::new(ErrorRewriter::new(watched, activity.clone()));
+    let watched = activity.clone();
     let service = service_fn(move |request| {
-        let (shared, pulse) = (shared.clone(), watched.clone());
+        let (shared, activity) = (shared.clone(), watched.clone());
         async move {
-            pulse.begin();
-            let patience = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, shared.drains.clone(), None));
+            activity.begin();
+            let timeout = shared.limits.request;
+            let request = request.map(|body| Unread::new(body, activity.clone(), timeout, shared.drains.clone(), None));
             let response = respond(&shared, request, listener).await;
-            pulse.answer();
+            activity.answer();
             Ok::<_, Infallible>(response)
         }
     });
-    // Time limits are the pulse's: hyper's own would end resting connections as fast as slow ones.
+    // The timeouts are checked through `activity`: those of hyper would end idle connections as fast as slow ones.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(io, service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
-    let mut seen = Seen::opened(pulse.clock().now());
+    let mut seen = Seen::opened(activity.clock().now());
     let mut check = tokio::time::interval(limits.look());
     loop {
         tokio::select! {
@@ -249,8 +255,8 @@ where
             _ = connection.as_mut() => return,
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
             _ = check.tick() => {
-                let request = if pulse.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
-                if pulse.is_overdue(&mut seen, pulse.clock().now(), request, limits.idle) {
+                let request = if activity.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
+                if activity.is_overdue(&mut seen, activity.clock().now(), request, limits.idle) {
                     return;
                 }
             }
@@ -258,18 +264,18 @@ where
     }
 }
 
-async fn serve_http2<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>)
+async fn serve_http2<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
     let all = shared.clone();
-    let streams = Streams::new(pulse.clone(), shared.streams.clone());
+    let streams = Streams::new(activity.clone(), shared.streams.clone());
     let opened = streams.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        answer_stream(request, listener, shared.clone(), pulse.clone(), opened.clone())
+        answer_stream(request, listener, shared.clone(), activity.clone(), opened.clone())
     });
-    // Many requests share a connection, so each answer is watched by itself; pings find out whether the client is still there.
+    // Many requests share a connection, so each response has its own timeout; pings check that the client is still there.
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
@@ -299,7 +305,7 @@ where
                 {
                     return;
                 }
-                if goes_away_since.is_none() && streams.is_resting_too_long(now, limits.request, limits.idle) {
+                if goes_away_since.is_none() && streams.is_idle_too_long(now, limits.request, limits.idle) {
                     connection.as_mut().graceful_shutdown();
                     goes_away_since = Some(now);
                 }
@@ -308,12 +314,12 @@ where
     }
 }
 
-/// Answers a request of a connection that many share, or resets its stream.
+/// Serves a request on an HTTP/2 stream, or resets the stream.
 async fn answer_stream(
     request: Request<Incoming>,
     listener: Listener,
     shared: Arc<Shared>,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
     streams: Arc<Streams>,
 ) -> Result<Response<InParts<Body>>, Reset> {
     if streams.only_refuses() {
@@ -324,9 +330,9 @@ async fn answer_stream(
         streams.reset();
         return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
     };
-    let patience = shared.limits.request;
-    let request = request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
-    // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
+    let timeout = shared.limits.request;
+    let request = request.map(|body| Unread::new(body, activity, timeout, shared.drains.clone(), Some(stream.clone())));
+    // Boxed, so that thousands of requests that were sent together use little memory while they wait to be processed.
     let response = Box::pin(respond(&shared, request, listener)).await;
     let answer = answer_on(stream, response);
     if answer.is_err() {
@@ -338,9 +344,9 @@ async fn answer_stream(
 /// Why a stream of HTTP/2 is reset.
 #[derive(Debug)]
 enum Reset {
-    /// Too many refusals lie there for somebody who has not shown a key and does not take them.
+    /// Too many error responses wait for a client that has not shown a key and does not read them.
     TooManyRefusals,
-    /// There are too many requests on all connections. This one was not begun, as the reason tells the client, and may be sent again.
+    /// There are too many requests on all connections. This one was not started, as the reset reason says, so the client may retry it.
     TooManyRequests(h2::Error),
 }
 
@@ -362,7 +368,7 @@ impl std::error::Error for Reset {
     }
 }
 
-/// Sends an answer on a stream of HTTP/2; an error resets the stream.
+/// Sends a response on a stream of HTTP/2; an error resets the stream.
 fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<InParts<Body>>, Reset> {
     if stream.is_one_refused_too_many() {
         return Err(Reset::TooManyRefusals);
@@ -376,7 +382,7 @@ async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) 
         request.into_body().dismiss(Refused::Unknown);
         return to_body(response);
     };
-    // A bug that one request meets must not end the others.
+    // A panic in one request must not end the others.
     let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;
     to_body(handled.unwrap_or_else(|panic| {
         tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");

@@ -1,27 +1,26 @@
-//! File descriptors: how many the process may have, and who gets them.
+//! File descriptors: the limit of the process, and how it is divided.
 //!
-//! Connections are what strangers can make us open, so they get what is left after the store and everything else: a store that cannot open
-//! a file cannot serve anybody.
+//! Unknown clients can make the server open connections, so connections get only what is left after the store and everything else: a store that
+//! cannot open a file cannot serve any request.
 
-/// Files that the store keeps open for reading, where there are enough.
+/// Number of files that the store keeps open for reading, if there are enough descriptors.
 const STORE_FILES: usize = 900;
-/// What the store holds besides those (`LsmOptions::descriptors`), listeners, threads' own, pipes to processes of scripts, connections that are
-/// about to end.
+/// Further descriptors of the store (`LsmOptions::descriptors`), listeners, threads, pipes to script processes, and connections that are about to end.
 const OTHERS: usize = 256;
-/// The least that connections get, however few there are.
+/// Minimum for connections, however few descriptors there are.
 const MIN_CONNECTIONS: usize = 8;
 
-/// Who gets how many descriptors.
+/// The division of descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
-    /// Connections at a time.
+    /// Connections at the same time.
     pub connections: usize,
-    /// Files of the store that are open for reading at a time.
+    /// Files of the store that are open for reading at the same time.
     pub store_files: usize,
 }
 
 impl Descriptors {
-    /// Raises the process's limit as far as it may be raised, and divides what there is.
+    /// Raises the process's limit as far as possible, and divides it.
     pub fn prepare(asked_connections: usize) -> Descriptors {
         let Some(limit) = raise_limit() else {
             return Descriptors {
@@ -63,7 +62,7 @@ fn raise_limit() -> Option<usize> {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    // `None` is no limit at all.
+    // `None` means no limit.
     current.map(|current| usize::try_from(current).unwrap_or(usize::MAX))
 }
 

@@ -1,8 +1,8 @@
-//! Words for requests whose head cannot be read: hyper refuses them with a status and no body, and never asks the service.
+//! Error bodies for requests whose head is invalid: hyper refuses them with a status and no body, without calling the service.
 //!
-//! What hyper writes before a request has begun can only be such a refusal. It is replaced on its way to the socket by an answer in the
-//! protocol's shape with the same status. The connection ends after it, as hyper has it; what the client still sends is
-//! read and thrown away first, within limits, since an answer is lost when its connection ends with bytes unread.
+//! Output of hyper before a request has begun can only be such a refusal. It is replaced, on its way to the socket, by an error in the protocol's
+//! format with the same status. The connection ends after it, as hyper decided. Before that, bytes that the client still sends are read and dropped,
+//! within limits, because a response is lost if its connection ends with unread bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -14,29 +14,29 @@ use bytes::{Buf as _, Bytes};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::timeouts::Pulse;
+use crate::timeouts::Activity;
 
-/// How hyper's own answers begin.
+/// The beginning of hyper's own responses.
 const STATUS_LINE: &[u8] = b"HTTP/1.1 ";
-/// Bytes that are thrown away.
+/// Maximum number of bytes that are dropped.
 const DRAINED_BYTES: usize = 16 * 1024 * 1024;
 
-/// A stream on which bare refusals become answers.
+/// A stream that replaces hyper's refusals by error responses.
 #[derive(Debug)]
 pub struct ErrorRewriter<S> {
     stream: S,
-    pulse: Arc<Pulse>,
-    /// What is left of an answer that takes the place of a refusal.
+    activity: Arc<Activity>,
+    /// The rest of an error response that replaces a refusal.
     answer: Option<Bytes>,
     drained: usize,
 }
 
 impl<S> ErrorRewriter<S> {
-    /// Watches what is written to `stream`, whose requests `pulse` tells of.
-    pub fn new(stream: S, pulse: Arc<Pulse>) -> ErrorRewriter<S> {
+    /// Watches output to `stream`; `activity` tells whether a request has begun.
+    pub fn new(stream: S, activity: Arc<Activity>) -> ErrorRewriter<S> {
         ErrorRewriter {
             stream,
-            pulse,
+            activity,
             answer: None,
             drained: 0,
         }
@@ -51,7 +51,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ErrorRewriter<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.takes_the_place_of(buf) {
+        if self.is_refusal(buf) {
             return self.poll_answer(cx, buf.len());
         }
         Pin::new(&mut self.stream).poll_write(cx, buf)
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
-        if self.takes_the_place_of(first) {
+        if self.is_refusal(first) {
             let length = bufs.iter().map(|buf| buf.len()).sum();
             return self.poll_answer(cx, length);
         }
@@ -88,15 +88,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ErrorRewriter<S> {
-    /// Whether `written` is a refusal of hyper's own; begins the answer in its place.
-    fn takes_the_place_of(&mut self, written: &[u8]) -> bool {
-        if self.answer.is_none() && !self.pulse.has_begun() {
-            self.answer = refused_status(written).map(worded);
+    /// Whether `written` is a refusal by hyper; if so, prepares the response that replaces it.
+    fn is_refusal(&mut self, written: &[u8]) -> bool {
+        if self.answer.is_none() && !self.activity.has_begun() {
+            self.answer = refused_status(written).map(error_response);
         }
         self.answer.is_some()
     }
 
-    /// Writes the answer; when all of it is written, so are the `length` bytes of the refusal.
+    /// Writes the response; when it is complete, reports the `length` bytes of the refusal as written.
     fn poll_answer(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(answer) = self.answer.as_mut().filter(|answer| !answer.is_empty()) {
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, answer))?;
@@ -108,7 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ErrorRewriter<S> {
         Poll::Ready(Ok(length))
     }
 
-    /// Reads on until the client has ended, or long enough.
+    /// Reads until the client ends the connection, or a limit is reached.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut room = [0; 16 * 1024];
         while self.drained < DRAINED_BYTES {
@@ -122,14 +122,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ErrorRewriter<S> {
     }
 }
 
-/// The status of a refusal; `None` for whatever else is written.
+/// The status of a refusal; `None` for other output.
 fn refused_status(written: &[u8]) -> Option<StatusCode> {
     let status = written.strip_prefix(STATUS_LINE)?.get(..3)?;
     StatusCode::from_bytes(status).ok().filter(StatusCode::is_client_error)
 }
 
-/// The whole answer, as it goes over the wire.
-fn worded(status: StatusCode) -> Bytes {
+/// The whole response, as sent.
+fn error_response(status: StatusCode) -> Bytes {
     let response = fallback::unreadable(status);
     let (head, payload) = response.into_parts();
     let Payload::Whole(body) = payload else {

@@ -1,8 +1,7 @@
-//! A stream that lets others go on between its reads.
+//! A stream that yields to other tasks between its reads.
 //!
-//! A client that keeps its socket full gives its connection always something to do: thousands of small frames, or one request behind the
-//! other. The runtime takes such a task from its thread only after many reads; here it goes to the back of the line after each that was
-//! full. Who sends less is not held up.
+//! If a client keeps its socket full, its connection always has work: thousands of small frames, or one request after the other. The runtime would
+//! let such a task run for many reads; here it yields after each read that filled the buffer. Clients that send less are not delayed.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,21 +9,21 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
-/// Bytes of one read: a few hundred frames of HTTP/2. The rest of a buffer is not offered: hyper's grow with large bodies, and reads that
-/// fill them let others wait for a second (`bolide-bench hostile --only bodies`).
+/// Bytes of one read: a few hundred frames of HTTP/2. The rest of a buffer is not offered: hyper's buffers grow with large bodies, and reads that
+/// fill them delay other tasks for a second (`bolide-bench hostile --only bodies`).
 const READ_BYTES: usize = 4 * 1024;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Fair<S> {
-    /// Its limit is that of the next read.
+    /// Its limit is the limit of the next read.
     stream: Take<S>,
-    /// The last read was full: more may be there.
+    /// The last read filled the buffer, so more data may be available.
     was_full: bool,
 }
 
 impl<S: AsyncRead> Fair<S> {
-    /// Makes `stream` fair.
+    /// Makes `stream` yield.
     pub fn new(stream: S) -> Fair<S> {
         Fair {
             stream: stream.take(0),

@@ -1,4 +1,4 @@
-//! Small files that are there whole after a power loss, or not at all; and what the process may do with files.
+//! Small files that are written atomically, even on a power loss; and file settings of the process.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -15,15 +15,15 @@ pub enum Readers {
     Everybody,
 }
 
-/// Replaces a file. It is on the disk when this returns, its name too.
+/// Replaces a file. On return the file and its name are on the disk.
 ///
 /// # Errors
-/// From the file system; the file is as it was then.
+/// An error of the file system; the file is unchanged then.
 pub fn write(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let draft = Path::new(&draft);
-    // Left by a crash, it may have another mode.
+    // A file left by a crash may have other permissions.
     match fs::remove_file(draft) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -40,7 +40,7 @@ fn create(path: &Path, readers: Readers) -> io::Result<File> {
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
     let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     if readers == Readers::Everybody {
-        // Past the mask of the process.
+        // Set after creation, because the process's umask would restrict it.
         file.set_permissions(fs::Permissions::from_mode(0o644))?;
     }
     Ok(file)
@@ -51,7 +51,7 @@ fn create(path: &Path, _readers: Readers) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Not every platform lets a directory be opened; there, names are durable by themselves.
+/// Some platforms cannot open a directory; there, names are durable by themselves.
 fn sync_directory_of(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
@@ -60,34 +60,34 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Closes files that this process makes to everybody but its owner: documents and keys are in them.
+/// Makes new files of this process readable for their owner only, because they contain documents and keys.
 #[cfg(unix)]
 pub fn keep_new_files_private() {
     use rustix::fs::Mode;
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Closes files that this process makes to everybody but its owner: documents and keys are in them.
+/// Makes new files of this process readable for their owner only, because they contain documents and keys.
 #[cfg(not(unix))]
 pub fn keep_new_files_private() {}
 
-/// Lets a write above a limit on file sizes fail, instead of ending the process. To be called in a runtime.
+/// Makes a write above a limit on file sizes fail, instead of ending the process. Must be called in a runtime.
 ///
 /// # Errors
-/// When the signal cannot be taken over.
+/// If the signal handler cannot be installed.
 #[cfg(unix)]
 pub fn survive_size_limit() -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-    // The handler stays when the listener goes.
+    // The handler stays installed when the listener is dropped.
     let installed = signal(kind).map(drop);
     installed.map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))
 }
 
-/// Lets a write above a limit on file sizes fail, instead of ending the process. To be called in a runtime.
+/// Makes a write above a limit on file sizes fail, instead of ending the process. Must be called in a runtime.
 ///
 /// # Errors
-/// When the signal cannot be taken over.
+/// If the signal handler cannot be installed.
 #[cfg(not(unix))]
 pub fn survive_size_limit() -> Result<(), Failure> {
     Ok(())

@@ -9,10 +9,10 @@ use clap::Args;
 
 use crate::server::Failure;
 
-/// Largest key file. Keys take some hundred bytes.
+/// Maximum size of a key file. Keys have some hundred bytes.
 const FILE_BYTES: usize = 64 * 1024;
 
-/// Where the keys are.
+/// The sources of the keys.
 #[derive(Debug, Clone, Args)]
 pub struct KeyOptions {
     /// Primary account key, base64. Without it, the emulator's well-known key, on loopback addresses only.
@@ -32,10 +32,10 @@ pub struct KeyOptions {
         conflicts_with = "secondary_key"
     )]
     pub secondary_key_file: Option<PathBuf>,
-    /// Key that opens reads, feeds and queries only.
+    /// Key that allows reads, feeds and queries only.
     #[arg(long, env = "BOLIDE_READONLY_KEY", hide_env_values = true, value_name = "BASE64")]
     pub readonly_key: Option<String>,
-    /// File with the key that opens reads, feeds and queries only.
+    /// File with the key that allows reads, feeds and queries only.
     #[arg(
         long,
         env = "BOLIDE_READONLY_KEY_FILE",
@@ -43,7 +43,7 @@ pub struct KeyOptions {
         conflicts_with = "readonly_key"
     )]
     pub readonly_key_file: Option<PathBuf>,
-    /// A second key that opens reads, feeds and queries only.
+    /// A second key that allows reads, feeds and queries only.
     #[arg(
         long,
         env = "BOLIDE_SECONDARY_READONLY_KEY",
@@ -51,7 +51,7 @@ pub struct KeyOptions {
         value_name = "BASE64"
     )]
     pub secondary_readonly_key: Option<String>,
-    /// File with the second key that opens reads, feeds and queries only.
+    /// File with the second key that allows reads, feeds and queries only.
     #[arg(
         long,
         env = "BOLIDE_SECONDARY_READONLY_KEY_FILE",
@@ -61,16 +61,16 @@ pub struct KeyOptions {
     pub secondary_readonly_key_file: Option<PathBuf>,
 }
 
-/// The keys, checked.
+/// The validated keys.
 #[derive(Debug)]
 pub struct AccountKeys {
     /// The text of the primary key.
     pub primary: String,
-    /// Who may do what.
+    /// The rights of each key.
     pub keys: Keys,
-    /// Whether any of them is the well-known key, which everybody knows.
+    /// Whether one of them is the well-known key of the emulator.
     pub is_public: bool,
-    /// Key files that others than their owner can read.
+    /// Key files that other users can read.
     exposed_files: Vec<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl KeyOptions {
 }
 
 impl AccountKeys {
-    /// Logs what is not as it should be. Containers often mount secrets so that all of their users can read them, so it is no refusal.
+    /// Logs warnings. Containers often mount secrets so that all of their users can read them, so this is not an error.
     pub fn warn(&self) {
         for file in &self.exposed_files {
             tracing::warn!(file = %file.display(), "users other than its owner can read this key file");
@@ -140,7 +140,7 @@ impl AccountKeys {
     }
 }
 
-/// The text of a key that may be in a file.
+/// The text of a key, from an option or from a file.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -149,7 +149,7 @@ pub fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Op
         return Ok(text.map(str::to_owned));
     };
     let text = read_key_file(file).map_err(|error| {
-        // Whoever mixes up the options passes the key itself, and errors end up in logs.
+        // A user who confuses the options passes the key itself, and errors go into logs.
         let name = file.to_str().filter(|name| AccountKey::parse(name).is_err());
         let name = name.unwrap_or("the file (its name is a key: keys themselves are given without `-file`)");
         Failure::new(format!("{option}-file: cannot read {name}: {error}"))
@@ -157,11 +157,11 @@ pub fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Op
     Ok(Some(text.trim().to_owned()))
 }
 
-/// The text of a key file. It may be a pipe or a device, which has no length beforehand, and may have no end.
+/// The text of a key file. It may be a pipe or a device, without a known length or end.
 fn read_key_file(file: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let most = FILE_BYTES as u64 + 1;
-    fs::File::open(file)?.take(most).read_to_string(&mut text)?;
+    let max_bytes = FILE_BYTES as u64 + 1;
+    fs::File::open(file)?.take(max_bytes).read_to_string(&mut text)?;
     if text.len() > FILE_BYTES {
         return Err(io::Error::other(format!(
             "it is longer than {FILE_BYTES} bytes, so it is no key"

@@ -12,17 +12,17 @@ use crate::server::Failure;
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 
-/// How often a free port is looked for that both loopback addresses have.
+/// How often to try to find a port that is free on both loopback addresses.
 const ATTEMPTS: usize = 20;
-/// Rest after an error that more connections would only repeat, such as too many open files.
+/// Pause after an error such as too many open files, which the next connection would only repeat.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Time between two lines about it in the log.
+/// Minimum time between two warnings about it in the log.
 const WARNING_PAUSE: Duration = Duration::from_secs(60);
 
-/// Connections that the system holds before they are accepted: as many may come at once without being sent away or made to try again.
+/// Number of connections that the system queues before they are accepted; more than these are refused or must retry.
 const BACKLOG: u32 = 1024;
 
-/// Sockets that listen, all on one port.
+/// Listening sockets, all on the same port.
 #[derive(Debug)]
 pub struct Listeners {
     listeners: Vec<TcpListener>,
@@ -30,10 +30,10 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens on `host`. The names of loopback mean both IPv4 and IPv6, as clients resolve `localhost` to either.
+    /// Listens on `host`. The loopback names mean both IPv4 and IPv6, because clients resolve `localhost` to either.
     ///
     /// # Errors
-    /// A name without address, or an address and port that cannot be had.
+    /// A name without address, or an address and port that cannot be used.
     pub async fn bind(host: &str, port: u16) -> Result<Listeners, Failure> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
@@ -58,7 +58,7 @@ impl Listeners {
         Ok(Listeners { listeners, port })
     }
 
-    /// The port, picked by the system if it was 0.
+    /// The port, chosen by the system if it was 0.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -70,7 +70,7 @@ impl Listeners {
             tokio::spawn(accept(listener, shared.clone(), shutdown.clone(), slots.clone()));
         }
         shutdown.begun().await;
-        // Every connection holds a slot; when all are back, all have ended.
+        // Every connection holds a slot; when all slots are free, all connections have ended.
         slots.all_free().await;
     }
 }
@@ -85,7 +85,7 @@ fn bind_loopback(port: u16) -> Result<Listeners, Failure> {
                 listeners.listeners.push(listener);
                 return Ok(listeners);
             }
-            // Somebody else has the port there. Half of `localhost` would be another server.
+            // Another program uses the port on this address. Half of `localhost` would be a different server.
             Err(error) if error.kind() == ErrorKind::AddrInUse && (port != 0 || attempt == ATTEMPTS) => {
                 return Err(cannot_listen(v6, &error));
             }
@@ -107,7 +107,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()?
     };
-    // A server that is started again takes its port although connections of the one before are still being closed.
+    // A server that restarts can use its port although connections of the previous one are still closing.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -134,8 +134,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, 
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Others in the process have taken the descriptors that were ours.
-                slots.shed();
+                // Other parts of the process have used the descriptors reserved for connections.
+                slots.end_one();
                 if last_warning.is_none_or(|last: Instant| clock.since(last) > WARNING_PAUSE) {
                     tracing::warn!(%error, "a connection could not be accepted");
                     last_warning = Some(clock.now());
@@ -149,11 +149,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, 
             slot = slots.take() => slot,
             () = shutdown.begun() => return,
         };
-        let serving = connection::serve(stream, shared.clone(), shutdown.clone(), slot.pulse());
+        let serving = connection::serve(stream, shared.clone(), shutdown.clone(), slot.activity());
         tokio::spawn(async move {
             tokio::select! {
                 () = serving => {}
-                () = slot.is_taken_away() => {}
+                () = slot.must_end() => {}
             }
         });
     }

@@ -1,14 +1,14 @@
-//! What the machine is called and how much memory it has for us.
+//! The names of the machine, and its memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1024 * 1024;
-/// Memory for requests by default, at least and at most.
+/// Default memory for requests: minimum and maximum.
 const MIN_BYTES: u64 = 64 * MIB;
 const MAX_BYTES: u64 = 2048 * MIB;
 
-/// The names of this machine: the whole one, and the part before its first dot.
+/// The names of this machine: the full name, and the part before its first dot.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = host_name().into_iter().filter(|name| !name.is_empty()).collect();
     let short = names
@@ -29,7 +29,7 @@ fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
 }
 
-/// Memory for requests where nobody has said how much: a quarter of what the process may have.
+/// Default memory for requests: a quarter of the memory that the process may use.
 pub fn request_memory_bytes() -> u64 {
     share(&Files {
         memory: "/proc/meminfo".into(),
@@ -38,7 +38,7 @@ pub fn request_memory_bytes() -> u64 {
     })
 }
 
-/// Where Linux tells about memory.
+/// The files in which Linux reports memory.
 struct Files {
     memory: PathBuf,
     membership: PathBuf,
@@ -48,7 +48,7 @@ struct Files {
 fn share(files: &Files) -> u64 {
     let limits = [machine_bytes(files), group_bytes(files)];
     let bytes = limits.into_iter().flatten().min();
-    // Elsewhere than on Linux nothing is told; the least will do everywhere.
+    // Only Linux reports this; elsewhere the minimum is used.
     bytes.map_or(MIN_BYTES, |bytes| (bytes / 4).clamp(MIN_BYTES, MAX_BYTES))
 }
 
@@ -59,7 +59,7 @@ fn machine_bytes(files: &Files) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of the control groups that the process is in, of either version.
+/// The smallest limit of the control groups of the process, of either version.
 fn group_bytes(files: &Files) -> Option<u64> {
     let membership = fs::read_to_string(&files.membership).ok()?;
     let limits = membership.lines().filter_map(|line| {
@@ -74,7 +74,7 @@ fn group_bytes(files: &Files) -> Option<u64> {
     limits.min()
 }
 
-/// A group is held to its own limit and to those of all around it. In a container, its own group may be the root of what is visible.
+/// A group is limited by its own limit and by those of all its parents. In a container, its own group may be the visible root.
 fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
     let own = root.join(path.trim_start_matches('/'));
     let groups = own.ancestors().take_while(|group| group.starts_with(root));

@@ -2,8 +2,8 @@
 //!
 //!   options ──▶ bind ──▶ serve (answers "starting") ──▶ open the store ──▶ ready file, banner ──▶ … ──signal──▶ stop
 //!
-//! Listening comes first, so that a taken port is told before a store is touched, and so that a health check has somebody to ask
-//! while a large store is recovered. `bolide query` goes another way: see [`query`].
+//! Listening comes first, so that a port in use is reported before a store is opened, and so that a health check gets a response while a large store
+//! is recovered. `bolide query` works differently: see [`query`].
 
 mod arguments;
 mod banner;
@@ -44,9 +44,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     files::keep_new_files_private();
     let cli = Cli::parse();
-    // Only arguments that parse are passed on.
+    // Only valid arguments are passed on.
     arguments::hide_keys();
-    // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
+    // Without a command the options are those of `serve`; clap prints help and usage errors itself.
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // One line, so that whoever starts many servers can read why one did not.
+            // One line, so that tools that start many servers can show the reason.
             let line = failure.to_string().replace('\n', " ");
             let _ = writeln!(std::io::stderr(), "bolide: {line}");
             ExitCode::FAILURE

@@ -20,10 +20,10 @@ use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
 
-/// Where the store is if nobody says so.
+/// The default directory of the store.
 const DATA_DIR: &str = "./bolide-data";
 
-/// Memory for requests, for each that may be open over HTTP/2: one takes some ten kilobytes besides what is counted.
+/// Memory for requests per open HTTP/2 request: each uses some ten kilobytes that are not counted.
 const BYTES_PER_STREAM: usize = 64 * 1024;
 
 /// A document database that speaks Azure Cosmos DB for NoSQL and expires data exactly.
@@ -36,15 +36,14 @@ pub struct Cli {
     serve: ServeOptions,
 }
 
-/// What the binary can do.
+/// The commands of the binary.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve a database (the default command).
     Serve(Box<ServeOptions>),
     /// Run a query against a running server or a data directory, and print the results.
     Query(Box<QueryOptions>),
-    /// Copy a store whose server time is far ahead, because the clock was, into a new one whose time is the wall clock's. Nothing that had
-    /// expired comes back.
+    /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
     /// Run scripts for the server that has started this process.
     #[command(name = crate::script_host::COMMAND, hide = true)]
@@ -52,16 +51,16 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The command, `serve` if none was named.
+    /// The command; `serve` if none was given.
     pub fn into_command(self) -> Command {
         self.command.unwrap_or_else(|| Command::Serve(Box::new(self.serve)))
     }
 }
 
-/// Everything `serve` can be told.
+/// The options of `serve`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeOptions {
-    /// Directory of the store; created if it is not there. By default ./bolide-data.
+    /// Directory of the store; created if it does not exist. By default ./bolide-data.
     #[arg(long, env = "BOLIDE_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Keep everything in memory; nothing survives a stop.
@@ -73,15 +72,15 @@ pub struct ServeOptions {
     /// Port for HTTP and HTTPS, told apart by the first byte of a connection; 0 picks a free one.
     #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
     pub port: u16,
-    /// Kept for whoever starts servers that will speak the MongoDB wire protocol: nothing listens there, so nobody is told of it.
+    /// Reserved for the MongoDB wire protocol: nothing listens on this port yet.
     #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255, hide = true)]
     pub mongo_port: u16,
     #[command(flatten)]
     pub keys: KeyOptions,
-    /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in networks of containers.
+    /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in container networks.
     #[arg(long, env = "BOLIDE_EMULATOR", value_parser = BoolishValueParser::new())]
     pub emulator: bool,
-    /// With the well-known key: a further name under which the server answers, `*` for all; may be given several times.
+    /// With the well-known key: another name under which the server answers, `*` for all; may be given several times.
     #[arg(
         long = "allow-host",
         env = "BOLIDE_ALLOW_HOST",
@@ -97,8 +96,8 @@ pub struct ServeOptions {
         value_delimiter = ','
     )]
     pub allowed_origins: Vec<String>,
-    /// Where clients reach the server, such as `https://db.example`, if a proxy hides it: SDKs send all requests to what the server tells
-    /// them. By default that is where they asked, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    /// The address for clients, such as `https://db.example`, if a proxy hides the server: SDKs send all requests to the address that the server
+    /// returns. By default it is the address of the request, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
     #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
     pub public_endpoint: Option<String>,
     /// The account's default consistency, which no request may exceed: Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.
@@ -110,29 +109,29 @@ pub struct ServeOptions {
     /// Memory for cached blocks of the store, in MiB.
     #[arg(long, env = "BOLIDE_CACHE_MB", default_value_t = 64, value_name = "MIB")]
     pub cache_mb: u64,
-    /// Memory for all requests together (bodies, answers, the state of queries and scripts), in MiB. By default a quarter of what the machine or
-    /// its container has, from 64 to 2048. Definitions of databases and containers may take a quarter of it besides, and at least 128.
+    /// Memory for all requests together (bodies, responses, the state of queries and scripts), in MiB. By default a quarter of the memory of the
+    /// machine or its container, from 64 to 2048. Definitions of databases and containers may use a quarter of it in addition, and at least 128.
     #[arg(long = "memory-limit", env = "BOLIDE_MEMORY_LIMIT", value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]
     pub memory_limit_mb: Option<u64>,
-    /// Open a store although acknowledged writes are missing from it, and keep what is left.
+    /// Open a store even if acknowledged writes are missing, and keep the rest.
     #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS", value_parser = BoolishValueParser::new())]
     pub accept_data_loss: bool,
-    /// Read every table of the store at start, and do not start if one was changed on the disk.
+    /// Read every table of the store at start, and refuse to start if one was changed on the disk.
     #[arg(long, env = "BOLIDE_VERIFY_ON_START", value_parser = BoolishValueParser::new())]
     pub verify_on_start: bool,
-    /// Answer 429 to requests above a container's throughput.
+    /// Respond with 429 to requests above a container's throughput.
     #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT", value_parser = BoolishValueParser::new())]
     pub enforce_throughput: bool,
-    /// Seconds for which nothing is purged after the clock stepped forward by more than a day; 0 for no such hold.
+    /// Seconds without purging after the clock stepped forward by more than a day; 0 for no pause.
     #[arg(long, env = "BOLIDE_PURGE_HOLD", default_value_t = 600, value_name = "SECONDS")]
     pub purge_hold: u64,
-    /// Run on a clock that stands still until the admin API moves it; starts at this instant (RFC 3339), or now.
+    /// Use a clock that stands still until the admin API moves it; starts at this instant (RFC 3339), or now.
     #[arg(long, env = "BOLIDE_VIRTUAL_CLOCK", num_args = 0..=1, require_equals = true, default_missing_value = "now", value_name = "RFC3339")]
     pub virtual_clock: Option<String>,
     /// Let the admin API inject faults, for tests.
     #[arg(long, env = "BOLIDE_ENABLE_FAULTS", value_parser = BoolishValueParser::new())]
     pub enable_faults: bool,
-    /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and kept.
+    /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and stored.
     #[arg(long, env = "BOLIDE_TLS_CERT", requires = "tls_key", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// PEM file with the certificate's private key.
@@ -144,16 +143,16 @@ pub struct ServeOptions {
     /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,
-    /// Log every request with its headers and its answer's, for debugging clients; keys, tokens and bodies are left out.
+    /// Log every request with its headers and those of its response, for debugging clients; keys, tokens and bodies are left out.
     #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = BoolishValueParser::new())]
     pub log_requests: bool,
-    /// Most connections at a time. For further ones, those are ended that have shown no key or have rested for longest.
+    /// Maximum number of connections. If there are more, connections that have shown no key or were idle for longest are ended.
     #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
     pub max_connections: usize,
     /// Seconds a client may take to send a request's head, or the next part of its body.
     #[arg(long, env = "BOLIDE_REQUEST_TIMEOUT", default_value_t = 20, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub request_timeout: u64,
-    /// Seconds a connection may rest between requests.
+    /// Seconds a connection may be idle between requests.
     #[arg(long, env = "BOLIDE_IDLE_TIMEOUT", default_value_t = 600, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub idle_timeout: u64,
 }
@@ -161,31 +160,31 @@ pub struct ServeOptions {
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DurabilityOption {
-    /// Once it is on the disk: survives power loss.
+    /// After it is on the disk: survives power loss.
     Sync,
     /// At once; it is on the disk within 10 ms.
     Interval,
-    /// At once; the operating system writes it when it likes.
+    /// At once; the operating system chooses when to write it.
     Buffered,
 }
 
-/// Options that were checked and read.
+/// Validated options.
 #[derive(Debug)]
 pub struct Settings {
-    /// As given.
+    /// The options as given.
     pub options: ServeOptions,
-    /// Who may do what.
+    /// The keys and their rights.
     pub keys: AccountKeys,
-    /// Origins of web pages that may ask.
+    /// Origins of web pages that may send requests.
     pub origins: Origins,
-    /// Where clients are told to reach the server.
+    /// The address that clients are told to use.
     pub endpoint: Option<Endpoint>,
     /// The clock to run on.
     pub clock: Arc<Clock>,
 }
 
 impl Settings {
-    /// Under which names the server answers.
+    /// The names under which the server answers.
     pub fn names(&self) -> Names {
         let allowed = &self.options.allowed_hosts;
         if !self.keys.is_public || allowed.iter().any(|name| name == "*") {
@@ -208,7 +207,7 @@ impl Settings {
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    /// What one client may take, where the process can carry so many connections.
+    /// The limits for clients, with this maximum number of connections.
     pub fn limits(&self, connections: usize) -> Limits {
         Limits {
             connections,
@@ -220,15 +219,15 @@ impl Settings {
 }
 
 impl ServeOptions {
-    /// Where the store is, unless everything is kept in memory.
+    /// The directory of the store, unless everything is kept in memory.
     pub fn data_dir(&self) -> &Path {
         self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
     }
 
-    /// Checks what the parser cannot.
+    /// Validates what the parser cannot.
     ///
     /// # Errors
-    /// Malformed keys or instants, a host that others can reach without a key of the user's own, and options that contradict each other.
+    /// Malformed keys or instants, a host that others can reach with the well-known key, and options that contradict each other.
     pub fn validate(self: Box<Self>) -> Result<Settings, Failure> {
         if let Some(dir) = self.data_dir.as_deref().filter(|_| self.memory) {
             return Err(Failure::new(format!(
@@ -268,7 +267,7 @@ impl ServeOptions {
     }
 }
 
-/// Whether only this machine reaches a host.
+/// Whether a host can be reached only from this machine.
 pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -1,4 +1,4 @@
-//! The file that tells a runner where the server is.
+//! The ready file, from which a test runner learns the server's address.
 
 use std::path::Path;
 
@@ -7,20 +7,20 @@ use serde_json::json;
 use crate::files::{self, Readers};
 use crate::server::Failure;
 
-/// Writes endpoints and process id. The file appears whole or not at all.
+/// Writes endpoints and process id, atomically.
 ///
 /// # Errors
-/// From the file system.
+/// An error of the file system.
 pub fn write(path: &Path, host: &str, port: u16) -> Result<(), Failure> {
     let endpoint = endpoint(host, port);
     let ready = json!({
         "cosmos": format!("http://{endpoint}"),
         "cosmosTls": format!("https://{endpoint}"),
-        // Nothing speaks MongoDB yet.
+        // The MongoDB protocol is not supported yet.
         "mongo": null,
         "pid": std::process::id(),
     });
-    // Nothing in it is secret, and who starts a server may be somebody else than who asks it.
+    // It contains no secrets, and the user who reads it may differ from the one who starts the server.
     let written = files::write(path, &format!("{ready}\n"), Readers::Everybody);
     written.map_err(|error| Failure::new(format!("cannot write the ready file {}: {error}", path.display())))
 }

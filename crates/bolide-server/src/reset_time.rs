@@ -2,8 +2,8 @@
 //!
 //!   old directory ──live items, definitions──▶ NEW.incomplete ──closed, renamed──▶ NEW
 //!
-//! Server time never runs back within a store, so everything live is copied into a new one, which begins now. What had expired by the old store's
-//! time is not copied, and so stays gone. The old directory is left as it is; after a crash there is no NEW, and the copy is begun again.
+//! Server time never goes back within a store, so everything live is copied into a new store, which starts with the current time. Items that had
+//! expired by the old store's time are not copied. The old directory is not changed; after a crash NEW does not exist, and the copy starts again.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ use crate::files;
 use crate::script_host;
 use crate::server::{Failure, TIME_AHEAD_SECONDS};
 
-/// Items of one page.
+/// Number of items per page.
 const PAGE_ITEMS: usize = 500;
 const KINDS: [ScriptKind; 3] = [
     ScriptKind::StoredProcedure,
@@ -36,35 +36,34 @@ const KINDS: [ScriptKind; 3] = [
     ScriptKind::UserDefinedFunction,
 ];
 
-/// What `reset-time` can be told.
+/// The options of `reset-time`.
 #[derive(Debug, Clone, Args)]
 pub struct ResetTimeOptions {
-    /// The directory of the store whose server time is ahead. No server may be using it. It is left as it is.
+    /// The directory of the store whose server time is ahead. No server may be using it. It is not changed.
     #[arg(long, value_name = "DIR")]
     pub data_dir: PathBuf,
-    /// The directory to make, for a server to start on.
+    /// The new directory, for a server to start on.
     #[arg(long, value_name = "NEW")]
     pub to: PathBuf,
 }
 
-/// What was copied.
+/// The number of copied objects.
 #[derive(Debug, Default)]
 struct Copied {
     containers: usize,
     items: u64,
-    /// Items of a time that is still to come.
+    /// Items with a time in the future, which got a new one.
     restamped: u64,
 }
 
-/// Copies the store, and says what that meant.
+/// Copies the store, and prints a report.
 ///
 /// # Errors
-/// A directory that is no store or whose time is not ahead, one to make that is there already, and whatever goes wrong in between: then there is no
-/// new store.
+/// The directory is not a store or its time is not ahead, the new directory exists already, or an error during the copy: then there is no new store.
 pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
     let draft = draft_of(&options.to);
     for path in [&options.to, &draft] {
-        // A link that leads nowhere is there, too.
+        // A dangling link counts as existing.
         if path.symlink_metadata().is_ok() {
             let path = path.display();
             return Err(Failure::new(format!(
@@ -99,18 +98,18 @@ pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
         new = options.to.display(),
         old = options.data_dir.display(),
     );
-    // The copy is made, whether or not anybody reads that.
+    // The copy is complete, whether or not the report can be written.
     let _ = io::stdout().lock().write_all(report.as_bytes());
     Ok(())
 }
 
-/// Whether a path that is not there yet lies inside a directory.
+/// Whether a path that does not exist yet is inside a directory.
 fn is_inside(path: &Path, directory: &Path) -> bool {
     let Ok(directory) = directory.canonicalize() else {
         return false;
     };
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // The nearest that is there: the others have no links.
+    // The nearest existing parent: the missing ones cannot be links.
     let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
     there.is_some_and(|there| there.starts_with(directory))
 }
@@ -150,7 +149,7 @@ async fn close(account: &Account) -> Result<(), Failure> {
     closed.map_err(|error| Failure::new(format!("cannot close the store: {error}")))
 }
 
-/// Opens a store in which nothing is purged.
+/// Opens a store without purging.
 async fn open(option: &str, directory: &Path) -> Result<Arc<Account>, Failure> {
     let failure = |error: &dyn std::fmt::Display| Failure::new(format!("{option}: {error}"));
     let clock = Arc::new(Clock::System);
@@ -217,7 +216,7 @@ async fn copy_users(
     Ok(())
 }
 
-/// What an offer grants, and its level.
+/// The throughput and level of an offer.
 fn throughput(account: &Account, resource: OfferResource) -> Option<(Throughput, OfferType)> {
     let offer = account
         .list_offers()
@@ -234,7 +233,8 @@ async fn copy_container(
     is_shared: bool,
 ) -> Result<Arc<Container>, Error> {
     let (throughput, kind) = throughput(old, OfferResource::Container(container.rid())).unzip();
-    // What is shown for a container that was created without any is no limit. One beside a shared throughput has its own for certain.
+    // The default value shown for a container that was created without throughput is not a limit. A container with its own offer next to a shared one
+    // certainly has a limit.
     let throughput = throughput.filter(|throughput| is_shared || *throughput != Throughput::DEFAULT);
     let properties = (*container.info().properties).clone();
     new.create_container_of_type(database.rid, properties, (throughput, kind.unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! The processes in which scripts run: this binary once more, with a command of its own.
+//! The processes that run scripts: this binary, with a hidden command.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use crate::server::Failure;
 /// The hidden command that serves scripts on standard input and output.
 pub const COMMAND: &str = "script-host";
 
-/// How an account starts such processes.
+/// How an account starts these processes.
 ///
 /// # Errors
-/// When the path of the binary cannot be found out.
+/// If the path of the binary cannot be determined.
 pub fn hosting() -> Result<ScriptHosting, Failure> {
     Ok(ScriptHosting::Processes {
         program: program()?,
@@ -20,7 +20,7 @@ pub fn hosting() -> Result<ScriptHosting, Failure> {
     })
 }
 
-/// This very binary, also after its file was replaced by another version.
+/// The path of this binary, valid even after its file was replaced by another version.
 #[cfg(target_os = "linux")]
 fn program() -> Result<PathBuf, Failure> {
     Ok(PathBuf::from("/proc/self/exe"))
@@ -31,7 +31,7 @@ fn program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::new(format!("cannot find the path of this program: {error}")))
 }
 
-/// Serves scripts until the server is gone. Returns only what kept it from that.
+/// Serves scripts until the server ends. Returns only an error.
 pub fn serve() -> Failure {
     let error = bolide_core::serve_scripts();
     Failure::new(format!("cannot serve scripts: {error}"))

@@ -1,4 +1,4 @@
-//! From options to a running server, and back.
+//! From options to a running server, until it stops.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,14 +21,13 @@ use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
 use crate::{banner, files, ready_file, script_host, store};
 
-/// Lines of the log that wait to be written; more are lost. Room for them is taken at the start.
+/// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
 
-/// How far server time may be ahead of the wall clock at the start before that is worth a warning: a restart after a crash, or a clock that
-/// is adjusted, leaves less.
+/// A warning is logged at the start if server time is ahead of the wall clock by more than this. A restart after a crash, or a clock adjustment, leaves less.
 pub const TIME_AHEAD_SECONDS: i64 = 60;
 
-/// Why the server does not run; one line.
+/// Why the server does not run, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(String);
 
@@ -45,16 +44,16 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs until told to stop.
+/// Runs until it is stopped.
 ///
 /// # Errors
-/// Whatever keeps the server from starting.
+/// The reason why the server cannot start.
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let _log = start_logging(&settings.options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(serve(settings));
-    // A request that hangs must not keep the process.
+    // A request that hangs must not keep the process alive.
     runtime.shutdown_background();
     result
 }
@@ -93,7 +92,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         connections: shared.slots().count(),
     };
     shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
-    // Requests are answered while this syncs its files; nobody is told that the server is ready before.
+    // Requests are served while this syncs its files; the server is reported as ready after it.
     certificate.keep(&settings.options)?;
     if let Some(path) = &settings.options.ready_file {
         ready_file::write(path, &settings.options.host, port)?;
@@ -106,7 +105,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     shutdown::finish(serving, &account).await
 }
 
-/// Tells who runs a server why nothing expires: its clock was ahead once, and server time waits for it (TTL-202).
+/// Warns the operator that nothing expires because the clock was ahead earlier, and server time waits for it (TTL-202).
 fn warn_of_time_ahead(account: &Account, clock: &Clock) {
     let (server, wall) = (account.server_time(), clock.now());
     let ahead = server.0.saturating_sub(wall.0) / 1000;
@@ -135,13 +134,13 @@ async fn open_account(settings: &Settings, store_files: usize, monotonic: Monoto
     account.map_err(|error| Failure::new(format!("cannot open the database: {error}")))
 }
 
-/// Dies as a crash does, without any goodbye.
+/// Ends the process at once, as a crash does.
 fn crash() {
     std::process::abort();
 }
 
-/// Logs to standard error, from a thread of its own: where nobody reads it, lines are lost and nobody waits. What is left is written when the
-/// result is dropped, but not for long.
+/// Logs to standard error, from a separate thread: if nobody reads it, lines are lost but no thread waits. Remaining lines are written when the
+/// result is dropped, within a short time.
 fn start_logging(options: &ServeOptions) -> Result<WorkerGuard, Failure> {
     let filter = options.log.as_str();
     let mut directives = with_libraries(filter);
@@ -157,14 +156,14 @@ fn start_logging(options: &ServeOptions) -> Result<WorkerGuard, Failure> {
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(std::io::stderr().is_terminal())
-        // A line that cannot be written is lost. By default the loss is reported on the same closed pipe or full disk, which panics
-        // in whatever thread had something to say.
+        // A line that cannot be written is dropped. By default the logger would report this to the same closed pipe or full disk, which panics in the
+        // thread that logged.
         .log_internal_errors(false)
         .init();
     Ok(guard)
 }
 
-/// What the levels `error` to `info` mean: what libraries warn of is what strangers do on their connections, as often as they like.
+/// Extends the levels `error` to `info`: libraries also warn about the behaviour of unknown clients, which would flood the log.
 fn with_libraries(filter: &str) -> Cow<'_, str> {
     match filter.to_ascii_lowercase().as_str() {
         "warn" | "info" => Cow::Owned(format!("{filter},h2=error,hyper=error,hyper_util=error,rustls=error")),

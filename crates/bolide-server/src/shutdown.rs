@@ -1,4 +1,4 @@
-//! Stopping: the signals that ask for it, and how it is done within seconds whatever requests do.
+//! Shutdown: the signals that start it, and the steps, which end within seconds whatever requests do.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const REQUESTS: Duration = Duration::from_secs(3);
 /// How long the store may take to make everything durable.
 const STORE: Duration = Duration::from_secs(10);
 
-/// Tells everybody that the server stops.
+/// Notifies all tasks that the server stops.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
     sender: watch::Sender<bool>,
@@ -29,27 +29,27 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Begins.
+    /// Starts the shutdown.
     pub fn begin(&self) {
         self.sender.send_replace(true);
     }
 
-    /// Resolves once the server stops.
+    /// Resolves when the server stops.
     pub fn begun(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut receiver = self.sender.subscribe();
         async move {
-            // The sender lives as long as anybody who could ask.
+            // The sender lives as long as any receiver.
             let _ = receiver.wait_for(|begun| *begun).await;
         }
     }
 }
 
-/// Waits for connections, not too long, then closes the store.
+/// Waits for connections, up to a timeout, then closes the store.
 ///
 /// # Errors
-/// When the store cannot make everything durable.
+/// If the store cannot make everything durable.
 pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<(), Failure> {
-    // Queries could take all of that time, and are read again elsewhere.
+    // Queries could use all of that time; clients can repeat them.
     let (served, ()) = tokio::join!(tokio::time::timeout(REQUESTS, &mut serving), account.end_queries());
     if served.is_err() {
         tracing::warn!("some requests did not end in time and are cut off");
@@ -64,7 +64,7 @@ pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<()
     }
 }
 
-/// What asks the process to stop.
+/// The signals that stop the process.
 pub struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -73,10 +73,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes over SIGTERM and SIGINT.
+    /// Handles SIGTERM and SIGINT.
     ///
     /// # Errors
-    /// When the system does not allow it.
+    /// If the system does not allow it.
     #[cfg(unix)]
     pub fn install() -> Result<Signals, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -87,13 +87,13 @@ impl Signals {
         })
     }
 
-    /// Takes over Ctrl-C.
+    /// Handles Ctrl-C.
     #[cfg(not(unix))]
     pub fn install() -> Result<Signals, Failure> {
         Ok(Signals {})
     }
 
-    /// Resolves when the process is asked to stop.
+    /// Resolves when the process must stop.
     #[cfg(unix)]
     pub async fn stop(&mut self) {
         tokio::select! {
@@ -102,7 +102,7 @@ impl Signals {
         }
     }
 
-    /// Resolves when the process is asked to stop.
+    /// Resolves when the process must stop.
     #[cfg(not(unix))]
     pub async fn stop(&mut self) {
         let _ = tokio::signal::ctrl_c().await;

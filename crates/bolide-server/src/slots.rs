@@ -1,4 +1,4 @@
-//! Places for connections: as many as the process can carry. When all are taken, whoever can be spared makes room.
+//! Slots for connections: as many as the process can serve. When all are taken, the least important connection is ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::clock::ServerClock;
-use crate::timeouts::Pulse;
+use crate::timeouts::Activity;
 
-/// Rest before another connection is looked for that can be spared, when all were at work.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Pause before looking again for a connection to end, if all were busy.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Places for so many connections.
+/// A fixed number of slots.
 #[derive(Debug)]
 pub struct Slots {
     clock: ServerClock,
@@ -33,13 +33,13 @@ struct Taken {
 
 #[derive(Debug)]
 struct Connection {
-    pulse: Arc<Pulse>,
-    /// It must make room. Told once.
+    activity: Arc<Activity>,
+    /// Notifies the connection, once, that it must end.
     leave: Notify,
 }
 
 impl Slots {
-    /// Places for `limit` connections.
+    /// `limit` slots.
     pub fn new(limit: usize, clock: ServerClock) -> Slots {
         Slots {
             clock,
@@ -50,20 +50,19 @@ impl Slots {
         }
     }
 
-    /// How many are taken.
+    /// The number of slots in use.
     pub fn count(&self) -> Arc<AtomicUsize> {
         self.count.clone()
     }
 
-    /// A place for a new connection. When there is none, the connection that can be spared most readily is ended; when all are at work, one of them
-    /// is waited for.
+    /// A slot for a new connection. If none is free, the least important connection is ended; if all are busy, waits for one of them.
     pub async fn take(self: &Arc<Self>) -> Slot {
         loop {
             if let Some(slot) = self.try_take() {
                 return slot;
             }
-            self.shed();
-            let _ = timeout(LOOK_AGAIN, self.freed.notified()).await;
+            self.end_one();
+            let _ = timeout(RETRY_INTERVAL, self.freed.notified()).await;
         }
     }
 
@@ -73,7 +72,7 @@ impl Slots {
             return None;
         }
         let connection = Arc::new(Connection {
-            pulse: Pulse::new(&self.clock),
+            activity: Activity::new(&self.clock),
             leave: Notify::new(),
         });
         let id = taken.next;
@@ -87,12 +86,12 @@ impl Slots {
         })
     }
 
-    /// Ends one connection, if any can be spared.
-    pub fn shed(&self) {
+    /// Ends one connection, if any is not busy.
+    pub fn end_one(&self) {
         let taken = self.taken.lock();
         let candidates = taken.connections.iter();
         let spared = candidates
-            .filter_map(|(id, connection)| Some(((connection.pulse.dispensability()?, *id), connection)))
+            .filter_map(|(id, connection)| Some(((connection.activity.eviction_rank()?, *id), connection)))
             .min_by_key(|(order, _)| *order);
         if let Some((_, connection)) = spared {
             connection.leave.notify_one();
@@ -107,7 +106,7 @@ impl Slots {
     }
 }
 
-/// The place of one connection; given back when it is dropped.
+/// The slot of one connection; freed when it is dropped.
 #[derive(Debug)]
 pub struct Slot {
     id: u64,
@@ -116,13 +115,13 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// What its connection is doing.
-    pub fn pulse(&self) -> Arc<Pulse> {
-        self.connection.pulse.clone()
+    /// The state of its connection.
+    pub fn activity(&self) -> Arc<Activity> {
+        self.connection.activity.clone()
     }
 
-    /// Resolves when the connection must make room for another.
-    pub async fn is_taken_away(&self) {
+    /// Resolves when the connection must end for another one.
+    pub async fn must_end(&self) {
         self.connection.leave.notified().await;
     }
 }

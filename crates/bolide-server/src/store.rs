@@ -10,10 +10,10 @@ use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 use crate::options::{DurabilityOption, ServeOptions};
 use crate::server::Failure;
 
-/// Opens the engine the options ask for; recovery runs on a thread of its own. The store keeps `open_files` open at most.
+/// Opens the engine chosen by the options; recovery runs on a separate thread. The store keeps at most `open_files` files open.
 ///
 /// # Errors
-/// Whatever keeps the store from opening: the directory's state, another process, missing writes.
+/// Why the store cannot be opened: the state of the directory, another process, missing writes.
 pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) -> Result<Arc<dyn Engine>, Failure> {
     if options.memory {
         return Ok(Arc::new(MemoryEngine::new(clock)));

@@ -1,10 +1,10 @@
-//! The requests of an HTTP/2 connection, and whether their answers are taken.
+//! The requests of an HTTP/2 connection, and whether clients take their responses.
 //!
-//! hyper hands an answer to the HTTP/2 layer, where it lies until the client's windows let it go. So an answer is handed over in parts that know
-//! when they were handed over, and tell when they are gone:
+//! hyper hands a response to the HTTP/2 layer, where it waits for the client's flow control windows. To time this, a response is handed over in
+//! parts, each of which records when it was handed over and reports when it was sent:
 //!
-//!   answer ──parts──▶ HTTP/2 layer ──client's windows──▶ socket
-//!                       └ a part that lies here for too long ends the connection
+//!   response ──parts──▶ HTTP/2 layer ──client's windows──▶ socket
+//!                        └ a part that waits here for too long ends the connection
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -18,56 +18,56 @@ use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::timeouts::Pulse;
+use crate::timeouts::Activity;
 
-/// What is handed over at a time.
+/// Bytes per part.
 const PART_BYTES: usize = 64 * 1024;
-/// Requests of one connection that may be refused for want of a key and have not taken their refusals; further ones are reset.
+/// Requests of one connection that may be refused for a missing key while their responses are not taken yet; further ones are reset.
 const REFUSED: usize = 8;
-/// Resets after which a connection ends that has shown no key.
+/// Number of resets after which a connection without a key is ended.
 const RESETS: usize = 64;
-/// Refusals on all connections that may lie there: one of so many parts of the room for requests.
+/// Limit of untaken refusals on all connections, as a fraction (one in this many) of the limit of requests.
 const REFUSED_PART: usize = 8;
-/// Requests that a connection may have open however many there are on all connections.
+/// Number of requests that a connection may always have open, however many there are on all connections.
 const ALWAYS_OPEN: usize = 4;
-/// Beyond the limit, connections may have open what is their part of it, until there are this many times as many.
-const CROWD: usize = 2;
-/// A connection makes room for others when its client has neither taken nor sent anything for so long although requests wait for it.
-const SILENCE: Duration = Duration::from_millis(250);
-/// Connections that make room at a time.
+/// Above the limit of requests, each connection may have its share of it open, up to this multiple of the limit in total.
+const MAX_SHARE_FACTOR: usize = 2;
+/// A connection may be ended for others if its client has neither taken nor sent anything for this long although requests wait for it.
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(250);
+/// Number of connections that are being ended for others at the same time.
 const LEAVING: usize = 8;
-/// Rest before another look for such connections, when there was none.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// While others of the connection go on, a part may lie for this many times what a client has for it.
-const PATIENCE: u32 = 10;
+/// Pause before looking again for such connections, if there was none.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// While other responses of the connection progress, a part may wait for this multiple of the client's timeout.
+const TIMEOUT_FACTOR: u32 = 10;
 
 /// The open requests of a connection.
 #[derive(Debug)]
 pub struct Streams {
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
     refused: AtomicUsize,
-    /// Requests that were reset because there were too many.
+    /// Number of requests that were reset because there were too many.
     resets: AtomicUsize,
     ended: Notify,
-    /// Of all connections.
+    /// The requests of all connections.
     all: Arc<OpenStreams>,
-    /// Among those of all connections.
+    /// The connection's number.
     number: u64,
-    /// Whose body may wait for memory.
+    /// One permit: for the request whose body may wait for memory.
     waiting: Semaphore,
     state: Mutex<State>,
 }
 
-/// The open requests of all HTTP/2 connections: what each takes in memory besides its body and its answer is not counted anywhere else.
+/// The open requests of all HTTP/2 connections: the memory of each, besides its body and its response, is not counted anywhere else.
 #[derive(Debug)]
 pub struct OpenStreams {
     limit: usize,
     open: AtomicUsize,
-    /// Of these, those of connections that are ending to make room.
+    /// Of these, the requests of connections that are being ended for others.
     leaving: AtomicUsize,
-    /// Refusals of those who have shown no key.
+    /// Untaken refusals of clients that have shown no key.
     refused: AtomicUsize,
-    /// Connections with open requests.
+    /// Number of connections with open requests.
     busy: AtomicUsize,
     connections: Mutex<Connections>,
 }
@@ -76,12 +76,12 @@ pub struct OpenStreams {
 struct Connections {
     all: BTreeMap<u64, Weak<Streams>>,
     next: u64,
-    /// When none could be found that makes room.
+    /// The last time that no connection could be ended.
     looked: Option<Instant>,
 }
 
 impl OpenStreams {
-    /// None yet, and at most about `limit`.
+    /// No requests yet, with a limit of about `limit`.
     pub fn new(limit: usize) -> Arc<OpenStreams> {
         Arc::new(OpenStreams {
             limit,
@@ -93,19 +93,22 @@ impl OpenStreams {
         })
     }
 
-    /// Whether a connection that has `own` requests open may open another.
+    /// Whether a connection that has `own` requests open may open another one.
     fn has_room_for(&self, own: usize, now: Instant) -> bool {
         let open = self.open.load(Ordering::Relaxed);
         let open = open.saturating_sub(self.leaving.load(Ordering::Relaxed));
         let part = self.limit / self.busy.load(Ordering::Relaxed).max(1);
-        open < self.limit || own < ALWAYS_OPEN || self.make_room(now) || (own < part && open < CROWD * self.limit)
+        open < self.limit
+            || own < ALWAYS_OPEN
+            || self.make_room(now)
+            || (own < part && open < MAX_SHARE_FACTOR * self.limit)
     }
 
-    /// Ends the connections whose clients have been silent the longest. `false` if there is none.
+    /// Ends the connections whose clients have been silent for longest. `false` if there are none.
     fn make_room(&self, now: Instant) -> bool {
         let all: Vec<Arc<Streams>> = {
             let connections = self.connections.lock();
-            let is_soon = |looked| now.saturating_duration_since(looked) < LOOK_AGAIN;
+            let is_soon = |looked| now.saturating_duration_since(looked) < RETRY_INTERVAL;
             if connections.looked.is_some_and(is_soon) {
                 return false;
             }
@@ -121,35 +124,35 @@ impl OpenStreams {
     }
 }
 
-/// What is open, and the parts that were handed over and have not gone.
+/// The open requests, and the parts that were handed over but not sent.
 #[derive(Debug)]
 struct State {
     open: usize,
-    /// Of these, how many the server is at work for; the others wait for their clients.
+    /// Of these, the number that the server is processing; the others wait for their clients.
     working: usize,
     /// Whether there has been any request.
     has_begun: bool,
     since: BTreeMap<u64, Instant>,
     next: u64,
-    /// When one went, or the first came.
+    /// When a part was last sent, or the first one was handed over.
     progress: Instant,
-    /// When the client has taken or sent something, or the first request began to wait for it.
+    /// When the client last took or sent something, or when the first request began to wait for it.
     heard: Instant,
-    rests_since: Instant,
-    /// It is ending to make room.
+    idle_since: Instant,
+    /// It is being ended for others.
     is_leaving: bool,
 }
 
 impl Streams {
     /// A connection without requests.
-    pub fn new(pulse: Arc<Pulse>, all: Arc<OpenStreams>) -> Arc<Streams> {
-        pulse.rest();
-        let now = pulse.clock().now();
+    pub fn new(activity: Arc<Activity>, all: Arc<OpenStreams>) -> Arc<Streams> {
+        activity.idle();
+        let now = activity.clock().now();
         let mut connections = all.connections.lock();
         let number = connections.next;
         connections.next += 1;
         let streams = Arc::new(Streams {
-            pulse,
+            activity,
             refused: AtomicUsize::new(0),
             resets: AtomicUsize::new(0),
             ended: Notify::new(),
@@ -164,7 +167,7 @@ impl Streams {
                 next: 0,
                 progress: now,
                 heard: now,
-                rests_since: now,
+                idle_since: now,
                 is_leaving: false,
             }),
         });
@@ -173,9 +176,9 @@ impl Streams {
         streams
     }
 
-    /// A request has come. `None` if there are too many.
+    /// Opens a request. `None` if there are too many.
     pub fn open(self: &Arc<Self>) -> Option<Arc<Stream>> {
-        // Not under the lock: those who make room are looked for, this connection among them.
+        // Not under the lock: connections to end are searched for, and this may be one of them.
         let own = self.state.lock().open;
         if !self.all.has_room_for(own, self.now()) {
             return None;
@@ -189,7 +192,7 @@ impl Streams {
             self.all.busy.fetch_add(1, Ordering::Relaxed);
         }
         if state.working == 0 {
-            self.pulse.begin();
+            self.activity.begin();
         }
         state.open += 1;
         state.working += 1;
@@ -202,27 +205,27 @@ impl Streams {
         }))
     }
 
-    /// Whether a request need not be looked at: as many refusals as may lie there do, and the connection has shown no key in any request.
+    /// Whether a request need not be processed: the maximum of refusals waits, and the connection has shown no key in any request.
     pub fn only_refuses(&self) -> bool {
-        self.refused.load(Ordering::Relaxed) >= REFUSED && !self.pulse.is_admitted()
+        self.refused.load(Ordering::Relaxed) >= REFUSED && !self.activity.is_admitted()
     }
 
-    /// A request was reset. Whoever has shown no key may make the server do that a few times.
+    /// Records that a request was reset. A client without a key may cause this only a few times.
     pub fn reset(&self) {
         let resets = self.resets.fetch_add(1, Ordering::Relaxed);
-        if resets >= RESETS && !self.pulse.is_admitted() {
+        if resets >= RESETS && !self.activity.is_admitted() {
             self.ended.notify_one();
         }
     }
 
-    /// Since when the client has let its requests wait and neither taken nor sent anything, if that is too long while others find no room.
+    /// Since when the client has neither taken nor sent anything while its requests wait, if that is too long while others need space.
     fn silent_since(&self, now: Instant) -> Option<Instant> {
         let state = self.state.lock();
-        let is_silent = state.open > state.working && now.saturating_duration_since(state.heard) >= SILENCE;
+        let is_silent = state.open > state.working && now.saturating_duration_since(state.heard) >= SILENCE_TIMEOUT;
         (is_silent && !state.is_leaving).then_some(state.heard)
     }
 
-    /// Ends the connection to make room.
+    /// Ends the connection for others.
     fn leave(&self) {
         let mut state = self.state.lock();
         if !std::mem::replace(&mut state.is_leaving, true) {
@@ -231,29 +234,29 @@ impl Streams {
         }
     }
 
-    /// Resolves when the connection must end: see [`Streams::reset`], and when it must make room.
+    /// Resolves when the connection must end: after too many resets, see [`Streams::reset`], or for others.
     pub async fn must_end(&self) {
         self.ended.notified().await;
     }
 
-    /// Whether no request has been open for `idle`, or for `request` and there never was one: a client that connects is expected to speak.
-    pub fn is_resting_too_long(&self, now: Instant, request: Duration, idle: Duration) -> bool {
+    /// Whether no request has been open for `idle`, or for `request` if there never was one: a new client must send something.
+    pub fn is_idle_too_long(&self, now: Instant, request: Duration, idle: Duration) -> bool {
         let state = self.state.lock();
         let limit = if state.has_begun { idle } else { request };
-        state.open == 0 && now.saturating_duration_since(state.rests_since) > limit
+        state.open == 0 && now.saturating_duration_since(state.idle_since) > limit
     }
 
-    /// Whether the client does not take its answers: none at all for `request`, or one of them for many times that.
+    /// Whether the client does not take its responses: none at all for `request`, or one of them for a multiple of that.
     pub fn is_overdue(&self, now: Instant, request: Duration) -> bool {
         let state = self.state.lock();
         state.since.first_key_value().is_some_and(|(_, since)| {
             now.saturating_duration_since(state.progress) > request
-                || now.saturating_duration_since(*since) > request * PATIENCE
+                || now.saturating_duration_since(*since) > request * TIMEOUT_FACTOR
         })
     }
 
     fn now(&self) -> Instant {
-        self.pulse.clock().now()
+        self.activity.clock().now()
     }
 
     fn hand_over(&self) -> u64 {
@@ -282,7 +285,7 @@ impl Drop for Streams {
     }
 }
 
-/// One request, until the last part of its answer is gone.
+/// One request, until the last part of its response is sent.
 #[derive(Debug)]
 pub struct Stream {
     streams: Arc<Streams>,
@@ -291,7 +294,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Its sender has not shown a key. `false` if it will be reset, as too many refusals of the connection have not been taken.
+    /// Records that its sender has not shown a key. `false` if it must be reset, because too many refusals of the connection are untaken.
     pub fn refuse(&self) -> bool {
         if !self.is_refused.swap(true, Ordering::Relaxed) {
             self.streams.refused.fetch_add(1, Ordering::Relaxed);
@@ -300,38 +303,38 @@ impl Stream {
         !self.is_one_refused_too_many()
     }
 
-    /// Whether it was refused, and too many refusals have not been taken: of the connection, or of all that have shown no key.
+    /// Whether it was refused and too many refusals are untaken: of the connection, or of all clients without a key.
     pub fn is_one_refused_too_many(&self) -> bool {
         let (own, all) = (&self.streams, &self.streams.all);
         let is_one_of_all =
-            || !own.pulse.is_admitted() && all.refused.load(Ordering::Relaxed) > all.limit / REFUSED_PART;
+            || !own.activity.is_admitted() && all.refused.load(Ordering::Relaxed) > all.limit / REFUSED_PART;
         self.is_refused.load(Ordering::Relaxed) && (own.refused.load(Ordering::Relaxed) > REFUSED || is_one_of_all())
     }
 
-    /// The server is at work for it.
+    /// Marks that the server is processing it.
     pub fn work(&self) {
         if !self.is_working.swap(true, Ordering::Relaxed) {
             let mut state = self.streams.state.lock();
             if state.working == 0 {
-                self.streams.pulse.begin();
+                self.streams.activity.begin();
             }
             state.working += 1;
         }
     }
 
-    /// The turn to wait for memory for its body, if no other of the connection has it: what came of a body that waits takes from the window of all
-    /// bodies on the connection, and several could stop those that have their memory.
+    /// Permission to wait for memory for its body, if no other request of the connection has it. The part of a waiting body that has arrived uses the
+    /// window of all bodies on the connection, so several could block those that already have their memory.
     pub fn try_wait(&self) -> Option<SemaphorePermit<'_>> {
         self.streams.waiting.try_acquire().ok()
     }
 
-    /// Its client has sent a part of its body.
+    /// Records that its client has sent a part of its body.
     pub fn progress(&self) {
         let now = self.streams.now();
         self.streams.state.lock().heard = now;
     }
 
-    /// It waits for its client: for more of its body, or until its answer is taken.
+    /// Marks that it waits for its client: for more of its body, or until its response is taken.
     pub fn await_client(&self) {
         if self.is_working.swap(false, Ordering::Relaxed) {
             let mut state = self.streams.state.lock();
@@ -340,7 +343,7 @@ impl Stream {
             }
             state.working -= 1;
             if state.working == 0 {
-                self.streams.pulse.wait_for_client();
+                self.streams.activity.wait_for_client();
             }
         }
     }
@@ -361,13 +364,13 @@ impl Drop for Stream {
         }
         if state.open == 0 {
             self.streams.all.busy.fetch_sub(1, Ordering::Relaxed);
-            state.rests_since = self.streams.now();
-            self.streams.pulse.rest();
+            state.idle_since = self.streams.now();
+            self.streams.activity.idle();
         }
     }
 }
 
-/// A part of an answer in the HTTP/2 layer.
+/// A part of a response in the HTTP/2 layer.
 struct Part {
     bytes: Bytes,
     number: u64,
@@ -386,7 +389,7 @@ impl Drop for Part {
     }
 }
 
-/// An answer that is handed over in parts.
+/// A response that is handed over in parts.
 pub struct InParts<B> {
     body: B,
     rest: Bytes,
@@ -394,7 +397,7 @@ pub struct InParts<B> {
 }
 
 impl<B> InParts<B> {
-    /// The answer on a stream.
+    /// The response on a stream.
     pub fn new(body: B, stream: Arc<Stream>) -> InParts<B> {
         stream.await_client();
         InParts {

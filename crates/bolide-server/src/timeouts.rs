@@ -1,13 +1,13 @@
-//! How long a connection may keep the server waiting.
+//! Timeouts of connections.
 //!
-//! A client is slow if the head of a request does not arrive whole in time after its first byte, or if it does not take the answer.
-//! Resting between requests is allowed for much longer. hyper has one limit for both, so the stream is watched here:
+//! A client is slow if the head of a request does not arrive completely in time after its first byte, or if it does not take the response. Idle time
+//! between requests may be much longer. hyper has one limit for both, so the stream is watched here:
 //!
-//!   Resting ──first byte──▶ Reading ──head complete──▶ Busy ──answer made──▶ Answering ──flushed──▶ Resting
+//!   Idle ──first byte──▶ Reading ──head complete──▶ Busy ──response made──▶ Answering ──flushed──▶ Idle
 //!                                                      │  ▲
-//!                                                     Body: a part of it is waited for
+//!                                                     Body: waiting for a part of it
 //!
-//! Bodies have limits of their own, see [`crate::body`]; while the server itself is busy, nobody is slow. Over HTTP/2 a connection rests while no
+//! Bodies have their own timeouts, see [`crate::body`]; while the server is processing, no timeout applies. Over HTTP/2 a connection is idle while no
 //! request is open; see [`crate::streams`].
 
 use std::io;
@@ -22,43 +22,43 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::ServerClock;
 
-/// Time for sending the next part of a body, and for taking that of an answer, while others wait for memory.
-pub const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for sending the next part of a body, and for taking that of a response, while others wait for memory.
+pub const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 const RESTING: u8 = 0;
 const READING: u8 = 1;
 const BUSY: u8 = 2;
 const ANSWERING: u8 = 3;
 const BODY: u8 = 4;
-/// So much of an answer must be taken at least in the time that a client has for a part of it.
+/// At least this much of a response must be taken within the timeout of a part.
 const PART_BYTES: usize = 256 * 1024;
-/// Heads above this size need a permit: without it, a client without a key could make every connection hold the largest.
+/// Heads above this size need a permit: otherwise clients without a key could make every connection use the maximum memory.
 const LARGE_HEAD_BYTES: usize = 16 * 1024;
 
-/// What a connection is doing.
+/// The state of a connection.
 ///
-/// Phases are counted, not timed: a request goes through four, and whoever looks from time to time knows by the count since when one lasts.
+/// Phases are counted, not timed: a request has four, and a periodic check sees by the count how long the current one has lasted.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Activity {
     clock: ServerClock,
     phase: AtomicU8,
     changes: AtomicU32,
-    /// When the connection was opened, or its last answer was made, in nanoseconds.
-    rests_since: AtomicU64,
-    /// Whether a request was let in: its sender holds a key.
+    /// When the connection was opened, or its last response was made, in nanoseconds.
+    idle_since: AtomicU64,
+    /// Whether a request was authorized: its sender has a key.
     is_admitted: AtomicBool,
 }
 
-/// Why a connection can be spared.
+/// Why a connection can be ended for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dispensable {
+pub enum EvictionClass {
     /// It has shown no key.
     Unknown,
-    /// It is between requests, sends slowly, or takes its answer slowly.
+    /// It is idle, sends slowly, or takes its response slowly.
     Awaited,
 }
 
-/// What was seen of a [`Pulse`], and since when it has been so.
+/// The last state seen of an [`Activity`], and since when.
 #[derive(Debug)]
 pub struct Seen {
     changes: u32,
@@ -66,100 +66,100 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// A connection that was opened at `now`.
+    /// The state of a connection that was opened at `now`.
     pub fn opened(now: Instant) -> Seen {
         Seen { changes: 0, since: now }
     }
 }
 
-impl Pulse {
-    /// A connection that was just opened: it is expected to speak.
-    pub fn new(clock: &ServerClock) -> Arc<Pulse> {
-        Arc::new(Pulse {
+impl Activity {
+    /// A connection that was just opened: its client must send something.
+    pub fn new(clock: &ServerClock) -> Arc<Activity> {
+        Arc::new(Activity {
             clock: clock.clone(),
             phase: AtomicU8::new(READING),
             changes: AtomicU32::new(0),
-            rests_since: AtomicU64::new(clock.nanos()),
+            idle_since: AtomicU64::new(clock.nanos()),
             is_admitted: AtomicBool::new(false),
         })
     }
 
-    /// The clock by which the connection is timed.
+    /// The clock for the timeouts of the connection.
     pub fn clock(&self) -> &ServerClock {
         &self.clock
     }
 
-    /// Nothing is going on until the next request; over HTTP/2.
-    pub fn rest(&self) {
-        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
+    /// No request is open; over HTTP/2.
+    pub fn idle(&self) {
+        self.idle_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(RESTING);
     }
 
-    /// The rest of a body that nobody wanted has been read: what was read was no head.
+    /// The rest of an unwanted body has been read, which was not a head.
     pub fn drained(&self) {
         if self.is(READING) {
             self.enter(RESTING);
         }
     }
 
-    /// A request was let in.
+    /// Records that a request was authorized.
     pub fn admit(&self) {
         if !self.is_admitted() {
             self.is_admitted.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether any request was let in.
+    /// Whether any request was authorized.
     pub fn is_admitted(&self) -> bool {
         self.is_admitted.load(Ordering::Relaxed)
     }
 
-    /// Which of several connections is ended first, when one must be: the least. `None` for one that the server is at work for.
+    /// The order in which connections are ended, if one must be: the least first. `None` if the server is processing a request of it.
     ///
-    /// Those who have not shown a key come first, whatever they do, then those whom the server waits for; of each, whose last request was answered
-    /// the longest time ago.
-    pub fn dispensability(&self) -> Option<(Dispensable, u64)> {
+    /// Connections without a key come first, in any state, then those that wait for their client; among these, the one whose last request was
+    /// answered longest ago.
+    pub fn eviction_rank(&self) -> Option<(EvictionClass, u64)> {
         let kind = match self.phase.load(Ordering::Relaxed) {
-            _ if !self.is_admitted() => Dispensable::Unknown,
-            RESTING | READING | BODY | ANSWERING => Dispensable::Awaited,
+            _ if !self.is_admitted() => EvictionClass::Unknown,
+            RESTING | READING | BODY | ANSWERING => EvictionClass::Awaited,
             _ => return None,
         };
-        Some((kind, self.rests_since.load(Ordering::Relaxed)))
+        Some((kind, self.idle_since.load(Ordering::Relaxed)))
     }
 
-    /// A request's head is complete.
+    /// The head of a request is complete.
     pub fn begin(&self) {
         self.enter(BUSY);
     }
 
-    /// Its body is waited for; over HTTP/1.1. [`Pulse::begin`] when it has come.
+    /// Waiting for its body; over HTTP/1.1. Call [`Activity::begin`] when it has come.
     pub fn wait_for_body(&self) {
         self.enter(BODY);
     }
 
-    /// Over HTTP/2: every open request waits for more of its body, or until its answer is taken.
+    /// Over HTTP/2: every open request waits for more of its body, or until its response is taken.
     pub fn wait_for_client(&self) {
-        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
+        self.idle_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(BODY);
     }
 
-    /// Its answer is made. From now on the connection counts as resting: what follows is the client's to do.
+    /// Its response is made. From now on the connection counts as idle, because the client must act next.
     pub fn answer(&self) {
-        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
+        self.idle_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(ANSWERING);
     }
 
-    /// Whether a request is being answered: what is written meanwhile belongs to it.
+    /// Whether a request is being processed, so that output belongs to its response.
     pub fn has_begun(&self) -> bool {
         matches!(self.phase.load(Ordering::Relaxed), BUSY | BODY | ANSWERING)
     }
 
-    /// Whether the client is to take an answer.
+    /// Whether the client must take a response.
     pub fn is_answering(&self) -> bool {
         self.is(ANSWERING)
     }
 
-    /// Whether the client has kept us waiting for too long, as far as can be told from what was seen before.
+    /// Whether the client has exceeded a timeout, judging by the state seen before.
     pub fn is_overdue(&self, seen: &mut Seen, now: Instant, request: Duration, idle: Duration) -> bool {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes != seen.changes {
@@ -183,26 +183,26 @@ impl Pulse {
     }
 }
 
-/// A stream that keeps the pulse of its connection.
+/// A stream that updates the activity of its connection.
 #[derive(Debug)]
 pub struct Watched<S> {
     stream: S,
-    pulse: Arc<Pulse>,
-    /// Bytes of the answer that were taken since its last part was.
+    activity: Arc<Activity>,
+    /// Bytes of the response that were taken since the last complete part.
     taken: usize,
     /// Bytes of the head that is being read.
     head: usize,
-    /// Kept to the connection's end, as the buffer is.
+    /// Held until the connection ends, as the buffer is.
     large_head: Option<OwnedSemaphorePermit>,
     large_heads: Arc<Semaphore>,
 }
 
 impl<S> Watched<S> {
-    /// Watches `stream`; `large_heads` has a permit for each connection that may read one at a time.
-    pub fn new(stream: S, pulse: Arc<Pulse>, large_heads: Arc<Semaphore>) -> Watched<S> {
+    /// Watches `stream`; `large_heads` has a permit for each connection that may read a large head at the same time.
+    pub fn new(stream: S, activity: Arc<Activity>, large_heads: Arc<Semaphore>) -> Watched<S> {
         Watched {
             stream,
-            pulse,
+            activity,
             taken: 0,
             head: 0,
             large_head: None,
@@ -210,15 +210,15 @@ impl<S> Watched<S> {
         }
     }
 
-    /// Counts what was read of a head.
+    /// Counts the bytes read of a head.
     fn read(&mut self, bytes: usize) -> io::Result<()> {
-        if self.pulse.has_begun() {
+        if self.activity.has_begun() {
             self.head = 0;
             return Ok(());
         }
-        if self.pulse.is(RESTING) {
+        if self.activity.is(RESTING) {
             self.head = 0;
-            self.pulse.enter(READING);
+            self.activity.enter(READING);
         }
         self.head += bytes;
         if self.head > LARGE_HEAD_BYTES && self.large_head.is_none() {
@@ -264,9 +264,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.stream).poll_flush(cx);
-        if poll.is_ready() && self.pulse.is(ANSWERING) {
+        if poll.is_ready() && self.activity.is(ANSWERING) {
             self.taken = 0;
-            self.pulse.enter(RESTING);
+            self.activity.enter(RESTING);
         }
         poll
     }
@@ -277,13 +277,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// A client that takes a part of a long answer is not slow.
+    /// A client that takes a part of a long response is not slow.
     fn written(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = &poll {
             self.taken += *bytes;
-            if self.taken >= PART_BYTES && self.pulse.is(ANSWERING) {
+            if self.taken >= PART_BYTES && self.activity.is(ANSWERING) {
                 self.taken = 0;
-                self.pulse.enter(ANSWERING);
+                self.activity.enter(ANSWERING);
             }
         }
         poll

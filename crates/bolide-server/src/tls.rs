@@ -1,4 +1,4 @@
-//! The certificate of the HTTPS side: the user's, the one kept from an earlier start, or a new one.
+//! The certificate for HTTPS: the user's, the one stored at an earlier start, or a new one.
 
 use std::fs;
 use std::io;
@@ -25,18 +25,18 @@ const KEY_FILE: &str = "tls-key.pem";
 pub struct Certificate {
     certificate: String,
     key: String,
-    /// Whether it was made by this process and is not on the disk yet.
+    /// Whether this process made it and it is not stored yet.
     is_new: bool,
 }
 
 impl Certificate {
-    /// Takes the files named by options, or those in the data directory, or makes a certificate. Writes nothing, since the data
-    /// directory may turn out not to be ours; see [`Certificate::keep`].
+    /// Reads the files named by options, or those in the data directory, or makes a certificate. Writes nothing, because the data directory may
+    /// belong to something else; see [`Certificate::keep`].
     ///
-    /// Files in the data directory were made by a server, so another pair is made if they are broken. Clients then have to trust it anew.
+    /// Files in the data directory were made by a server, so a new pair is made if they are invalid. Clients then have to trust the new one.
     ///
     /// # Errors
-    /// Files that cannot be read; and files named by options that cannot be used.
+    /// Files that cannot be read; and files named by options that are invalid.
     pub fn find_or_make(options: &ServeOptions) -> Result<Certificate, Failure> {
         if let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) {
             let named = Certificate {
@@ -72,7 +72,7 @@ impl Certificate {
         Certificate::make(&options.host)
     }
 
-    /// The pair in the data directory, or why it is of no use.
+    /// The pair in the data directory, or why it cannot be used.
     fn kept(certificate: &Path, key: &Path) -> Result<Result<Certificate, String>, Failure> {
         for file in [certificate, key] {
             match fs::read_to_string(file) {
@@ -111,16 +111,16 @@ impl Certificate {
         })
     }
 
-    /// Keeps a new certificate in the data directory, so that clients need to trust it once only.
+    /// Stores a new certificate in the data directory, so that clients need to trust it only once.
     ///
     /// # Errors
-    /// From the file system.
+    /// An error of the file system.
     pub fn keep(&self, options: &ServeOptions) -> Result<(), Failure> {
         if !self.is_new || options.memory {
             return Ok(());
         }
         let (certificate, key) = kept_files(options);
-        // A crash in between leaves two that do not belong together, which the next start notices.
+        // A crash in between leaves a pair that does not match, which the next start detects.
         for (file, text) in [(&key, &self.key), (&certificate, &self.certificate)] {
             files::write(file, text, Readers::Owner).map_err(|error| cannot("write", file, &error))?;
         }
@@ -132,10 +132,10 @@ impl Certificate {
         Bytes::copy_from_slice(self.certificate.as_bytes())
     }
 
-    /// What encrypts connections with this certificate; HTTP/2 is offered.
+    /// Accepts TLS connections with this certificate; offers HTTP/2.
     ///
     /// # Errors
-    /// PEM text that holds no certificate or no key, or two that do not belong together.
+    /// PEM text without a certificate or key, or a pair that does not match.
     pub fn acceptor(&self) -> Result<TlsAcceptor, Failure> {
         let mut config = self
             .config()
@@ -163,7 +163,7 @@ impl Certificate {
     }
 }
 
-/// What of a pair is of no use, and why.
+/// The invalid file of a pair, and why.
 struct Unusable {
     part: Part,
     why: String,
@@ -192,7 +192,7 @@ fn kept_files(options: &ServeOptions) -> (PathBuf, PathBuf) {
     )
 }
 
-/// What clients may call this machine.
+/// The names by which clients may call this machine.
 fn subject_names(host: &str) -> Vec<String> {
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,16 +1,16 @@
-//! The durable watermark: a small file beside the store that remembers how far the store was durable, and server time.
+//! The durable watermark: a small file beside the store that records how far the store was durable, and server time.
 //!
-//! The store forgets a damaged or missing end of its journal without an error. The watermark holds, for each key space, the number of the
-//! newest write that was known to be on the disk; a store that comes back with less has lost commits. The watermark may lag behind the store
-//! (it is written at most once a second, and at close), but is never ahead of it.
+//! The store drops a damaged or missing end of its journal without an error. The watermark holds, for each key space, the number of the newest write
+//! that was known to be on the disk; a store that opens with less has lost commits. The watermark may lag behind the store (it is written at most
+//! once a second, and at close), but is never ahead of it.
 //!
-//! Server time is here so that it can be made durable without a commit: answers that depend on expiry wait for it (TTL-203), and a
-//! full disk has room for what takes the place of something as long.
+//! Server time is stored here so that it can be made durable without a commit: responses that depend on expiry wait for it (TTL-203). It also works
+//! on a full disk, because a slot is overwritten by one of the same size.
 //!
-//! Two slots, written in turn, so that a crash in the middle of a write leaves the other. Integers big-endian:
+//! Two slots, written alternately, so that a crash during a write leaves the other one. Integers big-endian:
 //!
 //! ```text
-//! 0      slot A     "BOLIDMK2" (8) | turn (8) | number per key space (5 × 8) | time, ms (8) | FNV-1a of what is before (8)
+//! 0      slot A     "BOLIDMK2" (8) | generation (8) | number per key space (5 × 8) | time, ms (8) | FNV-1a of the bytes before (8)
 //! 4096   slot B     the same
 //! ```
 //!
@@ -27,7 +27,7 @@ use bytes::{Buf, BufMut};
 /// The newest durable write per key space, in the order of [`Space::ALL`].
 pub(crate) type Numbers = [u64; Space::ALL.len()];
 
-/// What a watermark says.
+/// The content of a watermark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) numbers: Numbers,
@@ -39,19 +39,19 @@ const MAGIC: &[u8; 8] = b"BOLIDMK2";
 const UNTIMED_MAGIC: &[u8; 8] = b"BOLIDMRK";
 const UNTIMED_SLOT_BYTES: usize = 8 + 8 + 8 * Space::ALL.len() + 8;
 const SLOT_BYTES: usize = UNTIMED_SLOT_BYTES + 8;
-/// Slots are a block apart, so that the disk never writes both at once.
+/// Slots are a block apart, so that the disk never writes both in one operation.
 const SLOT_DISTANCE: u64 = 4096;
 
 /// An open watermark file.
 #[derive(Debug)]
 pub(crate) struct DurableWatermark {
     file: File,
-    turn: u64,
+    generation: u64,
     position: Position,
 }
 
 impl DurableWatermark {
-    /// Makes the watermark of a new store, durable.
+    /// Creates the watermark of a new store, durable on return.
     pub(crate) fn create(path: &Path) -> io::Result<DurableWatermark> {
         let file = OpenOptions::new()
             .read(true)
@@ -61,49 +61,53 @@ impl DurableWatermark {
             .open(path)?;
         let mut watermark = DurableWatermark {
             file,
-            turn: 0,
+            generation: 0,
             position: Position {
                 numbers: Numbers::default(),
                 time: UnixMillis(i64::MIN),
             },
         };
-        // Both slots, so that later writes need no space.
+        // Write both slots now, so that later writes need no new space.
         watermark.write(watermark.position)?;
         watermark.write(watermark.position)?;
         Ok(watermark)
     }
 
-    /// Reads the watermark at `path`; `None` if neither slot is whole.
+    /// Reads the watermark at `path`; `None` if neither slot is intact.
     pub(crate) fn open(path: &Path) -> io::Result<Option<DurableWatermark>> {
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let slots = [0, SLOT_DISTANCE as usize].map(|at| bytes.get(at..).and_then(decode));
-        let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
-        Ok(newest.map(|(turn, position)| DurableWatermark { file, turn, position }))
+        let newest = slots.into_iter().flatten().max_by_key(|(generation, _)| *generation);
+        Ok(newest.map(|(generation, position)| DurableWatermark {
+            file,
+            generation,
+            position,
+        }))
     }
 
-    /// What was written last.
+    /// What was last written.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// Replaces the watermark, durable on return. The caller has made sure that the store is durable up to the numbers.
+    /// Replaces the watermark, durable on return. The caller has made sure that the store is durable up to these numbers.
     pub(crate) fn write(&mut self, position: Position) -> io::Result<()> {
-        let turn = self.turn + 1;
-        self.file.seek(SeekFrom::Start(turn % 2 * SLOT_DISTANCE))?;
-        self.file.write_all(&encode(turn, position))?;
+        let generation = self.generation + 1;
+        self.file.seek(SeekFrom::Start(generation % 2 * SLOT_DISTANCE))?;
+        self.file.write_all(&encode(generation, position))?;
         self.file.sync_data()?;
-        self.turn = turn;
+        self.generation = generation;
         self.position = position;
         Ok(())
     }
 }
 
-fn encode(turn: u64, position: Position) -> Vec<u8> {
+fn encode(generation: u64, position: Position) -> Vec<u8> {
     let mut slot = Vec::with_capacity(SLOT_BYTES);
     slot.put_slice(MAGIC);
-    slot.put_u64(turn);
+    slot.put_u64(generation);
     position.numbers.iter().for_each(|number| slot.put_u64(*number));
     slot.put_i64(position.time.0);
     slot.put_u64(fnv1a(&slot));
@@ -121,11 +125,11 @@ fn decode(bytes: &[u8]) -> Option<(u64, Position)> {
         return None;
     }
     let mut body = &body[MAGIC.len()..];
-    let turn = body.get_u64();
+    let generation = body.get_u64();
     let numbers = Numbers::default().map(|_| body.get_u64());
     let time = if is_timed { body.get_i64() } else { i64::MIN };
     let time = UnixMillis(time);
-    Some((turn, Position { numbers, time }))
+    Some((generation, Position { numbers, time }))
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! The engine as the rest of the product sees it.
+//! The embedded engine's implementation of `Engine`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use std::thread::JoinHandle;
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_storage::{
-    Batch, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Outcome, PartitionId, ReadRequest,
-    ReadResponse, Resolved, Ticket,
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Outcome, PartitionId,
+    ReadRequest, ReadResponse, Resolved, Ticket,
 };
 use tokio::sync::oneshot;
 
 use crate::committer::{Committer, DurableTime, Job, SharedCommitter, Write};
-use crate::held::LsmHeld;
+use crate::held::LsmHeldSnapshot;
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
 /// The embedded engine: partitions in an LSM store in a directory.
 ///
-/// Reads run where they are called, on the caller's thread: most are answered from memory in microseconds, less than handing them to
-/// another thread costs; one that goes to the disk blocks its thread for the one or two blocks it needs.
+/// Reads run on the caller's thread. Most are replied from memory in microseconds, which is less than a handover to another thread costs; one that
+/// goes to the disk blocks its thread for the one or two blocks it needs.
 ///
 /// Dropping the engine closes it.
 pub struct LsmEngine {
@@ -36,9 +36,9 @@ pub struct LsmEngine {
 }
 
 impl LsmEngine {
-    /// Opens the store in `dir`, or makes one if `dir` is empty or absent. The directory must be the store's alone.
+    /// Opens the store in `dir`, or creates one if `dir` is empty or absent. No other program may use the directory.
     ///
-    /// Server time comes from `clock`, but is never below what was made durable of it (TTL-203).
+    /// Server time comes from `clock`, but is never below the time that was made durable (TTL-203).
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -66,11 +66,11 @@ impl LsmEngine {
         Ok(engine)
     }
 
-    /// Sends a job to the committer and waits for its answer; `None` if the committer died before it answered.
+    /// Sends a job to the committer and waits for its reply; `None` if the committer ended before it replied.
     async fn send_job<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
-        let (answer, answered) = oneshot::channel();
-        self.committer.send(self.jobs.as_ref()?, job(answer))?;
-        answered.await.ok()
+        let (reply, replied) = oneshot::channel();
+        self.committer.send(self.jobs.as_ref()?, job(reply))?;
+        replied.await.ok()
     }
 }
 
@@ -79,7 +79,7 @@ fn start(name: &str, dir: &Path, work: impl FnOnce() + Send + 'static) -> Result
     started.map_err(crate::store_dir::io_error("starting a thread of the store", dir))
 }
 
-/// The committer died, which only a bug or a store that asserts can bring about.
+/// The committer ended: a bug, or a failed assertion in the store.
 fn no_committer() -> EngineError {
     EngineError::Unavailable("the writer of the store has stopped; restart the server".into())
 }
@@ -109,15 +109,15 @@ impl Engine for LsmEngine {
                 }
             }
             let done = self
-                .send_job(|answer| {
+                .send_job(|reply| {
                     Job::Write(Write::Commit {
                         partition,
                         batch,
-                        answer,
+                        reply,
                     })
                 })
                 .await;
-            // It may have died behind the write.
+            // The committer may have ended after the write.
             done.unwrap_or(Ok(Outcome::Unknown(ticket)))
         })
     }
@@ -129,28 +129,28 @@ impl Engine for LsmEngine {
         Box::pin(async move {
             let unknown = JointOutcome::unknown(&batches);
             let done = self
-                .send_job(|answer| Job::Write(Write::CommitTogether { batches, answer }))
+                .send_job(|reply| Job::Write(Write::CommitTogether { batches, reply }))
                 .await;
-            // It may have died behind the write.
+            // The committer may have ended after the write.
             done.unwrap_or(Ok(unknown))
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move {
             let hold = self.views.hold(home, until, self.time.now())?;
-            let held = LsmHeld::new(hold, self.views.clone(), self.time.clone());
-            Ok(Arc::new(held) as Arc<dyn Held>)
+            let held = LsmHeldSnapshot::new(hold, self.views.clone(), self.time.clone());
+            Ok(Arc::new(held) as Arc<dyn HeldSnapshot>)
         })
     }
 
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
             let resolved = self
-                .send_job(|answer| Job::Resolve {
+                .send_job(|reply| Job::Resolve {
                     partition,
                     ticket,
-                    answer,
+                    reply,
                 })
                 .await;
             resolved.unwrap_or_else(|| Err(no_committer()))
@@ -160,13 +160,7 @@ impl Engine for LsmEngine {
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let created = self
-                .send_job(|answer| {
-                    Job::Write(Write::Create {
-                        partition,
-                        head,
-                        answer,
-                    })
-                })
+                .send_job(|reply| Job::Write(Write::Create { partition, head, reply }))
                 .await;
             created.unwrap_or_else(|| Err(no_committer()))
         })
@@ -175,7 +169,7 @@ impl Engine for LsmEngine {
     fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let removed = self
-                .send_job(|answer| Job::Write(Write::Remove { partition, answer }))
+                .send_job(|reply| Job::Write(Write::Remove { partition, reply }))
                 .await;
             removed.unwrap_or_else(|| Err(no_committer()))
         })
@@ -194,7 +188,7 @@ impl Engine for LsmEngine {
             if self.durable_time.get() >= until {
                 return Ok(());
             }
-            let made = self.send_job(|answer| Job::KeepTime { until, answer }).await;
+            let made = self.send_job(|reply| Job::MakeTimeDurable { until, reply }).await;
             made.unwrap_or_else(|| Err(no_committer()))
         })
     }
@@ -207,12 +201,12 @@ impl Engine for LsmEngine {
 impl Drop for LsmEngine {
     fn drop(&mut self) {
         self.jobs = None;
-        // A panic in a thread was reported by the thread; there is nobody to tell here.
+        // A panic was already reported by its thread.
         let _ = self.committer_thread.take().map(JoinHandle::join);
         self.committer.end();
         let _ = self.journal_thread.take().map(JoinHandle::join);
-        // Reads hold the engine, so none is under way, except of held snapshots: this is the last reference to the store, and closes it, or the end
-        // of such a read does.
+        // Reads hold a reference to the engine, so only reads of held snapshots can be in progress. The store closes with its last reference: this
+        // one, or that of such a read.
         self.views.withdraw();
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong at open, and how the store's errors read to callers.
+//! Errors at open, and how errors of the store are reported to callers.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use bolide_storage::{EngineError, Space};
 use crate::store::Store;
 use crate::tables;
 
-/// Why a store could not be opened. What was in the directory is still there, apart from a last write that a crash tore.
+/// Why a store could not be opened. The content of the directory is unchanged, except for a last write that a crash cut off.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is something else at the path.
+    /// The path is not a directory.
     #[error("not a directory. path={}", .0.display())]
     NotADirectory(PathBuf),
     /// The directory holds files, and they are not a Bolide store.
@@ -20,7 +20,7 @@ pub enum OpenError {
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The first thing in it that is not ours.
+        /// The first entry that is not part of a store.
         found: String,
     },
     /// A later version of Bolide wrote the store.
@@ -33,7 +33,7 @@ pub enum OpenError {
         /// The newest format this version reads.
         supported: u32,
     },
-    /// An earlier version of Bolide wrote the store, and what it wrote cannot be read any more.
+    /// An earlier version of Bolide wrote the store in a format that can no longer be read.
     #[error(
         "the store has an older format than this version reads: export its containers with the version that wrote it, and import them \
          into a new directory. path={} found={found} supported={supported}", .path.display()
@@ -49,8 +49,8 @@ pub enum OpenError {
     /// Another process, or another engine in this one, has the store open.
     #[error("the store is in use by another process. path={}", .0.display())]
     InUse(PathBuf),
-    /// Commits that were durable are no longer there: the end of the journal was cut off or damaged, or the directory was replaced by an
-    /// older copy. Opening with `accept_data_loss` keeps what is left, which may show parts of the last commits only.
+    /// Durable commits are missing: the end of the journal was cut off or damaged, or the directory was replaced by an older copy. Opening with
+    /// `accept_data_loss` keeps the rest, in which the last commits may be incomplete.
     #[error(
         "acknowledged commits are missing: the journal of the store was truncated or damaged. \
          expected={expected} found={found} (restore a backup, or open with accept_data_loss)"
@@ -61,7 +61,7 @@ pub enum OpenError {
         /// Number of the newest commit found.
         found: u64,
     },
-    /// The process may not write files as large as the store's.
+    /// The process may not write files as large as the store needs.
     #[error(
         "the limit on the size of files is below what the store needs (see `ulimit -f`). limit_bytes={limit} needed_bytes={needed}"
     )]
@@ -74,19 +74,19 @@ pub enum OpenError {
     /// Stored bytes differ from what was written.
     #[error("the store is corrupt: {0}")]
     Corrupt(String),
-    /// The disk, or the permissions, did not let us.
+    /// The disk or the permissions refused an operation.
     #[error("cannot open the store: {doing}. path={}: {source}", .path.display())]
     Io {
-        /// What we were about to do.
+        /// The operation.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// Whether an error of the store means that its bytes are not what was written.
+/// Whether an error of the store means that stored bytes were changed.
 fn is_corruption(error: &fjall::Error) -> bool {
     use fjall::{Error, LsmError};
     match error {
@@ -102,7 +102,7 @@ fn is_corruption(error: &fjall::Error) -> bool {
     }
 }
 
-/// An error met while reading a key space. Damage is looked for and named.
+/// An error while reading a key space. Damaged tables are searched for and named.
 pub(crate) fn engine_error(error: &fjall::Error, space: Space, store: &Arc<Store>) -> EngineError {
     if is_corruption(error) {
         EngineError::Corrupt(store.damage.report(error, space, store))
@@ -111,7 +111,7 @@ pub(crate) fn engine_error(error: &fjall::Error, space: Space, store: &Arc<Store
     }
 }
 
-/// An error met while opening the store at `path`.
+/// An error while opening the store at `path`.
 pub(crate) fn open_error(path: PathBuf, error: fjall::Error) -> OpenError {
     match error {
         fjall::Error::Locked => OpenError::InUse(path),

@@ -1,8 +1,8 @@
-//! Looks at the journals before the store does.
+//! Checks the journals before the store opens them.
 //!
-//! The store replays a journal up to the first thing it cannot read, cuts the rest off, and goes on. That is right for the one write a
-//! crash tore, and wrong for everything else: a flipped bit in the middle would take all later commits along. So what it would cut off is
-//! judged here first, while it is still there.
+//! The store replays a journal up to the first thing it cannot read, cuts the rest off, and continues. This is right for one write that a crash cut
+//! off, and wrong for everything else: a flipped bit in the middle would lose all later commits. So what the store would cut off is classified here
+//! first, while it still exists.
 //!
 //! A journal is a sequence of batches, filled up with zeros. Integers little-endian:
 //!
@@ -30,25 +30,25 @@ const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
 
-/// What follows the last whole batch of a journal.
+/// What follows the last complete batch of a journal.
 #[derive(Debug, PartialEq, Eq)]
 enum Tail {
     /// Nothing, or zeros.
     Clean,
-    /// The beginning of a batch, as a crash leaves it.
+    /// The beginning of a batch, as left by a crash.
     Torn,
-    /// Whole batches lie behind something unreadable.
+    /// Complete batches follow something unreadable.
     Damaged,
 }
 
-/// Refuses journals of the store at `path` in which something other than a torn last write would be cut off.
+/// Refuses journals of the store at `path` in which the store would cut off more than an incomplete last write.
 pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     let journals = journals(path).map_err(io_error("listing the journals", path))?;
     let newest = journals.last().cloned();
     for journal in journals {
         let (at, tail) = examine(&journal).map_err(io_error("reading a journal", &journal))?;
         let is_newest = Some(&journal) == newest.as_ref();
-        // A journal is synced before the next one is begun: only the newest can be torn.
+        // A journal is synced before the next one begins: only the newest can be incomplete.
         if tail == Tail::Damaged || (tail == Tail::Torn && !is_newest) {
             let name = journal.file_name().unwrap_or_default().to_string_lossy().into_owned();
             return Err(OpenError::Corrupt(format!(
@@ -60,7 +60,7 @@ pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Where a journal is.
+/// The path of a journal.
 pub(crate) fn path(store: &Path, number: u64) -> PathBuf {
     store.join(format!("{number}.jnl"))
 }
@@ -71,7 +71,7 @@ pub(crate) fn newest_number(path: &Path) -> Option<u64> {
     newest.file_stem()?.to_str()?.parse().ok()
 }
 
-/// The journals of a store, the oldest first. None if there is no store yet.
+/// The journals of a store, the oldest first. Empty if there is no store yet.
 fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -88,7 +88,7 @@ fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(journals.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Where the last whole batch of a journal ends, and what follows.
+/// The offset where the last complete batch of a journal ends, and what follows.
 fn examine(path: &Path) -> io::Result<(u64, Tail)> {
     let mut file = File::open(path)?;
     let len = file.metadata()?.len();
@@ -98,10 +98,10 @@ fn examine(path: &Path) -> io::Result<(u64, Tail)> {
         whole += bytes;
     }
     file.seek(SeekFrom::Start(whole))?;
-    Ok((whole, judge_tail(&mut file)?))
+    Ok((whole, classify_tail(&mut file)?))
 }
 
-/// Reads a batch of at most `limit` bytes. Returns its length, or `None` if there is no whole batch.
+/// Reads a batch of at most `limit` bytes. Returns its length, or `None` if there is no complete batch.
 fn read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>> {
     match try_read_batch(reader, limit) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -128,7 +128,7 @@ fn try_read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>>
     Ok(is_whole.then_some(bytes + end.len() as u64))
 }
 
-/// Reads an item into the checksum. Returns its length, or `None` if it is none or ends behind `limit`.
+/// Reads an item and adds it to the checksum. Returns its length, or `None` if it is invalid or exceeds `limit`.
 fn read_item(reader: &mut impl Read, sum: &mut Xxh3, limit: u64) -> io::Result<Option<u64>> {
     let [tag] = read_array(reader)?;
     sum.update(&[tag]);
@@ -152,7 +152,7 @@ fn read_item(reader: &mut impl Read, sum: &mut Xxh3, limit: u64) -> io::Result<O
     }
 }
 
-/// Reads `bytes` bytes into the checksum.
+/// Reads `bytes` bytes and adds them to the checksum.
 fn feed(reader: &mut impl Read, sum: &mut Xxh3, mut bytes: u64) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while bytes > 0 {
@@ -170,8 +170,8 @@ fn read_array<const N: usize>(reader: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(array)
 }
 
-/// Judges the rest of a journal, which does not begin with a whole batch.
-fn judge_tail(rest: &mut impl Read) -> io::Result<Tail> {
+/// Classifies the rest of a journal, which does not begin with a complete batch.
+fn classify_tail(rest: &mut impl Read) -> io::Result<Tail> {
     let bytes = read_to_last_byte(rest)?;
     if bytes.is_empty() {
         return Ok(Tail::Clean);
@@ -202,7 +202,7 @@ fn read_to_last_byte(rest: &mut impl Read) -> io::Result<Vec<u8>> {
         if read == 0 {
             return Ok(bytes);
         }
-        // Journals are filled up with tens of megabytes of zeros; those are counted, and not looked at one by one.
+        // Journals are padded with tens of megabytes of zeros; whole buffers of zeros are counted without looking at each byte.
         if buffer[..read] == blank[..read] {
             zeros += read;
             continue;

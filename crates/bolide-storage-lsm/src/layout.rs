@@ -14,19 +14,18 @@
 //!
 //! A partition is its id, [`PartitionId`]: home (4), 0 if it is its own | number (4).
 //!
-//! Head rows of format 2 end before the edition, which is the first one then.
+//! Head rows of format 2 end before the edition; they are read with the first edition.
 //!
-//! A sequence row sits in *each* key space, because key spaces reach the disk one by one: only its own row tells whether a key space lost
-//! its latest writes.
+//! *Each* key space has its own sequence row, because key spaces reach the disk one by one: only this row tells whether a key space lost its latest writes.
 
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{CommitToken, Edition, Head, History, PartitionId, Space};
+use bolide_storage::{CommitToken, Edition, Head, PartitionId, RecentCommits, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Rows of the engine itself lie under this number, above every partition. No partition may have it.
+/// Rows of the engine itself are stored under this id, above every partition. No partition may have it.
 pub(crate) const OWN: PartitionId = PartitionId(u64::MAX);
 
-/// Bytes before a partition's own key.
+/// Length of the prefix before a partition's own key, in bytes.
 pub(crate) const PREFIX_BYTES: usize = 8;
 
 /// Name of the store's key space for each [`Space`], in the order of [`Space::ALL`].
@@ -42,7 +41,7 @@ pub(crate) fn row_key(partition: PartitionId, key: &[u8]) -> Bytes {
 
 /// The end of a partition's rows, exclusive.
 pub(crate) fn rows_end(partition: PartitionId) -> Bytes {
-    // `OWN` is no partition, so there is a next number.
+    // `OWN` is not a partition, so there is a next number.
     row_key(PartitionId(partition.0 + 1), &[])
 }
 
@@ -73,19 +72,19 @@ impl Kind {
         row_key(OWN, &tail)
     }
 
-    /// The range of all rows of this kind: first key, and the key behind the last.
+    /// The range of all rows of this kind: first key, and the end, exclusive.
     pub(crate) fn range(self) -> (Bytes, Bytes) {
         (row_key(OWN, &[self.tag()]), row_key(OWN, &[self.tag() + 1]))
     }
 
-    /// The partition a key of this kind speaks of.
+    /// The partition that a key of this kind names.
     pub(crate) fn partition(key: &[u8]) -> Option<PartitionId> {
         let number = key.get(PREFIX_BYTES + 1..)?.try_into().ok()?;
         Some(PartitionId(u64::from_be_bytes(number)))
     }
 }
 
-/// The newest write that touched a key space. The default is a store without any.
+/// The newest write that touched a key space. The default is the state before any write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sequence {
     pub(crate) number: u64,
@@ -168,13 +167,13 @@ impl HeadRow {
         })
     }
 
-    /// What is known of the partition's commits after a restart: the last one.
-    pub(crate) fn history(self) -> History {
-        let mut history = History::starting_at(Head {
+    /// The commits known after a restart: the last one.
+    pub(crate) fn recent_commits(self) -> RecentCommits {
+        let mut recent_commits = RecentCommits::starting_at(Head {
             lsn: self.base,
             ..self.head
         });
-        history.push_commit(self.token, self.head);
-        history
+        recent_commits.push_commit(self.token, self.head);
+        recent_commits
     }
 }

@@ -1,4 +1,4 @@
-//! What a user may choose about the engine.
+//! Options of the engine.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use bolide_model::time::Monotonic;
 
 use crate::FreeSpace;
 
-/// When a commit is answered.
+/// When a commit is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Once it is on the disk: survives power loss. Commits that wait at the same time share one fsync.
+    /// After it is on the disk: survives power loss. Commits that wait at the same time share one fsync.
     Sync,
-    /// At once; the disk follows within this time. A crash of the process loses nothing, a power loss up to this much.
+    /// At once; it is on the disk within this time. A crash of the process loses nothing, a power loss up to this much.
     Interval(Duration),
-    /// At once; the operating system writes when it likes. A crash of the process loses nothing.
+    /// At once; the operating system chooses when to write. A crash of the process loses nothing.
     Buffered,
 }
 
 impl Durability {
-    /// [`Durability::Interval`] as it is usually meant: 10 ms.
+    /// [`Durability::Interval`] with the usual 10 ms.
     pub const INTERVAL: Durability = Durability::Interval(Duration::from_millis(10));
 }
 
 /// How an [`crate::LsmEngine`] runs.
 #[derive(Debug, Clone)]
 pub struct LsmOptions {
-    /// When commits are answered.
+    /// When commits are acknowledged.
     pub durability: Durability,
     /// Bytes of memory for cached blocks, filled as blocks are read.
     pub cache_bytes: u64,
-    /// Bytes of journal above which memtables are written out early; at least 64 MiB. Bounds the time of the next open.
+    /// Bytes of journal above which memtables are flushed early; at least 64 MiB. Bounds the time of the next open.
     pub journal_bytes: u64,
-    /// Bytes that must stay free on the disk. Below, writes are refused, except half of it for commits that mostly delete.
+    /// Bytes that must stay free on the disk. Below that, writes are refused; commits that mostly delete may use half of it.
     pub reserve_bytes: u64,
-    /// Open although acknowledged commits are missing, and keep what is there. See [`crate::OpenError::LostCommits`].
+    /// Open even if acknowledged commits are missing, and keep the rest. See [`crate::OpenError::LostCommits`].
     pub accept_data_loss: bool,
     /// Read every table in full at open, and refuse to open if one differs from what was written.
     pub verify_tables: bool,
-    /// Most descriptors of table files that are kept open between reads; at least 10. See [`LsmOptions::descriptors`].
+    /// The maximum number of descriptors of table files kept open between reads; at least 10. See [`LsmOptions::descriptors`].
     pub cached_files: usize,
-    /// How to ask for the free space of the disk.
+    /// How the free space of the disk is read.
     pub free_space: FreeSpace,
-    /// The clock of everything that is done now and then. One that is moved by hand is looked at whenever a commit, or another call that changes
+    /// The clock for maintenance. With a clock that is moved by hand, maintenance is checked whenever a commit, or another call that changes
     /// something, wakes the committer.
     pub monotonic: Monotonic,
 }
@@ -63,12 +63,12 @@ impl Default for LsmOptions {
 }
 
 impl LsmOptions {
-    /// About how many descriptors an open store holds at most: those of cached tables, and [`UNCACHED_FILES`].
+    /// The approximate maximum number of descriptors of an open store: those of cached tables, and [`UNCACHED_FILES`].
     pub fn descriptors(&self) -> usize {
         self.cached_files + UNCACHED_FILES
     }
 }
 
-/// Descriptors beside those of cached tables: lock files, watermark and journal (5), what a flush and a compaction read and write (one table of
-/// each run, and fresh tables are runs of their own), and reads of tables that are not cached yet.
+/// Descriptors besides those of cached tables: lock files, watermark and journal (5); what a flush and a compaction read and write (one table of each
+/// run, where each new table is a run of its own); and reads of tables that are not cached yet.
 const UNCACHED_FILES: usize = 64;

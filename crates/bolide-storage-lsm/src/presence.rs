@@ -1,7 +1,7 @@
-//! Whether the files of an open store are still where the next start will look for them.
+//! Checks that the files of an open store are still where the next start will look for them.
 //!
-//! A directory that was removed, or moved away, goes on to take writes through the files that are open, and nobody will ever find them
-//! again. So before a write is acknowledged its directory is looked at: a few calls of `stat`, a microsecond each.
+//! A directory that was removed or moved still takes writes through the open files, but nobody will find them again. So before a write is
+//! acknowledged its directory is checked: a few calls of `stat`, a microsecond each.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,18 +12,18 @@ use crate::journal;
 /// The files as they were when the store was opened.
 #[derive(Debug)]
 pub(crate) struct Presence {
-    /// The lock file, which is made once and stays.
+    /// The lock file, which is made once and never replaced.
     lock: (PathBuf, FileId),
     store: PathBuf,
     /// The journal that is written to.
     journal: Option<(u64, FileId)>,
 }
 
-/// Tells a file from another one of the same name.
+/// Identifies a file, to tell it from another one of the same name.
 type FileId = (u64, u64);
 
 impl Presence {
-    /// Remembers the files of an open store. `None` where files have no identity to be known by.
+    /// Records the files of an open store. `None` on platforms where files have no identity.
     pub(crate) fn of(lock: PathBuf, store: PathBuf) -> Option<Presence> {
         let id = file_id(&lock).ok()??;
         let newest = journal::newest_number(&store);
@@ -35,12 +35,12 @@ impl Presence {
         })
     }
 
-    /// The number of the journal that was written to when it was last looked.
+    /// The number of the journal in use at the last check.
     pub(crate) fn journal(&self) -> Option<u64> {
         self.journal.map(|(number, _)| number)
     }
 
-    /// Looks at the files. An error says what is gone.
+    /// Checks the files. The error says what is missing.
     pub(crate) fn check(&mut self) -> Result<(), String> {
         let (lock, id) = &self.lock;
         if is_gone(lock, *id) {
@@ -53,7 +53,7 @@ impl Presence {
         let Some((mut number, mut id)) = self.journal else {
             return Ok(());
         };
-        // The store begins a new journal when it likes, and numbers them one by one.
+        // The store begins a new journal at any time, and numbers them one by one.
         while let Ok(Some(next)) = file_id(&journal::path(&self.store, number + 1)) {
             (number, id) = (number + 1, next);
         }
@@ -66,7 +66,7 @@ impl Presence {
     }
 }
 
-/// Whether there is surely another file now, or none. A file that cannot be looked at may still be there.
+/// Whether there is certainly another file now, or none. A file that cannot be checked may still be there.
 fn is_gone(path: &Path, id: FileId) -> bool {
     match file_id(path) {
         Ok(found) => found.is_some_and(|found| found != id),

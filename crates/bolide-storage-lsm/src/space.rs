@@ -1,4 +1,4 @@
-//! Free space of the disk, asked before every write.
+//! Free space of the disk, read before every write.
 
 use std::fmt;
 use std::io;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 type Probe = dyn Fn(&Path) -> io::Result<u64> + Send + Sync;
 
-/// Asks for the bytes an ordinary user may still write below a directory. Tests bring their own.
+/// Reads the bytes that an ordinary user may still write below a directory. Tests supply their own function.
 #[derive(Clone)]
 pub struct FreeSpace(Arc<Probe>);
 
 impl FreeSpace {
-    /// What the file system says.
+    /// Asks the file system.
     pub fn of_disk() -> FreeSpace {
         FreeSpace::by(disk)
     }
 
-    /// What `probe` says.
+    /// Asks `probe`.
     pub fn by(probe: impl Fn(&Path) -> io::Result<u64> + Send + Sync + 'static) -> FreeSpace {
         FreeSpace(Arc::new(probe))
     }
 
-    /// Bytes free for the store at `path`. A disk that does not answer does not stop writes: they will say themselves what is wrong.
+    /// Bytes free for the store at `path`. If the disk does not answer, writes are not stopped: they will report the error themselves.
     pub(crate) fn at(&self, path: &Path) -> u64 {
         (self.0)(path).unwrap_or(u64::MAX)
     }

@@ -1,4 +1,4 @@
-//! The LSM store itself: opening it, and reading what the engine keeps in it about itself.
+//! The LSM store itself: opening it, and reading the engine's own rows.
 
 use std::any::Any;
 use std::fs;
@@ -19,22 +19,22 @@ use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
-/// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
-/// With those of items and indexes at 16 MiB a store is loaded 15 % more slowly, and no gap is shorter since journals are written ahead.
+/// Memtable size per space. Small where rows are small: a space that is rarely flushed keeps old journals alive. With 16 MiB for items and indexes a
+/// store is loaded 15 % more slowly, and the longest pause is no shorter since journals are written ahead.
 const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
-/// Bytes of a block of items, which are not compressed. Scans of a large store pay for each block (a read, a checksum, a place in the
-/// cache) and for unpacking it; so they take half the time they take with the store's own 4 KiB and LZ4, for half as much disk again.
+/// Bytes of a block of items, which are not compressed. Scans of a large store pay for each block (a read, a checksum, a cache entry) and for
+/// decompression; they take half the time they take with the store's default of 4 KiB and LZ4, at one and a half times the disk space.
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;
-/// The store takes no smaller journals.
+/// The minimum that the store accepts.
 const MIN_JOURNAL_BYTES: u64 = 64 << 20;
-/// The store takes no smaller cache of files.
+/// The minimum that the store accepts.
 const MIN_CACHED_FILES: usize = 10;
-/// They write memtables out; tables are merged elsewhere.
+/// They flush memtables; tables are merged by the compactor.
 const WORKERS: usize = 2;
-/// Below this much in memtables, replaying the journal is quicker than writing tables at close.
+/// Below this size of memtables, replaying the journal is faster than writing tables at close.
 const REPLAYED_BYTES: u64 = 4 << 20;
-/// The longest a close waits for tables to be written, well below what the server gives a close. What was not written is replayed.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+/// The longest time a close waits for tables to be written, well below the time the server gives a close. The rest is replayed at the next open.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open store.
 pub(crate) struct Store {
@@ -44,27 +44,27 @@ pub(crate) struct Store {
     pub(crate) damage: Damage,
 }
 
-/// What the engine finds in a store when it opens it.
+/// What the engine finds when it opens a store.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) heads: Vec<(PartitionId, HeadRow)>,
-    /// Partitions whose rows were still being deleted.
+    /// Removed partitions whose rows are not all deleted yet.
     pub(crate) removals: Vec<PartitionId>,
     /// The newest write of each space.
     pub(crate) numbers: Numbers,
-    /// The newest write of all.
+    /// The newest write of all spaces.
     pub(crate) newest: Sequence,
 }
 
 impl Store {
-    /// Opens the store at `path`, or makes one.
+    /// Opens the store at `path`, or creates one.
     pub(crate) fn open(path: &Path, options: &LsmOptions) -> Result<Store, OpenError> {
         remove_unfinished(path)?;
-        // In the other modes a power loss may leave holes before what it kept, and that is not more than they promise.
+        // In the other modes a power loss may leave gaps before data that it kept, which their promise allows.
         if options.durability == Durability::Sync && !options.accept_data_loss {
             journal::check(path)?;
         }
-        // The store asserts and unwraps on some damaged files instead of returning an error.
+        // The store panics on some damaged files instead of returning an error.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(path, options)));
         match opened {
             Ok(opened) => {
@@ -120,12 +120,12 @@ impl Store {
         self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0
     }
 
-    /// Writes memtables out if replaying them would make the next open slow.
-    pub(crate) fn settle_down(&self, monotonic: &Monotonic) {
+    /// Flushes memtables if replaying them would make the next open slow.
+    pub(crate) fn flush_before_close(&self, monotonic: &Monotonic) {
         if self.db.write_buffer_size() < REPLAYED_BYTES {
             return;
         }
-        let deadline = monotonic.now() + CLOSE_PATIENCE;
+        let deadline = monotonic.now() + CLOSE_TIMEOUT;
         if let Err(error) = self.begin_writing_out() {
             tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
             return;
@@ -133,8 +133,7 @@ impl Store {
         self.wait_for_flushes(monotonic, deadline);
     }
 
-    /// Begins to write out what is in memtables, if it is more than `bytes`, or if journals are kept for it beside the one in use. Tells whether
-    /// it was.
+    /// Starts flushing memtables if they have more than `bytes`, or if they keep journals besides the current one. Returns whether it did.
     pub(crate) fn write_out_above(&self, bytes: u64) -> fjall::Result<bool> {
         let is_above = self.db.write_buffer_size() > bytes || self.db.journal_count() > 1;
         if is_above {
@@ -143,7 +142,7 @@ impl Store {
         Ok(is_above)
     }
 
-    /// Lets go of tables that were merged into others, as far as no reader at `oldest` or later may read them. Tells whether some are kept.
+    /// Deletes tables that were merged into others, if no reader at `oldest` or later can read them. Returns whether some are kept.
     pub(crate) fn release_versions(&self, oldest: SeqNo) -> bool {
         let mut is_kept = false;
         for space in &self.spaces {
@@ -212,13 +211,13 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     })
 }
 
-/// Clears away a store whose making was interrupted before it could hold anything; the LSM store does not take it up again.
+/// Removes a store whose creation was interrupted before it could hold anything; the LSM store cannot open it.
 fn remove_unfinished(path: &Path) -> Result<(), OpenError> {
     let exists = |path: PathBuf| {
         path.try_exists()
             .map_err(crate::store_dir::io_error("looking for the store", &path))
     };
-    // The file is made before it is written.
+    // The file is created before it is written.
     let is_versioned = fs::metadata(path.join("version")).is_ok_and(|version| version.len() > 0);
     if exists(path.to_owned())? && !is_versioned {
         let is_used = exists(path.join("keyspaces").join("1"))?;
@@ -234,7 +233,7 @@ fn corrupt_row(what: &str) -> OpenError {
     OpenError::Corrupt(format!("a {what} row cannot be read"))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()

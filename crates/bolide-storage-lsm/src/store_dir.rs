@@ -1,9 +1,9 @@
-//! The directory of a store: whose it is, in which format, and that only one engine has it open.
+//! The directory of a store: that it belongs to us, its format, and that only one engine has it open.
 //!
 //! ```text
 //! FORMAT     "bolide store", the number of the format, and when the store was made (ms)
 //! lock       held while the store is open
-//! probe      there for a moment, when it is tried whether the directory takes files again
+//! probe      exists briefly, to check whether the directory accepts files again
 //! durable    the durable watermark, see `durable_watermark`
 //! store/     the LSM store
 //! ```
@@ -22,37 +22,37 @@ use crate::presence::Presence;
 /// 2: item keys have a tag of their partition key.
 /// 3: head rows have an edition.
 const FORMAT: u32 = 3;
-/// The oldest format this version reads. Head rows of format 2 are read as having the first edition, so nothing is rewritten.
+/// The oldest format this version reads. Head rows of format 2 are read with the first edition, so nothing is rewritten.
 const OLDEST_FORMAT: u32 = 2;
 const FORMAT_FILE: &str = "FORMAT";
-/// `FORMAT` while it is written.
+/// The name of `FORMAT` while it is written.
 const FORMAT_DRAFT: &str = "FORMAT.new";
 const LOCK_FILE: &str = "lock";
 const WATERMARK_FILE: &str = "durable";
 const PROBE_FILE: &str = "probe";
 const STORE_DIR: &str = "store";
-/// A journal begins with this size. It, and tables, may become larger.
+/// The initial size of a journal. Journals and tables may become larger.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// The largest file the store makes: a journal ends at the next flush behind its first size, and all memtables together may be in it.
+/// The largest file that the store makes: a journal ends at the next flush after its initial size, and may contain all memtables together.
 const LARGEST_FILE_BYTES: u64 = 256 << 20;
-/// Descriptors that must be free for the store to be opened again.
+/// Descriptors that must be free before the store is opened again.
 const SPARE_DESCRIPTORS: usize = 32;
-/// Files that may be in a directory whose first open was interrupted.
+/// Files that may exist in a directory whose first open was interrupted.
 const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, WATERMARK_FILE];
 const TITLE: &str = "bolide store";
 
-/// A directory that is ours, and locked.
+/// A locked directory of a store.
 #[derive(Debug)]
 pub(crate) struct StoreDir {
     path: PathBuf,
     /// Unlocked when closed.
     _lock: File,
-    /// What there is to tell about the directory once the store is open.
+    /// A message about the directory, logged once the store is open.
     notice: Option<String>,
 }
 
 impl StoreDir {
-    /// Takes possession of `path`: makes the directory and its files if there are none yet. `now` is written into a new store.
+    /// Locks `path`; creates the directory and its files if there are none yet. `now` is written into a new store.
     pub(crate) fn enter(path: &Path, now: UnixMillis) -> Result<(StoreDir, Option<DurableWatermark>), OpenError> {
         check_file_size_limit()?;
         make_dir(path)?;
@@ -79,10 +79,10 @@ impl StoreDir {
         Ok((store_dir, watermark))
     }
 
-    /// Gives a store of an older format the number of this one, so that earlier versions refuse it by its format, and do not call what is
-    /// written from now on corrupt. To be called before the first write.
+    /// Gives a store of an older format the number of the current one, so that earlier versions refuse it by its format and do not report new rows as
+    /// corrupt. Must be called before the first write.
     ///
-    /// A crash on the way leaves the old number over a store that is still wholly of the old format.
+    /// A crash before it is done leaves the old number on a store that is still completely of the old format.
     pub(crate) fn raise_format(&self) -> Result<(), OpenError> {
         let path = self.path.join(FORMAT_FILE);
         let text = fs::read_to_string(&path).map_err(io_error("reading the format of the store", &path))?;
@@ -96,14 +96,14 @@ impl StoreDir {
         Ok(())
     }
 
-    /// A new watermark in place of one that was lost.
+    /// Replaces a watermark that was lost.
     pub(crate) fn new_watermark(&self) -> Result<DurableWatermark, OpenError> {
         let path = self.path.join(WATERMARK_FILE);
         let made = DurableWatermark::create(&path).and_then(|watermark| sync_dir(&self.path).map(|()| watermark));
         made.map_err(io_error("writing the durable watermark", &path))
     }
 
-    /// Where the LSM store is.
+    /// The path of the LSM store.
     pub(crate) fn store_path(&self) -> PathBuf {
         self.path.join(STORE_DIR)
     }
@@ -112,20 +112,19 @@ impl StoreDir {
         &self.path
     }
 
-    /// Logs what was done to the directory.
+    /// Logs what was changed in the directory.
     pub(crate) fn log_notice(&self) {
         if let Some(notice) = &self.notice {
             tracing::warn!(path = %self.path.display(), "{notice}");
         }
     }
 
-    /// What tells whether the files are still in their place.
+    /// The check that files are still in their place.
     pub(crate) fn presence(&self) -> Option<Presence> {
         Presence::of(self.path.join(LOCK_FILE), self.store_path())
     }
 
-    /// Tries whether the store could be opened and written now: whether there are descriptors, and the directory takes a file of the size of
-    /// a journal.
+    /// Checks whether the store could be opened and written now: whether descriptors are free, and the directory accepts a file of the size of a journal.
     pub(crate) fn probe(&self) -> io::Result<()> {
         let format = self.path.join(FORMAT_FILE);
         let spare: io::Result<Vec<File>> = (0..SPARE_DESCRIPTORS).map(|_| File::open(&format)).collect();
@@ -141,7 +140,7 @@ impl StoreDir {
     }
 }
 
-/// Wraps what the system said about `path`.
+/// Adds the operation and the path to an error of the operating system.
 pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let path = path.to_owned();
     move |source| OpenError::Io { doing, path, source }
@@ -159,7 +158,7 @@ fn make_dir(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Makes a directory that only its owner may enter, and the ones above it.
+/// Creates a directory that only its owner may enter, and its parents.
 fn make_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -169,8 +168,7 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Closes a directory of an earlier version, or one that was made by hand, to others than its owner: documents and keys are in it. Returns what
-/// is to be told about that.
+/// Restricts a directory made by an earlier version, or by hand, to its owner, because it contains documents and keys. Returns a message about the change.
 #[cfg(unix)]
 fn keep_private(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -207,7 +205,7 @@ fn check_file_size_limit() -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Whether the directory is to become a store; an error if it is neither empty nor a store we can read.
+/// Whether the directory must become a store; an error if it is neither empty nor a store that can be read.
 fn check_identity(path: &Path) -> Result<bool, OpenError> {
     let format_path = path.join(FORMAT_FILE);
     match fs::read_to_string(&format_path) {
@@ -218,7 +216,7 @@ fn check_identity(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// The format of a store, if it is one we can read.
+/// The format of a store, if this version can read it.
 fn check_format(path: &Path, text: &str) -> Result<u32, OpenError> {
     let mut lines = text.lines();
     let is_ours = lines.next() == Some(TITLE);
@@ -273,7 +271,7 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// What is in the format file of a new store.
+/// The content of the format file of a new store.
 fn format_text(now: UnixMillis) -> String {
     format!("{TITLE}\n{}created {}\n", format_line(FORMAT), now.0)
 }
@@ -282,7 +280,7 @@ fn format_line(format: u32) -> String {
     format!("format {format}\n")
 }
 
-/// Written last, and by rename: a directory with a format is a store whose other files are there.
+/// Written last, and by rename: if a directory has a format file, the other files of the store exist.
 fn write_format(path: &Path, text: &str) -> Result<(), OpenError> {
     let draft = path.join(FORMAT_DRAFT);
     let written = File::create(&draft).and_then(|mut file| {
@@ -294,7 +292,7 @@ fn write_format(path: &Path, text: &str) -> Result<(), OpenError> {
     written.map_err(io_error("writing the format of the store", &draft))
 }
 
-/// Makes names in a directory durable. Not every platform lets a directory be opened; there, renames are durable by themselves.
+/// Makes names in a directory durable. Some platforms cannot open a directory; there, renames are durable by themselves.
 fn sync_dir(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(path)?.sync_all()

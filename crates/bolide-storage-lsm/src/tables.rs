@@ -1,8 +1,8 @@
-//! Finding tables that were changed on the disk.
+//! Finds tables that were changed on the disk.
 //!
-//! The store checks each block that it reads, and says only that a checksum does not match. Which file that is, and what to do, is for
-//! whoever runs the server; so the tables of the key space are then read in full, on a thread of their own, and compared with the checksums
-//! that were noted when they were written.
+//! The store checks each block it reads, and reports only that a checksum does not match. An administrator needs to know which file it is and what to
+//! do. So all tables of the key space are then read in full, on a thread of their own, and compared with the checksums that were recorded when they
+//! were written.
 
 use std::fmt;
 use std::fs::File;
@@ -21,15 +21,15 @@ use crate::store::Store;
 
 /// What to do about damage.
 pub(crate) const ADVICE: &str = "restore a backup of the data directory";
-/// Read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// A table whose bytes are not those that were written.
+/// A table whose bytes differ from those that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DamagedTable {
     space: Space,
     path: PathBuf,
-    /// Why it could not be read to its end, if so.
+    /// Why it could not be read to its end; `None` if it could.
     error: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn find_damaged(store: &Store, space: Space) -> Vec<DamagedTable> {
     let damaged = version.iter_tables().filter_map(|table| {
         let error = match checksum(&table.path) {
             Ok(found) if found == table.checksum().into_u128() => return None,
-            // Compacted away meanwhile, with all that was in it.
+            // It was compacted meanwhile, and its rows are in other tables.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_current(store, space, &table.path) => {
                 return None;
             }
@@ -63,7 +63,7 @@ pub(crate) fn find_damaged(store: &Store, space: Space) -> Vec<DamagedTable> {
 /// Reads every table of a store.
 ///
 /// # Errors
-/// The damaged ones, by name.
+/// Names the damaged tables.
 pub(crate) fn verify(store: &Store) -> Result<(), String> {
     let damaged: Vec<_> = Space::ALL
         .into_iter()
@@ -93,17 +93,17 @@ fn checksum(path: &Path) -> io::Result<u128> {
     }
 }
 
-/// What is known of damage in an open store.
+/// The damage known in an open store.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
     tables: Mutex<Vec<DamagedTable>>,
-    /// Key spaces in which it was looked for.
+    /// Key spaces whose tables were searched.
     searched: [AtomicBool; Space::ALL.len()],
 }
 
 impl Damage {
-    /// Words for a read that met damage; the first one in a key space begins the search for the tables. They are named here once they are found,
-    /// and in the log.
+    /// The message for a read that found damage. The first one in a key space starts the search for damaged tables; they are named here and in the
+    /// log once they are found.
     pub(crate) fn report(&self, error: &fjall::Error, space: Space, store: &Arc<Store>) -> String {
         if !self.searched[space as usize].swap(true, Ordering::Relaxed) {
             tracing::error!(%error, space = SPACE_NAMES[space as usize], "stored data is damaged; its tables are being checked");

@@ -1,9 +1,9 @@
-//! What reads stand on: a snapshot of the store together with the heads that belong to it.
+//! Views for reads: a snapshot of the store together with the heads that belong to it.
 //!
-//! Only the committer writes, so between two of its writes the store is at rest. It takes the snapshot there and publishes it with
-//! the heads, and reads use that one until the next is published. Reads could not take a snapshot themselves: the store numbers a write
-//! before it is on the disk and may show later numbers meanwhile (when a flush or a compaction ends), so a snapshot taken during a write
-//! can change under its reader. As a gift, what is read is durable (in mode `sync`), and no head has to be looked up.
+//! Only the committer writes, so the store does not change between two of its writes. There it takes the snapshot and publishes it with the heads;
+//! reads use it until the next is published. Reads cannot take a snapshot themselves: the store numbers a write before it is on the disk and may show
+//! later numbers meanwhile (when a flush or a compaction ends), so a snapshot taken during a write can change under its reader. Two more advantages:
+//! whatever is read is durable (in mode `sync`), and no head has to be looked up.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,22 +25,22 @@ struct Snapshot {
     store: Arc<Store>,
 }
 
-/// The newest view; written by the committer, read by everybody.
+/// The newest view; written by the committer, read by every thread.
 #[derive(Default)]
 pub(crate) struct Views {
     current: RwLock<View>,
     /// Every snapshot that may still be read, the oldest first.
     snapshots: Mutex<Snapshots>,
-    /// How often was read and published.
+    /// Number of reads and publications.
     calls: AtomicU64,
     holds: Holds<HomeView>,
 }
 
-/// Snapshots that may still be read, the oldest first, and some that are gone.
+/// Snapshots that may still be read, the oldest first. Some may be closed already.
 #[derive(Default)]
 struct Snapshots(VecDeque<Weak<Snapshot>>);
 
-/// Snapshots that are gone are cleared away when so many were published.
+/// Closed snapshots are removed from the list after this many publications.
 const CLEARED_SNAPSHOTS: usize = 64;
 
 /// The partitions of a home at one snapshot.
@@ -57,7 +57,7 @@ struct View {
 }
 
 impl Views {
-    /// Shows the store as it is now, with `changes` of heads; `None` is a partition that went.
+    /// Publishes the store as it is now, with `changes` of heads; `None` is a partition that was removed.
     ///
     /// Must be called between two writes.
     pub(crate) fn publish(&self, store: &Arc<Store>, changes: impl IntoIterator<Item = (PartitionId, Option<Head>)>) {
@@ -76,12 +76,12 @@ impl Views {
         }
         let before = view.snapshot.replace(snapshot);
         drop(view);
-        // Closing a snapshot may take a lock of the store; readers need not wait for it.
+        // Closing a snapshot may take a lock of the store; readers must not wait for it.
         drop(before);
         self.snapshots.lock().forget_oldest();
     }
 
-    /// Lets go of what is held beyond its time.
+    /// Ends held snapshots whose time is over.
     pub(crate) fn expire(&self, now: UnixMillis) {
         self.holds.expire(now);
     }
@@ -98,40 +98,40 @@ impl Views {
         let snapshot = view.snapshot.clone().ok_or_else(no_store)?;
         let of_home = view.heads.iter().filter(|(partition, _)| partition.home() == home);
         let heads = of_home.map(|(partition, head)| (*partition, *head)).collect();
-        // While the view is locked: whoever withdraws it finds all that is held of it.
+        // While the view is locked, so that `withdraw` ends every snapshot held of it.
         self.holds.add(HomeView { snapshot, heads }, until, now)
     }
 
     /// Counts a read.
-    pub(crate) fn note_call(&self) {
+    pub(crate) fn count_call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of the store's writes that the oldest reader stands at; 0 if there is nothing to be read.
+    /// The store's write number at which the oldest reader reads; 0 if there is nothing to read.
     pub(crate) fn oldest(&self) -> u64 {
         let oldest = self.snapshots.lock().oldest();
         oldest.map_or(0, |snapshot| snapshot.inner.seqno())
     }
 
-    /// How often was read and published so far.
+    /// Number of reads and publications so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many snapshots are remembered, those that are gone included.
+    /// Number of snapshots in the list, closed ones included.
     #[cfg(test)]
     pub(crate) fn snapshots(&self) -> usize {
         self.snapshots.lock().0.len()
     }
 
-    /// Keeps the newest snapshot as a reader does.
+    /// Keeps the newest snapshot open, as a reader does.
     #[cfg(test)]
     pub(crate) fn newest(&self) -> impl Sized + use<> {
         self.current.read().snapshot.clone()
     }
 
-    /// Whether the store has changed its tables since the newest view was published. A view keeps what it was made of: memtables that were
-    /// written out since, and tombstones that are gone from the tables.
+    /// Whether the store has changed its tables since the newest view was published. A view keeps its data alive: memtables that were flushed since,
+    /// and tombstones that are gone from the tables.
     pub(crate) fn is_behind(&self, store: &Store) -> bool {
         let view = self.current.read();
         view.snapshot
@@ -139,7 +139,7 @@ impl Views {
             .is_some_and(|snapshot| snapshot.inner.seqno() < store.db.visible_seqno())
     }
 
-    /// Shows nothing: from now on, reads find the store unavailable, and what was held has expired.
+    /// Removes the view: from now on the store is unavailable to reads, and held snapshots have expired.
     pub(crate) fn withdraw(&self) {
         let before = std::mem::take(&mut *self.current.write());
         drop(before);
@@ -148,7 +148,7 @@ impl Views {
 
     /// Answers a request from the newest view.
     pub(crate) fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
-        self.note_call();
+        self.count_call();
         let (snapshot, head) = self.snapshot(partition)?;
         snapshot.read(partition, head, request)
     }
@@ -167,7 +167,7 @@ fn no_store() -> EngineError {
 
 impl Snapshots {
     fn push(&mut self, snapshot: &Arc<Snapshot>) {
-        // What is held keeps its place at the front, and thousands may come and go behind it.
+        // A held snapshot stays at the front while thousands come and go after it.
         if self.0.len() >= CLEARED_SNAPSHOTS && self.0.len() == self.0.capacity() {
             self.0.retain(|snapshot| snapshot.strong_count() > 0);
         }
@@ -186,7 +186,7 @@ impl Snapshots {
 }
 
 impl HomeView {
-    /// Answers a request as the partition was then.
+    /// Answers a request from the partition as it was at the snapshot.
     pub(crate) fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
         let head = self.heads.get(&partition).ok_or(EngineError::NoPartition(partition))?;
         self.snapshot.read(partition, *head, request)

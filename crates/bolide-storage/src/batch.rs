@@ -1,4 +1,4 @@
-//! What every engine checks about a batch, and remembers of it.
+//! Checks that every engine makes on a batch, and the recent commits by which it resolves tickets.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ impl Batch {
         }
     }
 
-    /// Names the batch, should its outcome be unknown.
+    /// Names the batch, in case its outcome is unknown.
     pub fn ticket(&self) -> Ticket {
         Ticket {
             base: self.base,
@@ -31,9 +31,9 @@ impl Batch {
         values + self.keys().map(|key| key.bytes.len()).sum::<usize>()
     }
 
-    /// Says what makes this batch unfit to follow `head`, whoever sends it. Engines answer [`crate::Outcome::Refused`] with it.
+    /// Returns the reason why this batch may not follow `head`, whoever sends it. Engines return it as [`crate::Outcome::Refused`].
     ///
-    /// A base that is not the head is not a flaw but [`crate::Outcome::Stale`]; ask for that first.
+    /// A base that is not the head is not checked here: it makes the commit [`crate::Outcome::Stale`]. Check that first.
     pub fn validate(&self, head: Head) -> Option<String> {
         if self.next <= self.base {
             return Some(format!(
@@ -57,24 +57,22 @@ impl Batch {
     }
 }
 
-/// The newest commits of one partition, by which an engine resolves tickets.
-///
-/// It goes back [`RESOLVABLE_COMMITS`].
+/// The newest commits of one partition, by which an engine resolves tickets. At least the last [`RESOLVABLE_COMMITS`] are kept.
 #[derive(Debug)]
-pub struct History {
+pub struct RecentCommits {
     /// The head before the oldest commit in `commits`.
     start: Head,
     commits: VecDeque<(CommitToken, Head)>,
 }
 
-/// Commits of a partition whose outcome [`Engine::resolve`](crate::Engine::resolve) knows at least. A worker resolves before it commits
-/// again, so few are enough.
+/// How many of the newest commits of a partition [`Engine::resolve`](crate::Engine::resolve) must know. A worker resolves an unknown outcome before
+/// it commits again, so a few are enough.
 pub const RESOLVABLE_COMMITS: usize = 16;
 
-impl History {
-    /// The history of a partition whose head is `head`, before any commit.
-    pub fn starting_at(head: Head) -> History {
-        History {
+impl RecentCommits {
+    /// No commits yet, on a partition whose head is `head`.
+    pub fn starting_at(head: Head) -> RecentCommits {
+        RecentCommits {
             start: head,
             commits: VecDeque::new(),
         }
@@ -98,12 +96,12 @@ impl History {
         self.commits.push_back((token, head));
     }
 
-    /// What became of the commit `ticket` names, provided that it is no longer under way; `None` if it is older than this memory.
+    /// The outcome of the commit that `ticket` names, if it is no longer in progress; `None` if it is older than the commits kept here.
     pub fn resolve(&self, ticket: &Ticket) -> Option<Resolved> {
         let done = self.commits.iter().find(|(token, _)| *token == ticket.token);
         match done {
             Some((_, head)) => Some(Resolved::Done(*head)),
-            // It would have been committed on top of `base`, and everything since `start` is remembered.
+            // All commits since `start` are known here, and this one would have followed `base`.
             None if self.start.lsn <= ticket.base => Some(Resolved::NotDone),
             None => None,
         }

@@ -1,4 +1,4 @@
-//! The `Engine` trait and the plain data it speaks.
+//! The `Engine` trait, and the requests and responses it uses.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bolide_model::{Lsn, UnixMillis, time::Span};
 use bytes::Bytes;
 
-use crate::{Held, HomeId, JointOutcome, PartitionId};
+use crate::{HeldSnapshot, HomeId, JointOutcome, PartitionId};
 
 /// What engine methods return: boxed, so that the core is compiled once for every engine.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -21,7 +21,7 @@ pub enum Space {
     Log,
     /// The purge queue of items with a ttl of their own.
     Expiry,
-    /// Ids, unique keys, and whatever the planner builds.
+    /// Ids, unique keys, and entries of indexes.
     Index,
     /// Counters, and the rows of the catalog.
     Meta,
@@ -51,24 +51,24 @@ impl Key {
     }
 }
 
-/// A key and the value it shall have.
+/// A key and the value to store for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
-    /// Where.
+    /// The key.
     pub key: Key,
-    /// What; replaces any earlier value.
+    /// The value; replaces any earlier one.
     pub value: Bytes,
 }
 
-/// Counts changes of what a reader must know besides rows: settings, the set of indexes, deletions by partition key.
+/// A counter that changes with everything a reader must know besides rows: settings, the set of indexes, deletions by partition key.
 ///
-/// Engines store it with each commit and do not interpret it: it may stay, rise or fall. Every read returns it, so a caller that holds
-/// another edition knows that it must load again.
+/// Engines store it with each commit and do not interpret it: it may stay, rise or fall. Every read returns it. A caller that knows another edition
+/// must load that state again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Edition(pub u64);
 
 impl Edition {
-    /// The edition of a new partition, and of those stored before there were editions.
+    /// The edition of a new partition, and of partitions stored by versions that had no editions.
     pub const FIRST: Edition = Edition(0);
 }
 
@@ -84,7 +84,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head of a partition that is to be created at `stamp`, before any commit.
+    /// The head of a partition that is created at `stamp`, before any commit.
     pub fn first(stamp: UnixMillis) -> Head {
         Head {
             lsn: Lsn(0),
@@ -105,11 +105,11 @@ pub struct Scan {
     pub to: Option<Bytes>,
     /// Newest key first when set: rows come from `to` down to `from`.
     pub reverse: bool,
-    /// At most this many rows. At least one row is returned where there is one.
+    /// At most this many rows, but at least one if the range has any.
     pub max_rows: usize,
     /// Stop after the row that reaches this many bytes of keys and values.
     pub max_bytes: usize,
-    /// Leave values out; they come back empty.
+    /// Return keys only; values are empty.
     pub keys_only: bool,
 }
 
@@ -120,13 +120,13 @@ pub struct ReadRequest {
     pub gets: Vec<Key>,
     /// Ranges to scan.
     pub scans: Vec<Scan>,
-    /// When the answer has so many bytes of keys and values, the rest is left out: [`ReadResponse::gets`] ends there, and the pages of scans that
-    /// are not made are empty, with `more`.
+    /// Limit on the bytes of keys and values in the response. Once it is reached, the rest is left out: [`ReadResponse::gets`] ends there, and scans
+    /// not yet made give empty pages with `more` set.
     pub max_bytes: usize,
 }
 
 impl Default for ReadRequest {
-    /// Nothing, without a limit.
+    /// No keys, no scans, no limit.
     fn default() -> ReadRequest {
         ReadRequest {
             gets: Vec::new(),
@@ -141,29 +141,28 @@ impl Default for ReadRequest {
 pub struct Page {
     /// Key and value, in the order of the scan.
     pub rows: Vec<(Bytes, Bytes)>,
-    /// More rows follow the last one inside the range. Resume behind the last key; where there are no rows, the scan was not made
-    /// ([`ReadRequest::max_bytes`]).
+    /// The range has more rows after the last one. Continue after the last key. If `rows` is empty, the scan was not made ([`ReadRequest::max_bytes`]).
     pub more: bool,
 }
 
 /// The answer to a [`ReadRequest`].
 #[derive(Debug, Clone)]
 pub struct ReadResponse {
-    /// The head of the partition in the snapshot everything below was read from.
+    /// The head of the partition in the snapshot from which everything below was read.
     pub head: Head,
-    /// One entry per key of `ReadRequest::gets`, in its order; at least one, and fewer than keys where [`ReadRequest::max_bytes`] was reached.
+    /// One entry per key of `ReadRequest::gets`, in the same order. There is at least one; there are fewer than keys if [`ReadRequest::max_bytes`] was reached.
     pub gets: Vec<Option<Bytes>>,
     /// One page per scan of `ReadRequest::scans`, in its order.
     pub pages: Vec<Page>,
 }
 
-/// A random mark by which a commit of unknown outcome is recognised later.
+/// A random number by which a commit of unknown outcome is recognised later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CommitToken(pub u128);
 
-/// A commit: all of it or nothing, if the partition's head is still at `base`.
+/// A commit: applied completely or not at all, and only if the partition's head is still at `base`.
 ///
-/// Keys are unique within `puts` and `deletes` together.
+/// A key appears at most once in `puts` and `deletes` together.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The head the batch was decided on.
@@ -180,21 +179,21 @@ pub struct Batch {
     pub puts: Vec<Put>,
     /// Keys to remove; absent ones are no error.
     pub deletes: Vec<Key>,
-    /// Nobody else waits for who commits: the engine may hold the calling thread until the commit is done, if that is sooner than handing it
-    /// to another one. Of no effect in a joint commit.
+    /// The engine may block the calling thread until the commit is done, if that is faster than handing it to another thread. Set it only if no other
+    /// task needs the thread. Ignored in a joint commit.
     pub may_block: bool,
 }
 
-/// How a commit ended. Conflict and uncertainty are ordinary outcomes.
+/// How a commit ended. Conflicts and unknown outcomes are ordinary results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Durable as the engine's durability mode promises, and visible to every later read.
+    /// Visible to every later read, and as durable as the engine's durability mode promises.
     Done(Head),
-    /// The head was not at `base`: nothing happened. Read again, decide again.
+    /// The head was not at `base`; nothing changed. Read again and decide again.
     Stale,
     /// The engine cannot tell. [`Engine::resolve`] can.
     Unknown(Ticket),
-    /// Nothing happened and a retry will not help: disk full, store poisoned. The text is for the user.
+    /// Nothing changed and a retry will not help: the disk is full, or the store has failed. The text is for the user.
     Refused(String),
 }
 
@@ -209,7 +208,7 @@ pub struct Ticket {
     pub token: CommitToken,
 }
 
-/// What became of a commit of unknown outcome.
+/// The resolved outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolved {
     /// It is durable.
@@ -218,13 +217,13 @@ pub enum Resolved {
     NotDone,
 }
 
-/// The engine cannot be reached, or cannot serve. Certainly nothing happened.
+/// The engine cannot be reached or cannot serve the request. Nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// For now; a retry may succeed.
+    /// Temporary; a retry may succeed.
     #[error("the storage engine is unavailable: {0}")]
     Unavailable(String),
-    /// The partition does not exist (never created, or removed).
+    /// The partition does not exist: it was never created, or it was removed.
     #[error("no such partition. partition={0}")]
     NoPartition(PartitionId),
     /// Stored bytes differ from what was written.
@@ -235,23 +234,23 @@ pub enum EngineError {
 /// Keeps physical partitions.
 ///
 /// # Contract
-/// - **Snapshot**: a [`ReadResponse`] shows one moment of its partition, which its `head` names.
-/// - **Atomicity**: after a commit, or a crash in the middle of one, all of its puts and deletes are there or none; those of a joint commit
-///   in all of its partitions.
+/// - **Snapshot**: a [`ReadResponse`] shows one snapshot of its partition, which its `head` names.
+/// - **Atomicity**: after a commit, or a crash during one, either all of its puts and deletes are stored or none. For a joint commit this holds
+///   across all its partitions.
 /// - **Order**: commits of one partition happen one after the other; `Batch::base` must be the head's `lsn`, else [`Outcome::Stale`].
-/// - **Read your writes**: whatever starts after `Done` was answered sees the commit.
-/// - **Durability**: `Done` survives a crash as the engine's mode promises (the embedded engine's default: always).
+/// - **Read your writes**: everything that starts after `Done` was returned sees the commit.
+/// - **Durability**: `Done` survives a crash as the engine's mode promises (default of the embedded engine: always).
 /// - **Time**: [`Engine::time`] never decreases while the engine runs. After a restart or a crash it is not below
 ///   [`Engine::durable_time`] as it was before, nor below the stamp of a durable commit (TTL-202, TTL-203).
-/// - Pages are bounded in rows and bytes. No snapshot outlives a call but those of [`Engine::hold`], which are bounded in number and time.
+/// - Pages are bounded in rows and bytes. Snapshots end with the call, except those of [`Engine::hold`], which are bounded in number and time.
 ///
 /// [`crate::suite`] checks all of it.
 pub trait Engine: Send + Sync + 'static {
     /// A short name for health reports: `memory`, `lsm`.
     fn name(&self) -> &'static str;
 
-    /// Whether others may commit to the same partitions: other processes, or other users of this engine. Whoever keeps what it has read looks then
-    /// whether it still holds.
+    /// Whether other processes or other users of this engine may commit to the same partitions. Callers that cache what they read must then check
+    /// that it is still current.
     fn is_shared(&self) -> bool {
         false
     }
@@ -263,41 +262,42 @@ pub trait Engine: Send + Sync + 'static {
     /// Commits a batch.
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>>;
 
-    /// Commits batches of several partitions, which lie in one home: all of them or none. Each is judged as [`Engine::commit`] judges it; what one
-    /// fails by, all fail by. Batches of different homes, and two of one partition, are refused; none at all are done.
+    /// Commits batches of several partitions of one home: all of them or none. Each is checked as in [`Engine::commit`]; if one fails, all fail in
+    /// the same way. Batches of different homes, and two batches of one partition, are refused; an empty list succeeds.
     ///
-    /// After [`JointOutcome::Unknown`], resolving one of the tickets, with its partition, resolves all: what it says holds for every batch.
+    /// After [`JointOutcome::Unknown`], resolve any one of the tickets, with its partition; the result holds for every batch.
     fn commit_together(
         &self,
         batches: Vec<(PartitionId, Batch)>,
     ) -> EngineFuture<'_, Result<JointOutcome, EngineError>>;
 
-    /// Takes a snapshot of all partitions of a home, and holds it while server time is below `until`, for [`MAX_HOLD_MS`](crate::MAX_HOLD_MS) at
-    /// most. It shows whatever was done before the call, and of each joint commit all or nothing.
+    /// Takes a snapshot of all partitions of a home and holds it while server time is below `until`, for [`MAX_HOLD_MS`](crate::MAX_HOLD_MS) at most.
+    /// It shows every commit that was done before the call, and each joint commit completely or not at all.
     ///
-    /// What is held is not freed: rows that were overwritten or deleted since, and removed partitions. The engine may let go of it earlier.
-    /// [`EngineError::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) others are held.
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>>;
+    /// Rows that are overwritten or deleted meanwhile, and partitions that are removed, keep their space until the snapshot ends. The engine may end
+    /// it earlier. Returns [`EngineError::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) snapshots are held.
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>>;
 
-    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done. [`EngineError::Unavailable`], and again at
-    /// each retry, when more than [`RESOLVABLE_COMMITS`](crate::RESOLVABLE_COMMITS) have been made since its `base`.
+    /// Finds the outcome of a commit whose outcome was unknown. After `NotDone` the commit can never take effect. Returns
+    /// [`EngineError::Unavailable`], on every retry too, if more than [`RESOLVABLE_COMMITS`](crate::RESOLVABLE_COMMITS) commits were made since its
+    /// `base`.
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>>;
 
-    /// Creates a partition with `head` as its first head. Does nothing if it is there already.
+    /// Creates a partition with `head` as its first head. Does nothing if it exists already.
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>>;
 
-    /// Removes a partition with all its keys, in the background if it is large. Does nothing if it is not there.
+    /// Removes a partition with all its keys, in the background if it is large. Does nothing if it does not exist.
     fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>>;
 
-    /// Server time now, as an interval that surely contains it. A point on one machine.
+    /// Server time now, as an interval that contains it. On one machine the interval is a point.
     fn time(&self) -> Span;
 
-    /// What server time will not fall below, whatever becomes of the process: not later than a stamp of a commit or what
-    /// [`Engine::make_time_durable`] made durable. Cheap, for every request asks.
+    /// A time below which server time will not fall, even after a crash or restart: the stamp of a durable commit, or what
+    /// [`Engine::make_time_durable`] stored. Called for every request, so it must be cheap.
     fn durable_time(&self) -> UnixMillis;
 
-    /// Raises [`Engine::durable_time`] to `until` at least; `until` may be ahead of [`Engine::time`]. Those that wait at the same time share
-    /// one write, and a full disk does not stand in the way.
+    /// Raises [`Engine::durable_time`] to at least `until`, which may be ahead of [`Engine::time`]. Concurrent callers share one write. It works on a
+    /// full disk too.
     fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>>;
 
     /// Makes everything acknowledged durable, whatever the durability mode, before the process ends.

@@ -1,9 +1,8 @@
-//! An engine in trouble: wraps any engine and injects what shared storage does on bad days.
+//! Fault injection: wraps any engine and adds the failures that shared storage can have.
 //!
-//! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, held
-//! snapshots that are lost before their time, and a clock known only roughly. Everything the wrapper says is allowed by the contract of
-//! [`Engine`], so whatever stands on an engine must give the same results on it. Which call is hit follows from the seed, for callers that
-//! make their calls one by one.
+//! It reports conflicts that do not exist, unknown outcomes of commits (done, lost, or delayed), unavailable engines, held snapshots that end early,
+//! and an imprecise clock. The contract of [`Engine`] allows all of this, so everything built on an engine must give the same results on this one.
+//! For callers that make their calls one after the other, the seed determines which calls fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,29 +12,28 @@ use bolide_model::time::Span;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
-    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HoldError, HomeId, JointOutcome,
+    Outcome, PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
 };
 
-/// How often what goes wrong.
+/// How often each fault occurs.
 #[derive(Debug, Clone, Copy)]
 pub struct Faults {
     /// The same seed and the same calls give the same faults.
     pub seed: u64,
-    /// Of 100 commits, those told [`Outcome::Stale`] although their base is the head.
+    /// Percentage of commits that return [`Outcome::Stale`] although their base is the head.
     pub stale_percent: u64,
-    /// Of 100 commits, those told [`Outcome::Unknown`]. They share three fates: done, lost, and late.
+    /// Percentage of commits that return [`Outcome::Unknown`]. Of these, a third each is done, lost and delayed.
     pub unknown_percent: u64,
-    /// Of 100 calls of any kind, those told [`EngineError::Unavailable`] before anything happened. Of 100 reads of held snapshots, as many lose
-    /// theirs.
+    /// Percentage of calls of any kind that return [`EngineError::Unavailable`] before anything happened, and of reads of held snapshots that end the snapshot.
     pub down_percent: u64,
-    /// How far both ends of [`Engine::time`] are from the truth.
+    /// How far both ends of [`Engine::time`] are from the true time.
     pub span_ms: i64,
 }
 
 impl Faults {
-    /// A bad day: every kind of trouble, often.
-    pub fn bad_day(seed: u64) -> Faults {
+    /// Every kind of fault, often.
+    pub fn frequent(seed: u64) -> Faults {
         Faults {
             seed,
             stale_percent: 10,
@@ -46,25 +44,25 @@ impl Faults {
     }
 }
 
-/// An engine that has [`Faults`].
+/// An engine with injected [`Faults`].
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
     choices: Arc<Mutex<RandomChoices>>,
-    /// Commits of unknown outcome that may still arrive.
-    late: Mutex<Vec<Late>>,
+    /// Commits reported as unknown that may still be carried out.
+    delayed: Mutex<Vec<DelayedCommit>>,
 }
 
-/// A commit that may still arrive: of one partition, or a joint one.
-struct Late {
+/// A commit, single or joint, that may still be carried out.
+struct DelayedCommit {
     batches: Vec<(PartitionId, Batch)>,
-    /// It is on its way to the engine just now: nobody can tell what becomes of it.
+    /// It is being carried out now: its outcome cannot be known yet.
     is_arriving: bool,
 }
 
-impl Late {
-    fn new(batches: Vec<(PartitionId, Batch)>) -> Late {
-        Late {
+impl DelayedCommit {
+    fn new(batches: Vec<(PartitionId, Batch)>) -> DelayedCommit {
+        DelayedCommit {
             batches,
             is_arriving: false,
         }
@@ -81,48 +79,48 @@ impl Late {
     }
 }
 
-/// Takes a late commit from the list once it has arrived, or whoever delivers it has given up.
+/// A delayed commit that is being carried out. Takes it off the list when dropped: it is done, or its caller gave up.
 struct Delivery<'a> {
-    late: &'a Mutex<Vec<Late>>,
+    delayed: &'a Mutex<Vec<DelayedCommit>>,
     batches: Vec<(PartitionId, Batch)>,
 }
 
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
-        let is_it = |late: &Late| {
+        let is_it = |delayed: &DelayedCommit| {
             let mut batches = self.batches.iter();
-            batches.all(|(partition, batch)| late.has(*partition, batch.token))
+            batches.all(|(partition, batch)| delayed.has(*partition, batch.token))
         };
-        self.late.lock().retain(|late| !is_it(late));
+        self.delayed.lock().retain(|delayed| !is_it(delayed));
     }
 }
 
-/// What becomes of a commit.
-enum Fate {
-    Away,
+/// The fault chosen for a commit.
+enum InjectedFault {
+    Unavailable,
     Stale,
-    /// Unknown, and it was carried out.
+    /// The outcome is reported as unknown; the commit was carried out.
     Done,
-    /// Unknown, and it never arrived.
+    /// The outcome is reported as unknown; the commit is never carried out.
     Lost,
-    /// Unknown, and it arrives before a later commit, or never: resolving decides which.
-    Late,
+    /// The outcome is reported as unknown; the commit is carried out before a later one, or never if it is resolved first.
+    Delayed,
     /// No fault.
-    Fine,
+    None,
 }
 
 impl FaultyEngine {
-    /// `inner`, with trouble.
+    /// Adds `faults` to `inner`.
     pub fn new(inner: Arc<dyn Engine>, faults: Faults) -> FaultyEngine {
         FaultyEngine {
             inner,
             faults,
             choices: Arc::new(Mutex::new(RandomChoices(faults.seed))),
-            late: Mutex::default(),
+            delayed: Mutex::default(),
         }
     }
 
-    fn fate(&self) -> Fate {
+    fn next_fault(&self) -> InjectedFault {
         let mut choices = self.choices.lock();
         let Faults {
             stale_percent,
@@ -130,27 +128,27 @@ impl FaultyEngine {
             down_percent,
             ..
         } = self.faults;
-        match choices.roll(100) {
-            roll if roll < down_percent => Fate::Away,
-            roll if roll < down_percent + stale_percent => Fate::Stale,
-            roll if roll < down_percent + stale_percent + unknown_percent => match choices.roll(3) {
-                0 => Fate::Done,
-                1 => Fate::Lost,
-                _ => Fate::Late,
+        match choices.below(100) {
+            roll if roll < down_percent => InjectedFault::Unavailable,
+            roll if roll < down_percent + stale_percent => InjectedFault::Stale,
+            roll if roll < down_percent + stale_percent + unknown_percent => match choices.below(3) {
+                0 => InjectedFault::Done,
+                1 => InjectedFault::Lost,
+                _ => InjectedFault::Delayed,
             },
-            _ => Fate::Fine,
+            _ => InjectedFault::None,
         }
     }
 
-    fn stumble(&self) -> Result<(), EngineError> {
+    fn maybe_unavailable(&self) -> Result<(), EngineError> {
         if self.choices.lock().is_hit(self.faults.down_percent) {
-            Err(away())
+            Err(unavailable())
         } else {
             Ok(())
         }
     }
 
-    /// Lets late commits of a partition arrive, by chance.
+    /// Carries out some of the delayed commits of a partition, chosen at random.
     async fn deliver(&self, partition: PartitionId) -> Result<(), EngineError> {
         for delivery in self.arriving(partition) {
             let batches = delivery.batches.clone();
@@ -159,7 +157,7 @@ impl FaultyEngine {
                 Err(batches) => self.inner.commit_together(batches).await.map(drop),
             };
             match arrived {
-                // A partition that is gone by now takes its late commits along.
+                // If the partition is gone by now, its delayed commits are dropped.
                 Ok(()) | Err(EngineError::NoPartition(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -169,29 +167,30 @@ impl FaultyEngine {
 
     fn arriving(&self, partition: PartitionId) -> Vec<Delivery<'_>> {
         let mut choices = self.choices.lock();
-        let mut late = self.late.lock();
-        late.iter_mut()
-            .filter(|late| !late.is_arriving && late.touches(partition) && choices.roll(2) == 0)
-            .map(|late| {
-                late.is_arriving = true;
+        let mut delayed = self.delayed.lock();
+        delayed
+            .iter_mut()
+            .filter(|delayed| !delayed.is_arriving && delayed.touches(partition) && choices.below(2) == 0)
+            .map(|delayed| {
+                delayed.is_arriving = true;
                 Delivery {
-                    late: &self.late,
-                    batches: late.batches.clone(),
+                    delayed: &self.delayed,
+                    batches: delayed.batches.clone(),
                 }
             })
             .collect()
     }
 
-    /// What has not arrived by now never will: that is what resolving is for. Unavailable while it is on its way.
+    /// Drops a delayed commit, so that it is never carried out once it was resolved. Unavailable while it is being carried out.
     fn forget(&self, partition: PartitionId, token: CommitToken) -> Result<(), EngineError> {
-        let mut late = self.late.lock();
-        let Some(at) = late.iter().position(|late| late.has(partition, token)) else {
+        let mut delayed = self.delayed.lock();
+        let Some(at) = delayed.iter().position(|delayed| delayed.has(partition, token)) else {
             return Ok(());
         };
-        if late[at].is_arriving {
-            return Err(away());
+        if delayed[at].is_arriving {
+            return Err(unavailable());
         }
-        late.remove(at);
+        delayed.remove(at);
         Ok(())
     }
 }
@@ -211,7 +210,7 @@ impl Engine for FaultyEngine {
         request: ReadRequest,
     ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
         Box::pin(async move {
-            self.stumble()?;
+            self.maybe_unavailable()?;
             self.inner.read(partition, request).await
         })
     }
@@ -220,17 +219,17 @@ impl Engine for FaultyEngine {
         Box::pin(async move {
             self.deliver(partition).await?;
             let ticket = batch.ticket();
-            match self.fate() {
-                Fate::Away => Err(away()),
-                Fate::Stale => Ok(Outcome::Stale),
-                Fate::Fine => self.inner.commit(partition, batch).await,
-                Fate::Done => match self.inner.commit(partition, batch).await {
+            match self.next_fault() {
+                InjectedFault::Unavailable => Err(unavailable()),
+                InjectedFault::Stale => Ok(Outcome::Stale),
+                InjectedFault::None => self.inner.commit(partition, batch).await,
+                InjectedFault::Done => match self.inner.commit(partition, batch).await {
                     Ok(Outcome::Done(_)) => Ok(Outcome::Unknown(ticket)),
                     outcome => outcome,
                 },
-                Fate::Lost => Ok(Outcome::Unknown(ticket)),
-                Fate::Late => {
-                    self.late.lock().push(Late::new(vec![(partition, batch)]));
+                InjectedFault::Lost => Ok(Outcome::Unknown(ticket)),
+                InjectedFault::Delayed => {
+                    self.delayed.lock().push(DelayedCommit::new(vec![(partition, batch)]));
                     Ok(Outcome::Unknown(ticket))
                 }
             }
@@ -246,41 +245,41 @@ impl Engine for FaultyEngine {
                 self.deliver(*partition).await?;
             }
             let unknown = JointOutcome::unknown(&batches);
-            match self.fate() {
-                // Nobody could resolve it.
+            match self.next_fault() {
+                // With no batches there is no ticket to resolve.
                 _ if batches.is_empty() => self.inner.commit_together(batches).await,
-                Fate::Away => Err(away()),
-                Fate::Stale => Ok(JointOutcome::Stale),
-                Fate::Fine => self.inner.commit_together(batches).await,
-                Fate::Done => match self.inner.commit_together(batches).await {
+                InjectedFault::Unavailable => Err(unavailable()),
+                InjectedFault::Stale => Ok(JointOutcome::Stale),
+                InjectedFault::None => self.inner.commit_together(batches).await,
+                InjectedFault::Done => match self.inner.commit_together(batches).await {
                     Ok(JointOutcome::Done(_)) => Ok(unknown),
                     outcome => outcome,
                 },
-                Fate::Lost => Ok(unknown),
-                Fate::Late => {
-                    self.late.lock().push(Late::new(batches));
+                InjectedFault::Lost => Ok(unknown),
+                InjectedFault::Delayed => {
+                    self.delayed.lock().push(DelayedCommit::new(batches));
                     Ok(unknown)
                 }
             }
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move {
-            self.stumble()?;
-            let held = FaultyHeld {
+            self.maybe_unavailable()?;
+            let held = FaultySnapshot {
                 inner: self.inner.hold(home, until).await?,
                 choices: self.choices.clone(),
                 down_percent: self.faults.down_percent,
                 is_lost: AtomicBool::new(false),
             };
-            Ok(Arc::new(held) as Arc<dyn Held>)
+            Ok(Arc::new(held) as Arc<dyn HeldSnapshot>)
         })
     }
 
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
-            self.stumble()?;
+            self.maybe_unavailable()?;
             self.deliver(partition).await?;
             self.forget(partition, ticket.token)?;
             self.inner.resolve(partition, ticket).await
@@ -289,14 +288,14 @@ impl Engine for FaultyEngine {
 
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
-            self.stumble()?;
+            self.maybe_unavailable()?;
             self.inner.create(partition, head).await
         })
     }
 
     fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
-            self.stumble()?;
+            self.maybe_unavailable()?;
             self.inner.remove(partition).await
         })
     }
@@ -332,16 +331,16 @@ impl std::fmt::Debug for FaultyEngine {
     }
 }
 
-/// A held snapshot that may be lost, and reads of it that may find nobody.
+/// A held snapshot that may end early, and whose reads may find the engine unavailable.
 #[derive(Debug)]
-struct FaultyHeld {
-    inner: Arc<dyn Held>,
+struct FaultySnapshot {
+    inner: Arc<dyn HeldSnapshot>,
     choices: Arc<Mutex<RandomChoices>>,
     down_percent: u64,
     is_lost: AtomicBool,
 }
 
-impl Held for FaultyHeld {
+impl HeldSnapshot for FaultySnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let hit = || self.choices.lock().is_hit(self.down_percent);
@@ -350,29 +349,29 @@ impl Held for FaultyHeld {
                 return Err(HoldError::Expired);
             }
             if is_away {
-                return Err(away().into());
+                return Err(unavailable().into());
             }
             self.inner.read(partition, request).await
         })
     }
 }
 
-fn away() -> EngineError {
+fn unavailable() -> EngineError {
     EngineError::Unavailable("injected".into())
 }
 
-/// Chance that can be repeated: SplitMix64.
+/// A repeatable sequence of random numbers: SplitMix64.
 #[derive(Debug)]
 struct RandomChoices(u64);
 
 impl RandomChoices {
-    /// True in so many of 100 cases.
+    /// True in `percent` of 100 cases.
     fn is_hit(&mut self, percent: u64) -> bool {
-        self.roll(100) < percent
+        self.below(100) < percent
     }
 
     /// A number below `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
+    fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

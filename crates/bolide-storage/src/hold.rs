@@ -1,8 +1,8 @@
-//! Held snapshots: what outlives a call, and is bounded in number and time for that reason.
+//! Held snapshots: they outlive a call, so they are bounded in number and time.
 //!
-//! [`Engine::hold`](crate::Engine::hold) answers with a [`Held`]. An engine keeps what stands behind it, a snapshot `S`, in its [`Holds`], and gives
-//! the caller a [`Hold`]. What it keeps goes when the caller drops the hold, when its time is over, or when the engine needs it back
-//! ([`Holds::release_all`]); whoever still reads then is told [`HoldError::Expired`].
+//! [`Engine::hold`](crate::Engine::hold) returns a [`HeldSnapshot`]. The engine keeps the snapshot `S` behind it in its [`Holds`], and gives the caller a
+//! [`Hold`]. The snapshot ends when the caller drops the hold, when its time is over, or when the engine needs the resources back
+//! ([`Holds::release_all`]). Later reads return [`HoldError::Expired`].
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -15,23 +15,24 @@ use crate::{EngineError, EngineFuture, PartitionId, ReadRequest, ReadResponse};
 /// The longest a snapshot is held, in milliseconds of server time.
 pub const MAX_HOLD_MS: i64 = 60_000;
 
-/// Most snapshots that an engine holds at once.
+/// The maximum number of snapshots that an engine holds at once.
 pub const MAX_HOLDS: usize = 1_024;
 
 /// A read snapshot of all partitions of a home. Dropping it frees what it holds.
-pub trait Held: Send + Sync + fmt::Debug {
-    /// Reads keys and ranges of one partition as they were when the snapshot was taken, whatever was committed or removed since.
+pub trait HeldSnapshot: Send + Sync + fmt::Debug {
+    /// Reads keys and ranges of one partition as they were when the snapshot was taken, whatever was committed or removed later.
     ///
     /// # Errors
-    /// - [`HoldError::Expired`]: the snapshot is gone. So it is for every later read.
-    /// - [`HoldError::Engine`]: as [`Engine::read`](crate::Engine::read); [`EngineError::NoPartition`] for one that was not there then, or lies in another home.
+    /// - [`HoldError::Expired`]: the snapshot has ended, for every later read too.
+    /// - [`HoldError::Engine`]: as for [`Engine::read`](crate::Engine::read); [`EngineError::NoPartition`] if the partition did not exist then, or
+    ///   lies in another home.
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>>;
 }
 
 /// Why a held snapshot cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoldError {
-    /// Its time is over, or the engine could not hold it for so long. Take another one.
+    /// Its time is over, or the engine could not hold it for that long. Take another snapshot.
     #[error("the held snapshot has expired")]
     Expired,
     /// The engine cannot serve this read.
@@ -45,10 +46,10 @@ pub struct Holds<S> {
     holds: Mutex<Vec<Weak<Hold<S>>>>,
 }
 
-/// A snapshot that is held, as its reader has it.
+/// A snapshot that is held, as its reader sees it.
 #[derive(Debug)]
 pub struct Hold<S> {
-    /// It is held while server time is below.
+    /// The snapshot is held while server time is below this.
     until: UnixMillis,
     /// `None` once it expired.
     snapshot: Mutex<Option<Arc<S>>>,
@@ -63,7 +64,7 @@ impl<S> Default for Holds<S> {
 }
 
 impl<S> Holds<S> {
-    /// Holds a snapshot until server time reaches `until`, for [`MAX_HOLD_MS`] from `now` at most.
+    /// Holds a snapshot until server time reaches `until`, but no longer than [`MAX_HOLD_MS`] from `now`.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] while [`MAX_HOLDS`] others are held.
@@ -83,12 +84,12 @@ impl<S> Holds<S> {
         Ok(hold)
     }
 
-    /// Lets go of snapshots whose time is over at `now`.
+    /// Ends the snapshots whose time is over at `now`.
     pub fn expire(&self, now: UnixMillis) {
         self.release(|hold| hold.until <= now);
     }
 
-    /// Lets go of all snapshots.
+    /// Ends all snapshots.
     pub fn release_all(&self) {
         self.release(|_| true);
     }
@@ -105,13 +106,13 @@ impl<S> Holds<S> {
                 !is_over
             })
         });
-        // Behind the lock: closing a snapshot may take a while.
+        // After the lock is released: closing a snapshot may take a while.
         drop(released);
     }
 }
 
 impl<S> Hold<S> {
-    /// The snapshot, if it is still held at `now`.
+    /// The snapshot, if it has not ended at `now`.
     pub fn snapshot(&self, now: UnixMillis) -> Result<Arc<S>, HoldError> {
         if now >= self.until {
             drop(self.take());

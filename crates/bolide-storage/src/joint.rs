@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use crate::{Batch, EngineError, Head, PartitionId, Ticket};
 
-/// How a joint commit ended: what [`Outcome`](crate::Outcome) says, of all its batches at once.
+/// How a joint commit ended: as [`Outcome`](crate::Outcome), for all of its batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JointOutcome {
-    /// All are done. The heads they made, in the order of the batches.
+    /// All are done. The new heads, in the order of the batches.
     Done(Vec<Head>),
-    /// The head of one partition at least was not at its batch's `base`: nothing happened.
+    /// The head of at least one partition was not at its batch's `base`; nothing changed.
     Stale,
-    /// The engine cannot tell. One ticket for each batch, in their order; resolving any of them resolves all.
+    /// The engine cannot tell. One ticket per batch, in their order; resolving any of them resolves all.
     Unknown(Vec<Ticket>),
-    /// Nothing happened and a retry will not help. The text is for the user.
+    /// Nothing changed and a retry will not help. The text is for the user.
     Refused(String),
 }
 
@@ -23,22 +23,22 @@ impl JointOutcome {
         JointOutcome::Done(batches.iter().map(|(_, batch)| batch.head()).collect())
     }
 
-    /// The outcome of batches of which nobody knows whether they were carried out.
+    /// The outcome of batches for which it is not known whether they were carried out.
     pub fn unknown(batches: &[(PartitionId, Batch)]) -> JointOutcome {
         JointOutcome::Unknown(batches.iter().map(|(_, batch)| batch.ticket()).collect())
     }
 }
 
-/// The answer to batches that cannot be committed together on the heads that `head` tells; `None` if they can be.
+/// Why the batches cannot be committed together on the heads that `head` returns; `None` if they can.
 ///
-/// In this order: refused if they lie in different homes or name a partition twice; [`EngineError::NoPartition`] for the first that is not there;
-/// stale if one of them is; refused if one has a flaw ([`Batch::validate`]).
+/// Checked in this order: refused if they lie in different homes or name a partition twice; [`EngineError::NoPartition`] for the first missing
+/// partition; stale if one of them is; refused if one is invalid ([`Batch::validate`]).
 pub fn rejection(
     batches: &[(PartitionId, Batch)],
     head: impl Fn(PartitionId) -> Option<Head>,
 ) -> Option<Result<JointOutcome, EngineError>> {
-    if let Some(flaw) = validate_partitions(batches) {
-        return Some(Ok(JointOutcome::Refused(flaw)));
+    if let Some(reason) = validate_partitions(batches) {
+        return Some(Ok(JointOutcome::Refused(reason)));
     }
     let mut heads = Vec::with_capacity(batches.len());
     for (partition, _) in batches {
@@ -47,12 +47,12 @@ pub fn rejection(
             None => return Some(Err(EngineError::NoPartition(*partition))),
         }
     }
-    let mut judged = batches.iter().zip(&heads);
-    if judged.clone().any(|((_, batch), head)| batch.base != head.lsn) {
+    let mut pairs = batches.iter().zip(&heads);
+    if pairs.clone().any(|((_, batch), head)| batch.base != head.lsn) {
         return Some(Ok(JointOutcome::Stale));
     }
-    let flaw = judged.find_map(|((_, batch), head)| batch.validate(*head));
-    flaw.map(|flaw| Ok(JointOutcome::Refused(flaw)))
+    let reason = pairs.find_map(|((_, batch), head)| batch.validate(*head));
+    reason.map(|reason| Ok(JointOutcome::Refused(reason)))
 }
 
 fn validate_partitions(batches: &[(PartitionId, Batch)]) -> Option<String> {

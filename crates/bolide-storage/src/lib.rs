@@ -6,12 +6,11 @@
 //!
 //!   worker ──read(ReadRequest)──▶ engine ──ReadResponse at one snapshot──▶ worker decides ──commit(Batch)──▶ Done | Stale | Unknown | Refused
 //!
-//! [`memory`] is the engine for tests and `--memory`, [`faults`] wraps any engine with injected trouble, and [`suite`] is the
-//! definition of done that every engine runs.
+//! [`memory`] is the engine for tests and `--memory`. [`faults`] wraps any engine and injects faults. [`suite`] is the contract suite that every engine runs.
 //!
-//! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a while ([`Held`]).
+//! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a limited time ([`HeldSnapshot`]).
 //!
-//! Out of scope, on purpose: TTL, filters, range deletes, watches, iterators or transactions that outlive a call.
+//! Out of scope, on purpose: TTL, filters, range deletes, watches, and iterators or transactions that outlive a call.
 mod batch;
 mod engine;
 pub mod faults;
@@ -23,11 +22,11 @@ mod partition;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use batch::{History, RESOLVABLE_COMMITS};
+pub use batch::{RESOLVABLE_COMMITS, RecentCommits};
 pub use engine::{
     Batch, CommitToken, Edition, Engine, EngineError, EngineFuture, Head, Key, Outcome, Page, Put, ReadRequest,
     ReadResponse, Resolved, Scan, Space, Ticket,
 };
-pub use hold::{Held, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
+pub use hold::{HeldSnapshot, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
 pub use joint::{JointOutcome, rejection};
 pub use partition::{HomeId, PartitionId};

@@ -1,8 +1,8 @@
-//! The memory engine: ordered maps behind a lock per partition. For tests, and for servers that keep nothing.
+//! The memory engine: ordered maps behind a lock per partition. For tests, and for servers that store nothing.
 //!
-//! A read holds its partition's lock from the first key to the last, which is what makes its answer one snapshot. Joint commits and
-//! held snapshots take the locks of all their partitions first, in the order of the ids. A held snapshot shares the maps of its
-//! partitions; the first commit that changes a map which is held copies it.
+//! A read holds its partition's lock from the first key to the last, so its response is one snapshot. Joint commits and held snapshots first take the
+//! locks of all their partitions, in the order of the ids. A held snapshot shares the maps of its partitions; the first commit that changes a held
+//! map copies it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -15,11 +15,11 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::{
-    Batch, Engine, EngineError, EngineFuture, Head, Held, History, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
-    Outcome, Page, PartitionId, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket, rejection,
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, ReadRequest, ReadResponse, RecentCommits, Resolved, Scan, Space, Ticket, rejection,
 };
 
-/// Keeps partitions in memory, for as long as the process lives.
+/// Keeps partitions in memory, until the process ends.
 #[derive(Debug)]
 pub struct MemoryEngine {
     partitions: RwLock<HashMap<PartitionId, Arc<RwLock<Partition>>>>,
@@ -39,7 +39,7 @@ impl MemoryEngine {
         }
     }
 
-    /// As [`MemoryEngine::new`], for several users at once, as processes are that share a store.
+    /// As [`MemoryEngine::new`], for several users at once, like processes that share a store.
     pub fn shared(clock: Arc<Clock>) -> MemoryEngine {
         MemoryEngine {
             is_shared: true,
@@ -63,10 +63,10 @@ impl MemoryEngine {
         if batch.base != head.lsn {
             return Ok(Outcome::Stale);
         }
-        if let Some(flaw) = batch.validate(head) {
-            return Ok(Outcome::Refused(flaw));
+        if let Some(reason) = batch.validate(head) {
+            return Ok(Outcome::Refused(reason));
         }
-        // Under the lock: nobody may see the commit before server time has reached its stamp.
+        // While the lock is held: no reader may see the commit before server time has reached its stamp.
         self.time.observe(batch.stamp);
         partition.apply(batch);
         Ok(Outcome::Done(partition.head()))
@@ -74,7 +74,7 @@ impl MemoryEngine {
 
     fn commit_together_now(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, EngineError> {
         self.holds.expire(self.time.now());
-        let partitions = self.of_ids(batches.iter().map(|(partition, _)| *partition));
+        let partitions = self.by_ids(batches.iter().map(|(partition, _)| *partition));
         let mut locked: BTreeMap<_, _> = partitions.iter().map(|(id, found)| (*id, found.write())).collect();
         if let Some(answer) = rejection(&batches, |id| locked.get(&id).map(|partition| partition.head())) {
             return answer;
@@ -82,29 +82,29 @@ impl MemoryEngine {
         let done = JointOutcome::done(&batches);
         for (id, batch) in batches {
             self.time.observe(batch.stamp);
-            let partition = locked.get_mut(&id).expect("it was found when it was judged");
+            let partition = locked.get_mut(&id).expect("it was found when it was validated");
             partition.apply(batch);
         }
         Ok(done)
     }
 
-    fn hold_now(&self, home: HomeId, until: UnixMillis) -> Result<MemoryHeld, EngineError> {
+    fn hold_now(&self, home: HomeId, until: UnixMillis) -> Result<MemorySnapshot, EngineError> {
         let ids: Vec<PartitionId> = self.partitions.read().keys().copied().collect();
-        let partitions = self.of_ids(ids.into_iter().filter(|id| id.home() == home));
-        // All at once, so that no joint commit falls in between.
+        let partitions = self.by_ids(ids.into_iter().filter(|id| id.home() == home));
+        // All locks at once, so that no joint commit falls between two copies.
         let locked: Vec<_> = partitions.iter().map(|(id, found)| (*id, found.read())).collect();
         let copies = locked
             .iter()
             .map(|(id, partition)| (*id, (partition.head(), partition.spaces.clone())));
         let snapshot = HomeSnapshot(copies.collect());
-        Ok(MemoryHeld {
+        Ok(MemorySnapshot {
             hold: self.holds.add(snapshot, until, self.time.now())?,
             time: self.time.clone(),
         })
     }
 
-    /// Those that are there, in the order in which they are to be locked.
-    fn of_ids(&self, ids: impl Iterator<Item = PartitionId>) -> BTreeMap<PartitionId, Arc<RwLock<Partition>>> {
+    /// The partitions that exist among `ids`, in the order in which they are to be locked.
+    fn by_ids(&self, ids: impl Iterator<Item = PartitionId>) -> BTreeMap<PartitionId, Arc<RwLock<Partition>>> {
         let partitions = self.partitions.read();
         ids.filter_map(|id| Some((id, partitions.get(&id)?.clone()))).collect()
     }
@@ -142,13 +142,13 @@ impl Engine for MemoryEngine {
         Box::pin(async move { self.commit_together_now(batches) })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
-        Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn Held>) })
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
+        Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn HeldSnapshot>) })
     }
 
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
-            let resolved = self.partition(partition)?.read().history.resolve(&ticket);
+            let resolved = self.partition(partition)?.read().commits.resolve(&ticket);
             resolved.ok_or_else(|| EngineError::Unavailable("the commit is too old to be resolved".into()))
         })
     }
@@ -176,7 +176,7 @@ impl Engine for MemoryEngine {
     }
 
     fn durable_time(&self) -> UnixMillis {
-        // What ends with the process has nothing to fall behind.
+        // Nothing survives the process, so server time cannot fall below what was durable.
         UnixMillis(i64::MAX)
     }
 
@@ -191,35 +191,35 @@ impl Engine for MemoryEngine {
 
 #[derive(Debug)]
 struct Partition {
-    history: History,
+    commits: RecentCommits,
     spaces: Spaces,
 }
 
 impl Partition {
     fn new(head: Head) -> Partition {
         Partition {
-            history: History::starting_at(head),
+            commits: RecentCommits::starting_at(head),
             spaces: Spaces::default(),
         }
     }
 
     fn head(&self) -> Head {
-        self.history.head()
+        self.commits.head()
     }
 
-    /// Carries out a batch that was judged.
+    /// Applies a batch that was validated.
     fn apply(&mut self, batch: Batch) {
-        self.history.push(&batch);
+        self.commits.push(&batch);
         for Key { space, bytes } in batch.deletes {
-            self.spaces.change(space).remove(&bytes);
+            self.spaces.space_mut(space).remove(&bytes);
         }
         for put in batch.puts {
-            self.spaces.change(put.key.space).insert(put.key.bytes, put.value);
+            self.spaces.space_mut(put.key.space).insert(put.key.bytes, put.value);
         }
     }
 }
 
-/// The rows of a partition, by `Space as usize`. A copy shares them until one of the two changes them.
+/// The rows of a partition, by `Space as usize`. A copy shares the maps until one of the two changes them.
 #[derive(Debug, Clone, Default)]
 struct Spaces([Arc<BTreeMap<Bytes, Bytes>>; Space::ALL.len()]);
 
@@ -256,8 +256,8 @@ impl Spaces {
         &self.0[space as usize]
     }
 
-    /// A space to be changed: a copy of it if it is held.
-    fn change(&mut self, space: Space) -> &mut BTreeMap<Bytes, Bytes> {
+    /// A space to be changed; copied first if it is held.
+    fn space_mut(&mut self, space: Space) -> &mut BTreeMap<Bytes, Bytes> {
         Arc::make_mut(&mut self.0[space as usize])
     }
 }
@@ -267,12 +267,12 @@ impl Spaces {
 struct HomeSnapshot(HashMap<PartitionId, (Head, Spaces)>);
 
 #[derive(Debug)]
-struct MemoryHeld {
+struct MemorySnapshot {
     hold: Arc<Hold<HomeSnapshot>>,
     time: Arc<MonotoneClock>,
 }
 
-impl Held for MemoryHeld {
+impl HeldSnapshot for MemorySnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let snapshot = self.hold.snapshot(self.time.now())?;

@@ -1,18 +1,18 @@
-//! How a scan becomes a page: the same bounds in every engine.
+//! How a scan becomes a page, with the same bounds in every engine.
 
 use bytes::Bytes;
 
 use crate::{Key, Page, ReadRequest, Scan};
 
 impl Scan {
-    /// Whether no key can lie in the range. Engines ask first: ordered maps refuse ranges that end before they begin.
+    /// Whether no key can lie in the range. Engines must check this first: ordered maps panic on ranges that end before they begin.
     pub fn is_empty(&self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= self.from)
     }
 }
 
 impl ReadRequest {
-    /// Looks up the keys and makes the scans, until the answer has as much as it may.
+    /// Looks up the keys and makes the scans, until the response reaches its limit.
     pub fn answer<E>(
         &self,
         mut get: impl FnMut(&Key) -> Result<Option<Bytes>, E>,
@@ -43,7 +43,7 @@ impl ReadRequest {
 }
 
 impl Page {
-    /// The page of a scan that is left out ([`ReadRequest::max_bytes`]).
+    /// The page of a scan that was left out ([`ReadRequest::max_bytes`]).
     fn not_made() -> Page {
         Page {
             rows: Vec::new(),
@@ -51,20 +51,20 @@ impl Page {
         }
     }
 
-    /// Whether its scan was made.
+    /// Whether the scan of this page was made.
     pub fn is_made(&self) -> bool {
         !self.rows.is_empty() || !self.more
     }
 
-    /// How long its keys and values are together.
+    /// Total length of its keys and values.
     pub fn bytes(&self) -> usize {
         self.rows.iter().map(|(key, value)| key.len() + value.len()).sum()
     }
 
     /// Takes rows until the scan's bounds are reached.
     ///
-    /// `rows` are the rows of the range in the order of the scan, values empty if the scan wants keys only. One row more than the
-    /// page holds is asked for, so that `more` is exact.
+    /// `rows` are the rows of the range in the order of the scan, with empty values if the scan wants keys only. One row more than the page holds is
+    /// read from it, so that `more` is exact.
     pub fn fill<E>(scan: &Scan, rows: impl Iterator<Item = Result<(Bytes, Bytes), E>>) -> Result<Page, E> {
         let mut page = Page::default();
         let mut bytes = 0;

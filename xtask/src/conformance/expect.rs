@@ -1,44 +1,44 @@
-//! Judges an answer by what its step expects.
+//! Compares the result of a step with its expectations.
 //!
-//! Objects in expectations are subsets; lists have exactly the given length, and the given order unless the key ends in `AnyOrder`; numbers
-//! compare as numbers; etags and charges compare with those kept under a label.
+//! Objects in expectations are subsets; lists have exactly the given length, and the given order unless the key ends in `AnyOrder`; numbers compare
+//! as numbers; etags and charges compare with those saved under a label.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// What a step saw, under the names that expectations use.
+/// The result of a step, with the names that expectations use.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct StepResult {
     /// The result fields: `status`, `body`, `values` and so on.
     pub fields: Map<String, Value>,
-    /// What a label keeps.
-    pub kept: Kept,
-    /// What the server said when it refused.
+    /// The values that a label saves.
+    pub kept: SavedValues,
+    /// The server's error message, if it refused.
     pub message: Option<String>,
 }
 
-/// What a label keeps of an answer.
+/// The values saved from the result of a step.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct SavedValues {
     /// The etag of the item or container.
     pub etag: Option<String>,
     /// Request units.
     pub charge: Option<f64>,
-    /// Where a query or feed goes on.
+    /// The continuation of a query or feed.
     pub continuation: Option<String>,
 }
 
-/// What was kept, by label.
-pub type Labels = HashMap<String, Kept>;
+/// The saved values, by label.
+pub type Labels = HashMap<String, SavedValues>;
 
-impl Answer {
-    /// An answer that has a status and nothing else yet.
+impl StepResult {
+    /// A result with only a status.
     pub fn of_status(status: u16) -> Self {
         Self::default().with("status", status)
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status means success.
     pub fn succeeded(&self) -> bool {
         matches!(self.fields.get("status").and_then(Value::as_u64), Some(200..300))
     }
@@ -50,11 +50,11 @@ impl Answer {
     }
 }
 
-/// Checks an answer; without expectations it must be a success.
+/// Checks a result; without expectations it must be a success.
 ///
 /// # Errors
 /// The first difference, as `what: expected …, got …`.
-pub fn check(expected: Option<&Map<String, Value>>, answer: &Answer, labels: &Labels) -> Result<(), String> {
+pub fn check(expected: Option<&Map<String, Value>>, answer: &StepResult, labels: &Labels) -> Result<(), String> {
     match expected {
         Some(expected) => expected
             .iter()
@@ -66,7 +66,7 @@ pub fn check(expected: Option<&Map<String, Value>>, answer: &Answer, labels: &La
     }
 }
 
-fn check_field(key: &str, expected: &Value, answer: &Answer, labels: &Labels) -> Result<(), String> {
+fn check_field(key: &str, expected: &Value, answer: &StepResult, labels: &Labels) -> Result<(), String> {
     match key {
         "absent" => check_absent(expected, answer),
         "etag" => check_etag(expected, answer, labels),
@@ -77,7 +77,7 @@ fn check_field(key: &str, expected: &Value, answer: &Answer, labels: &Labels) ->
                 .get(key)
                 .ok_or_else(|| differs(key, expected, "nothing", answer))?;
             let holds = match key {
-                // Events name everything they have: a mark that is not expected must not be there.
+                // Events list all their members: a member that is not expected must not exist.
                 "events" => expected == got,
                 _ if key.ends_with("AnyOrder") => matches_in_any_order(expected, got),
                 _ => matches(expected, got),
@@ -91,7 +91,7 @@ fn check_field(key: &str, expected: &Value, answer: &Answer, labels: &Labels) ->
     }
 }
 
-fn check_absent(expected: &Value, answer: &Answer) -> Result<(), String> {
+fn check_absent(expected: &Value, answer: &StepResult) -> Result<(), String> {
     let body = answer
         .fields
         .get("body")
@@ -108,7 +108,7 @@ fn check_absent(expected: &Value, answer: &Answer) -> Result<(), String> {
     }
 }
 
-fn check_etag(expected: &Value, answer: &Answer, labels: &Labels) -> Result<(), String> {
+fn check_etag(expected: &Value, answer: &StepResult, labels: &Labels) -> Result<(), String> {
     let (relation, label) = relation(expected)?;
     let before = kept(label, labels)?.etag.as_ref();
     let now = answer.kept.etag.as_ref();
@@ -123,7 +123,7 @@ fn check_etag(expected: &Value, answer: &Answer, labels: &Labels) -> Result<(), 
     }
 }
 
-fn check_charge(expected: &Value, answer: &Answer, labels: &Labels) -> Result<(), String> {
+fn check_charge(expected: &Value, answer: &StepResult, labels: &Labels) -> Result<(), String> {
     let (relation, label) = relation(expected)?;
     let before = kept(label, labels)?.charge;
     let now = answer.kept.charge;
@@ -146,14 +146,14 @@ fn relation(expected: &Value) -> Result<(&str, &str), String> {
         .ok_or_else(|| format!("not `relation:label`: {expected}"))
 }
 
-/// What is kept under a label.
-pub fn kept<'a>(label: &str, labels: &'a Labels) -> Result<&'a Kept, String> {
+/// The values saved under a label.
+pub fn kept<'a>(label: &str, labels: &'a Labels) -> Result<&'a SavedValues, String> {
     labels
         .get(label)
         .ok_or_else(|| format!("nothing is kept under the label `{label}`"))
 }
 
-/// Whether a value has everything that is expected of it.
+/// Whether a value has all expected members.
 fn matches(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::Object(expected), Value::Object(got)) => expected
@@ -167,7 +167,7 @@ fn matches(expected: &Value, got: &Value) -> bool {
     }
 }
 
-/// Whether each expected element has a counterpart of its own.
+/// Whether each expected element has a different counterpart.
 fn matches_in_any_order(expected: &Value, got: &Value) -> bool {
     let (Value::Array(expected), Value::Array(got)) = (expected, got) else {
         return false;
@@ -175,7 +175,7 @@ fn matches_in_any_order(expected: &Value, got: &Value) -> bool {
     expected.len() == got.len() && pair_up(expected, &mut got.iter().collect())
 }
 
-/// Finds counterparts by trying: a subset may fit several elements, so the first fit is not always the right one.
+/// Finds counterparts by backtracking: a subset may match several elements, so the first match is not always right.
 fn pair_up(expected: &[Value], left: &mut Vec<&Value>) -> bool {
     let Some((first, rest)) = expected.split_first() else {
         return true;
@@ -191,7 +191,7 @@ fn pair_up(expected: &[Value], left: &mut Vec<&Value>) -> bool {
     })
 }
 
-fn differs(what: &str, expected: impl std::fmt::Display, got: impl std::fmt::Display, answer: &Answer) -> String {
+fn differs(what: &str, expected: impl std::fmt::Display, got: impl std::fmt::Display, answer: &StepResult) -> String {
     let message = answer
         .message
         .as_ref()

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use crate::Result;
 
-/// The reason for each scenario that is known to fail.
+/// The reason for each known failure.
 pub type KnownGaps = BTreeMap<String, String>;
 
 /// Reads the list.
 ///
 /// # Errors
-/// If it is no object of texts, or a reason is empty: a gap nobody can explain is a bug.
+/// If it is not an object of strings, or a reason is empty: a gap that nobody can explain is a bug.
 pub fn read(path: &Path) -> Result<KnownGaps> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     parse(&text).map_err(|error| format!("{}: {error}", path.display()).into())

@@ -1,10 +1,10 @@
-//! The conformance runner: what clients must see, checked over the wire against the built server.
+//! The conformance runner: checks what clients see, over the wire against the built server.
 //!
 //!   scenario of steps ──▶ ttl ────────┐
 //!   query and result ──▶ cases::sql ──┼─ signed requests ─▶ bolide (a process of its own, virtual clock) ─▶ verdicts ─▶ report
 //!   query and plan ────▶ cases::plan ─┘
 //!
-//! What this runner cannot do is skipped, visibly; what is listed in `known_gaps.json` must fail, so that a gap that closes leaves the list.
+//! What this runner cannot do is reported as skipped; what is listed in `known_gaps.json` must fail, so that a gap that was closed is removed from the list.
 
 mod cases;
 mod expect;
@@ -31,19 +31,19 @@ use crate::project::Project;
 /// Options of `cargo xtask conformance`.
 #[derive(Args, Default)]
 pub struct Options {
-    /// What to run; by default everything.
+    /// The suite to run; by default all.
     #[arg(value_enum)]
     suite: Option<Suite>,
-    /// The engine to run on; by default one after the other.
+    /// The engine to use; by default both, one after the other.
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// Run only scenarios and cases whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// The server to test; by default the development build is made and used.
+    /// The server to test; by default the development build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// A folder with cases in `sql` and `query-plan`, instead of `../shared/cases` beside the project.
+    /// A folder with cases in `sql` and `query-plan`, instead of `../shared/cases` next to the project.
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
 }
@@ -55,12 +55,12 @@ enum Suite {
     Ttl,
     /// The query language: queries and their results.
     Sql,
-    /// What clients are told about merging the results of several ranges.
+    /// Query plans, with which clients merge the results of several ranges.
     QueryPlan,
 }
 
 impl Suite {
-    /// The family of its cases, for suites whose cases lie beside the project.
+    /// The family of its cases, for suites whose cases are outside the project.
     fn family(self) -> Option<&'static str> {
         match self {
             Suite::Ttl => None,
@@ -70,28 +70,27 @@ impl Suite {
     }
 }
 
-/// What a run works with.
+/// The parameters of a run.
 struct Run<'a> {
     binary: &'a Path,
     conformance: &'a Path,
-    /// Where the cases of `sql` and `query-plan` are, if they are there.
+    /// The directory of the cases of `sql` and `query-plan`, if it exists.
     cases: Option<&'a Path>,
     gaps: &'a KnownGaps,
     filter: Option<&'a str>,
 }
 
 impl Run<'_> {
-    /// Whether the options ask for a scenario or case.
+    /// Whether the options select a scenario or case.
     fn wants(&self, name: &str) -> bool {
         self.filter.is_none_or(|text| name.contains(text))
     }
 }
 
-/// Runs the suites that the options name and prints what became of them. Returns how many cases did not run because they are not beside the
-/// project, if so.
+/// Runs the suites that the options select and prints the results. If cases are missing because they are outside the project, returns how many did not run.
 ///
 /// # Errors
-/// If anything failed, or a listed gap has closed; after all have run.
+/// If anything failed, or a listed gap was closed; after all have run.
 pub fn run(project: &Project, options: &Options) -> Result<Option<String>> {
     let binary = match &options.binary {
         Some(path) => path
@@ -150,7 +149,7 @@ fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Report> {
     }
 }
 
-/// The cases that lie beside the project.
+/// The directory of the cases next to the project.
 fn cases_beside(project: &Project) -> Option<PathBuf> {
     let folder = project.root().join("../shared/cases");
     folder.is_dir().then_some(folder)
@@ -160,14 +159,14 @@ fn one_or_all<T: ValueEnum>(chosen: Option<&T>) -> &[T] {
     chosen.map_or(T::value_variants(), std::slice::from_ref)
 }
 
-/// Checks that all scenarios, all cases and the list of known gaps can be read and belong together, without running anything.
+/// Checks that all scenarios, all cases and the list of known gaps can be read and match, without running anything.
 pub fn check_files(project: &Project) -> Result<()> {
     let conformance = project.root().join("conformance");
     let gaps = gaps::read(&conformance.join("known_gaps.json"))?;
     check_gap_names(&gaps, &conformance, cases_beside(project).as_deref())
 }
 
-/// A gap that names nothing would stay listed for ever. Without `cases`, theirs cannot be told from mistakes.
+/// Every gap must name a scenario or case; otherwise it would stay listed forever. Without `cases`, their names cannot be checked.
 fn check_gap_names(gaps: &KnownGaps, conformance: &Path, cases: Option<&Path>) -> Result<()> {
     let Some(cases) = cases else { return Ok(()) };
     let mut names: BTreeSet<String> = ttl::names(conformance)?;

@@ -1,4 +1,4 @@
-//! What became of scenarios and cases, and the text that says so.
+//! The results of scenarios and cases, as text.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,27 +6,27 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Result;
 
-/// Scenarios and cases that are judged at a time.
+/// Number of scenarios and cases that run at the same time.
 pub const PARALLEL: usize = 4;
 
-/// How a scenario or case ended.
+/// The result of a scenario or case.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
-    /// Passed in every way that can be tried; why not in others.
+    /// Passed in every mode that can be tested; the text says why not in others.
     PassedBut(String),
     Failed(String),
     Skipped(String),
 }
 
-/// The verdicts of one suite on one engine, by name.
+/// The results of one suite on one engine, by name.
 pub struct Report {
-    /// What ran where, as `ttl scenarios on memory`.
+    /// The suite and engine, such as `ttl scenarios on memory`.
     pub title: String,
     pub verdicts: Vec<(String, Verdict)>,
 }
 
-/// A listed gap must fail; that it does is no news.
+/// The verdict of a scenario or case, which must fail if it is a known gap.
 pub fn with_known_gap(outcome: Result<()>, is_known_gap: bool) -> Verdict {
     match (outcome, is_known_gap) {
         (Ok(()), false) => Verdict::Passed,
@@ -36,15 +36,15 @@ pub fn with_known_gap(outcome: Result<()>, is_known_gap: bool) -> Verdict {
     }
 }
 
-/// Judges on [`PARALLEL`] threads; verdicts come in the order of what is judged.
-pub fn judge_all<T: Sync>(all: &[T], judge: impl Fn(&T) -> Verdict + Sync) -> Vec<Verdict> {
+/// Runs `verdict_of` on [`PARALLEL`] threads; verdicts are in the order of `all`.
+pub fn run_all<T: Sync>(all: &[T], verdict_of: impl Fn(&T) -> Verdict + Sync) -> Vec<Verdict> {
     let next = AtomicUsize::new(0);
     let verdicts = Mutex::new(Vec::with_capacity(all.len()));
     std::thread::scope(|threads| {
         for _ in 0..PARALLEL {
             threads.spawn(|| {
                 while let Some((index, one)) = take(&next, all) {
-                    let verdict = judge(one);
+                    let verdict = verdict_of(one);
                     verdicts
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -64,7 +64,7 @@ fn take<'a, T>(next: &AtomicUsize, all: &'a [T]) -> Option<(usize, &'a T)> {
 }
 
 impl Report {
-    /// How many failed.
+    /// Number of failures.
     pub fn failed(&self) -> usize {
         self.count(|verdict| matches!(verdict, Verdict::Failed(_)))
     }
@@ -74,7 +74,7 @@ impl Report {
     }
 }
 
-/// How many verdicts have each reason, in order of first appearance.
+/// Number of verdicts for each reason, in order of first appearance.
 fn by_reason<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for reason in reasons {

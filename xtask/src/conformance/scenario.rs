@@ -1,7 +1,6 @@
-//! Scenarios as `conformance/ttl/README.md` describes them: what a file says, before anything runs.
+//! Scenarios as described in `conformance/ttl/README.md`: the parsed content of a file.
 //!
-//! Parsing is strict. An argument this runner does not know is an error, since a step run without it would show something else than the
-//! scenario claims.
+//! Parsing is strict. An argument that this runner does not know is an error, because a step run without it would test something else than the scenario claims.
 
 use std::path::{Path, PathBuf};
 
@@ -17,29 +16,29 @@ use crate::Result;
 pub struct Scenario {
     /// The file's name without its ending.
     pub name: String,
-    /// What the scenario shows.
+    /// The claim of the scenario.
     pub title: String,
     /// The requirements it covers, as `TTL-045`.
     pub covers: Vec<String>,
-    /// What a runner must be able to do.
+    /// Abilities that a runner needs.
     pub requires: Vec<String>,
     steps: Vec<Map<String, Value>>,
 }
 
-/// One step: what to do, what to keep of the answer, what the answer must say.
+/// One step: the action, what to save of its result, and what to expect of it.
 #[derive(Debug)]
 pub struct Step {
     /// The word in its `do`, for messages.
     pub kind: String,
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// The label under which the answer's etag, charge and continuation are kept.
     pub save: Option<String>,
-    /// What the answer must say; without it the step must simply succeed.
+    /// The expected result; without it the step must simply succeed.
     pub expect: Option<Map<String, Value>>,
 }
 
-/// What a step does, by the word in its `do`; `conformance/ttl/README.md` describes each.
+/// The action of a step, by the word in its `do`; `conformance/ttl/README.md` describes each.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do")]
 pub enum Action {
@@ -110,11 +109,11 @@ pub struct Clock {
 #[serde(deny_unknown_fields)]
 pub struct Restart {
     pub mode: RestartMode,
-    /// What the wall clock shows at the new start, in seconds; by default what it showed before.
+    /// The wall clock at the new start, in seconds; by default unchanged.
     pub clock: Option<i64>,
 }
 
-/// How a server ends.
+/// How a server is ended.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RestartMode {
@@ -124,7 +123,7 @@ pub enum RestartMode {
     Crash,
 }
 
-/// Arms a crash point: the process dies after so many of what the point counts.
+/// Arms a crash point: the process exits after a number of the events that the point counts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -164,7 +163,7 @@ pub struct ContainerId {
     pub id: String,
 }
 
-/// A step that needs no more than its container.
+/// A step with only a container as argument.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfContainer {
@@ -192,7 +191,7 @@ pub struct ItemReplace {
     pub if_match: Option<String>,
 }
 
-/// An item that is changed in place.
+/// An item that is patched.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ItemPatch {
@@ -204,7 +203,7 @@ pub struct ItemPatch {
     pub if_match: Option<String>,
 }
 
-/// A point read; `replica` says which endpoint answers.
+/// A point read; `replica` selects the endpoint.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ItemRead {
@@ -248,7 +247,7 @@ pub struct BatchOperation {
     pub ops: Option<Vec<Value>>,
 }
 
-/// A query; with `page_size` only one page is asked for, else all of them.
+/// A query; with `page_size` only one page is read, otherwise all of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Query {
@@ -272,7 +271,7 @@ pub struct ReadMany {
     pub pk: Value,
 }
 
-/// What changed since `from`: `beginning`, `now` or a label.
+/// Changes since `from`: `beginning`, `now` or a label.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeFeed {
@@ -282,7 +281,7 @@ pub struct ChangeFeed {
     pub from: String,
 }
 
-/// Which changes a feed shows.
+/// The changes that a feed shows.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum FeedMode {
@@ -313,7 +312,7 @@ pub struct Purge {
     pub max: Option<u64>,
 }
 
-/// Lets users consume request units in the current second.
+/// Consumes request units of users in the current second.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -329,7 +328,7 @@ pub struct Import {
     pub items: Vec<Value>,
 }
 
-/// Reads a property so that a null is seen and not taken for its absence.
+/// Reads a property such that null differs from a missing one.
 fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -353,7 +352,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The steps, parsed. Steps of a kind this runner lacks are errors, so look at `requires` first.
+    /// The parsed steps. Steps of a kind that this runner lacks are errors, so check `requires` first.
     pub fn steps(&self) -> Result<Vec<Step>> {
         let steps: Vec<Step> = self
             .steps

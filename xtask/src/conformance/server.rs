@@ -1,4 +1,4 @@
-//! A server process of our own: started on free ports, stopped or killed by its process id.
+//! A server process: started on free ports, stopped or killed by its process id.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,12 +16,12 @@ use crate::Result;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-const POLL_EVERY: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Where a server keeps its data.
+/// The engine of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// In memory; nothing is left after the process.
+    /// In memory; nothing survives the process.
     Memory,
     /// The embedded engine, in a directory.
     Lsm,
@@ -37,15 +37,15 @@ impl Engine {
     }
 }
 
-/// A running server and the directory it works in; both end with the value.
+/// A running server and its directory; both end when dropped.
 pub struct Server {
     process: Child,
     endpoint: String,
-    place: Place,
+    settings: ServerSettings,
 }
 
-/// What stays the same when a server is started again.
-struct Place {
+/// The parameters that stay the same when a server is restarted.
+struct ServerSettings {
     binary: PathBuf,
     engine: Engine,
     directory: TempDir,
@@ -54,20 +54,20 @@ struct Place {
 impl Server {
     /// Starts a server on an empty directory with its wall clock at `clock_ms` (epoch milliseconds).
     pub fn start(binary: &Path, engine: Engine, clock_ms: i64) -> Result<Self> {
-        let place = Place {
+        let settings = ServerSettings {
             binary: binary.to_path_buf(),
             engine,
             directory: tempfile::tempdir()?,
         };
-        let (process, endpoint) = place.start(clock_ms)?;
+        let (process, endpoint) = settings.start(clock_ms)?;
         Ok(Self {
             process,
             endpoint,
-            place,
+            settings,
         })
     }
 
-    /// Where it answers, as `http://127.0.0.1:41234`.
+    /// Its endpoint, such as `http://127.0.0.1:41234`.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
@@ -80,26 +80,26 @@ impl Server {
         ask_to_stop(&self.process)?;
         let status = self.wait()?;
         if !status.success() {
-            return Err(format!("the server stopped with {status}{}", self.place.log_tail()).into());
+            return Err(format!("the server stopped with {status}{}", self.settings.log_tail()).into());
         }
         self.start_again(clock_ms)
     }
 
-    /// Kills the server, unless it has died by itself, and starts it again on the same data.
+    /// Kills the server, unless it has already exited, and starts it again on the same data.
     pub fn restart_after_crash(&mut self, clock_ms: i64) -> Result<()> {
         self.process.kill()?;
         self.wait()?;
         self.start_again(clock_ms)
     }
 
-    /// Waits until the process is gone.
+    /// Waits until the process has ended.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         wait_until(STOP_LIMIT, || Ok(self.process.try_wait()?))?
-            .ok_or_else(|| format!("the server does not end{}", self.place.log_tail()).into())
+            .ok_or_else(|| format!("the server does not end{}", self.settings.log_tail()).into())
     }
 
     fn start_again(&mut self, clock_ms: i64) -> Result<()> {
-        (self.process, self.endpoint) = self.place.start(clock_ms)?;
+        (self.process, self.endpoint) = self.settings.start(clock_ms)?;
         Ok(())
     }
 }
@@ -110,17 +110,17 @@ impl Drop for Server {
     }
 }
 
-/// Kills a process and collects it; one that has ended already is fine.
+/// Kills a process and waits for it; it may have ended already.
 fn end(process: &mut Child) {
     let _ = process.kill();
     let _ = process.wait();
 }
 
-impl Place {
-    /// Starts the process and waits until it says where it listens.
+impl ServerSettings {
+    /// Starts the process and waits for its endpoint.
     fn start(&self, clock_ms: i64) -> Result<(Child, String)> {
         let ready_file = self.path("ready.json");
-        // Left from the run before, it would name a port that nobody listens on.
+        // A file from an earlier run would name the wrong port.
         let _ = std::fs::remove_file(&ready_file);
         let mut process = self.command(&ready_file, clock_ms)?.spawn()?;
         let started = wait_until(START_LIMIT, || match process.try_wait()? {
@@ -144,7 +144,7 @@ impl Place {
             .append(true)
             .open(self.path("server.log"))?;
         let mut command = Command::new(&self.binary);
-        // Options come from here alone, whatever the caller's shell has set for a server of its own.
+        // Options come only from here, whatever is set in the caller's environment.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BOLIDE_")) {
             command.env_remove(name);
         }
@@ -167,7 +167,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// The last words of the server, for error messages.
+    /// The end of the server's log, for error messages.
     fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.path("server.log")).unwrap_or_default();
         let lines: Vec<&str> = log
@@ -180,14 +180,14 @@ impl Place {
     }
 }
 
-/// Asks again and again until there is an answer, or gives up after `limit`.
+/// Calls `ask` repeatedly until it returns something, or gives up after `limit`.
 fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if let Some(answer) = ask()? {
             return Ok(Some(answer));
         }
-        std::thread::sleep(POLL_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(None)
 }
@@ -210,7 +210,7 @@ fn rfc_3339(epoch_ms: i64) -> Result<String> {
     Ok(instant.format(&Rfc3339)?)
 }
 
-/// Sends SIGTERM, by the program that every Unix has for it.
+/// Sends SIGTERM, with the program that every Unix has for it.
 #[cfg(unix)]
 fn ask_to_stop(process: &Child) -> Result<()> {
     let status = Command::new("kill")

@@ -1,17 +1,17 @@
-//! One scenario in play: its server, its client, its clock and what its labels keep.
+//! One running scenario: its server, its client, its clock and its labels.
 
 use std::path::Path;
 
 use ureq::http::Method;
 
-use super::expect::{self, Answer, Kept, Labels};
+use super::expect::{self, Labels, SavedValues, StepResult};
 use super::scenario::{Action, Clock, Restart, RestartMode, Scenario, Step};
 use super::server::{Engine, Server};
 use super::steps;
 use super::wire::{Client, Level, Request, Response};
 use crate::Result;
 
-/// What the steps of a scenario work with.
+/// The state that the steps of a scenario use.
 pub struct Session {
     /// The client of the running server.
     pub client: Client,
@@ -19,15 +19,15 @@ pub struct Session {
     pub database: String,
     server: Server,
     labels: Labels,
-    /// What the wall clock shows, in epoch milliseconds; the server's own time may be ahead of it.
+    /// The wall clock, in epoch milliseconds; the server's own time may be ahead of it.
     clock_ms: i64,
 }
 
 impl Session {
-    /// Plays a scenario from its first step to its last or to the first that fails.
+    /// Runs the steps of a scenario until one fails.
     ///
     /// # Errors
-    /// The failing step by number and kind, and what was expected of it.
+    /// The failing step by number and kind, and the expectation that failed.
     pub fn play(binary: &Path, engine: Engine, scenario: &Scenario) -> Result<()> {
         let steps = scenario.steps()?;
         let mut session = Self::open(binary, engine, scenario, &steps)?;
@@ -74,18 +74,18 @@ impl Session {
         [("dbs", &self.database), ("colls", id)]
     }
 
-    /// Where the query or feed kept under a label goes on.
+    /// The continuation of the query or feed saved under a label.
     pub fn continuation_of(&self, label: &str) -> Result<String> {
         let kept = self.kept(label)?.continuation.clone();
         kept.ok_or_else(|| format!("no continuation is kept under `{label}`").into())
     }
 
-    /// What is kept under a label.
-    fn kept(&self, label: &str) -> Result<&Kept> {
+    /// The values saved under a label.
+    fn kept(&self, label: &str) -> Result<&SavedValues> {
         Ok(expect::kept(label, &self.labels)?)
     }
 
-    /// The etag kept under a step's label, if it names one.
+    /// The etag saved under a step's label, if it names one.
     pub fn etag_of(&self, label: Option<&String>) -> Result<Option<String>> {
         let Some(label) = label else { return Ok(None) };
         let kept = self.kept(label)?.etag.clone();
@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// Moves the wall clock.
-    pub fn set_clock(&mut self, clock: &Clock) -> Result<Answer> {
+    pub fn set_clock(&mut self, clock: &Clock) -> Result<StepResult> {
         self.clock_ms = clock.applied_to(self.clock_ms);
         let body = serde_json::json!({ "setMs": self.clock_ms });
         let response = self.client.send(Request::admin(Method::PUT, "clock").json(&body))?;
@@ -102,17 +102,17 @@ impl Session {
     }
 
     /// Ends the server and starts it again.
-    pub fn restart(&mut self, restart: &Restart) -> Result<Answer> {
+    pub fn restart(&mut self, restart: &Restart) -> Result<StepResult> {
         self.clock_ms = restart.clock.map_or(self.clock_ms, |seconds| seconds * 1000);
         match restart.mode {
             RestartMode::Graceful => self.server.restart_in_order(self.clock_ms)?,
             RestartMode::Crash => self.server.restart_after_crash(self.clock_ms)?,
         }
         self.client = Client::new(self.server.endpoint());
-        Ok(Answer::default())
+        Ok(StepResult::default())
     }
 
-    /// Tells whether the process has died, once a connection to it broke; waits for a dying one.
+    /// Whether the process has exited, after a connection to it broke; waits if it is about to exit.
     pub fn has_died(&mut self) -> bool {
         self.server.wait().is_ok()
     }
@@ -128,11 +128,11 @@ impl Clock {
     }
 }
 
-/// The answer that has only a status, and the server's words if it refused.
-fn refused_or(response: &Response) -> Answer {
-    Answer {
+/// A result with only a status, and the server's message if it refused.
+fn refused_or(response: &Response) -> StepResult {
+    StepResult {
         message: response.message(),
-        ..Answer::of_status(response.status())
+        ..StepResult::of_status(response.status())
     }
 }
 

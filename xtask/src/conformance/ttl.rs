@@ -1,25 +1,24 @@
-//! The TTL suite: plays scenarios, each against a server of its own.
+//! The TTL suite: runs scenarios, each on its own server.
 //!
-//! Server time never goes back, so a server that one scenario has moved ahead is of no use to the next. Starting one takes
-//! milliseconds.
+//! Server time never goes back, so a server that one scenario has moved ahead cannot be used for the next. Starting one takes milliseconds.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::Run;
-use super::report::{Report, Verdict, judge_all, with_known_gap};
+use super::report::{Report, Verdict, run_all, with_known_gap};
 use super::scenario::{self, Scenario};
 use super::server::Engine;
 use super::session::Session;
 use crate::Result;
 
-/// Where scenarios are, below `conformance/`.
+/// The directories of scenarios, below `conformance/`.
 pub const DIRECTORIES: [&str; 2] = ["ttl", "ttl-more"];
 
-/// What scenarios may require and this runner cannot do.
+/// Abilities that scenarios may require and this runner does not have.
 const MISSING_ABILITIES: [&str; 4] = ["mongo", "mongo-doc-ttl-switch", "cosmos-ts-only", "replica"];
 
-/// What only a server can do whose data outlives its process.
+/// Abilities that need a server with durable data.
 const NEEDS_A_DISK: [&str; 3] = ["restart", "crash", "fault"];
 
 /// The names of all scenarios.
@@ -30,14 +29,14 @@ pub fn names(conformance: &Path) -> Result<BTreeSet<String>> {
     Ok(read(conformance)?.into_iter().map(|scenario| scenario.name).collect())
 }
 
-/// Plays the scenarios that are wanted on an engine.
+/// Runs the selected scenarios on an engine.
 ///
 /// # Errors
-/// If a scenario cannot be read; what fails is in the report.
+/// If a scenario cannot be read; failures are in the report.
 pub fn run(run: &Run<'_>, engine: Engine) -> Result<Report> {
     let mut scenarios = read(run.conformance)?;
     scenarios.retain(|scenario| run.wants(&scenario.name));
-    let verdicts = judge_all(&scenarios, |scenario| judge(run, engine, scenario));
+    let verdicts = run_all(&scenarios, |scenario| verdict_of(run, engine, scenario));
     let names = scenarios.into_iter().map(|scenario| scenario.name);
     Ok(Report {
         title: format!("ttl scenarios on {}", engine.name()),
@@ -55,7 +54,7 @@ fn read(conformance: &Path) -> Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-fn judge(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
+fn verdict_of(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
     let needed = |tag: &&str| scenario.requires.iter().any(|required| required == tag);
     if let Some(tag) = missing_ability(scenario) {
         return Verdict::Skipped(tag.to_owned());
@@ -68,7 +67,7 @@ fn judge(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
     with_known_gap(outcome, run.gaps.contains_key(&scenario.name))
 }
 
-/// The first of a scenario's needs that this runner cannot meet.
+/// The first required ability that this runner does not have.
 pub fn missing_ability(scenario: &Scenario) -> Option<&'static str> {
     MISSING_ABILITIES
         .into_iter()

@@ -1,6 +1,6 @@
-//! A signed Cosmos DB client with as little in it as the steps need: requests as data, responses as data.
+//! A minimal signed Cosmos DB client: requests as data, responses as data.
 //!
-//! It is written from the wire's documentation and apart from the server's own code, so that a mistake there is not repeated here.
+//! It is written from the documentation of the protocol and independent of the server's code, so that a mistake there is not repeated here.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use ureq::http;
 
 use crate::Result;
 
-/// The account key that every emulator and SDK test suite knows; the server takes it by default on loopback.
+/// The account key that every emulator and SDK test suite knows; the server uses it by default on loopback.
 const WELL_KNOWN_KEY: &str = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /// The protocol version that most SDKs send.
 const API_VERSION: &str = "2020-07-15";
 
-/// Far above what any step needs; a server that hangs fails the scenario and not the whole run.
+/// Far above the time of any step; a server that hangs fails the scenario and not the whole run.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What stays as it is in a path segment.
+/// Characters that are not escaped in a path segment.
 const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A connection to one running server.
@@ -32,7 +32,7 @@ pub struct Client {
     endpoint: String,
 }
 
-/// The resource a request goes to: where it is, and what of it the signature covers.
+/// The resource of a request: its path, and the part of it that is signed.
 pub struct Target {
     path: String,
     resource_type: &'static str,
@@ -48,14 +48,14 @@ pub struct Request {
     body: Option<String>,
 }
 
-/// What came back.
+/// A response.
 pub struct Response {
     status: u16,
     headers: http::HeaderMap,
     body: Vec<u8>,
 }
 
-/// Levels of a resource's name, as `("colls", "c")`.
+/// Levels of a resource's name, such as `("colls", "c")`.
 pub type Level<'a> = (&'static str, &'a str);
 
 impl Target {
@@ -86,7 +86,7 @@ fn path_of(levels: &[Level<'_>]) -> String {
         .collect()
 }
 
-/// Links are signed as they are meant, so without any encoding.
+/// Links are signed without any encoding.
 fn link_of(levels: &[Level<'_>]) -> String {
     levels
         .iter()
@@ -127,7 +127,7 @@ impl Request {
         self
     }
 
-    /// Adds a header if there is a value for it.
+    /// Adds a header if it has a value.
     pub fn optional_header(self, name: &'static str, value: Option<&String>) -> Self {
         match value {
             Some(value) => self.header(name, value),
@@ -135,7 +135,7 @@ impl Request {
         }
     }
 
-    /// Names the logical partition; the header is ASCII, so other characters are escaped.
+    /// Sets the logical partition; the header is ASCII, so other characters are escaped.
     pub fn partition_key(self, value: &Value) -> Self {
         let text = Value::Array(vec![value.clone()]).to_string();
         self.header(
@@ -156,7 +156,7 @@ impl Request {
     }
 }
 
-/// A character of a JSON text in ASCII.
+/// A character of a JSON text, escaped to ASCII.
 fn ascii(character: char) -> String {
     if character.is_ascii() {
         return character.to_string();
@@ -168,7 +168,7 @@ fn ascii(character: char) -> String {
         .collect()
 }
 
-/// Signatures carry the date of the real world; the server checks them by that and not by its virtual clock.
+/// Signatures contain the real date; the server checks it with the real clock and not with its virtual one.
 #[expect(clippy::disallowed_methods, reason = "a client's clock, not the server's")]
 fn signing_time() -> std::time::SystemTime {
     std::time::SystemTime::now()
@@ -193,7 +193,7 @@ fn signature(payload: &str) -> String {
 }
 
 impl Client {
-    /// A client for a server that listens at `endpoint`, as `http://127.0.0.1:8081`.
+    /// A client for a server at `endpoint`, such as `http://127.0.0.1:8081`.
     pub fn new(endpoint: &str) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -204,7 +204,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the whole response. Every status is a response; errors are broken connections and time-outs.
+    /// Sends a request and reads the whole response. Every status is a response; errors are broken connections and timeouts.
     pub fn send(&self, request: Request) -> std::result::Result<Response, ureq::Error> {
         let mut builder = http::Request::builder()
             .method(request.method)
@@ -232,12 +232,12 @@ impl Response {
         self.status
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status means success.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Fails with `otherwise` and what the server said, unless the status is one of success.
+    /// Fails with `otherwise` and the server's message, unless the status means success.
     pub fn require(&self, otherwise: &str) -> Result<()> {
         if self.succeeded() {
             return Ok(());
@@ -245,7 +245,7 @@ impl Response {
         Err(format!("{otherwise}: {} {}", self.status, self.message().unwrap_or_default()).into())
     }
 
-    /// A header, if it is there and text.
+    /// A header, if it exists and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -258,7 +258,7 @@ impl Response {
         }
     }
 
-    /// What the server says in an error body, on one line.
+    /// The message of an error body, on one line.
     pub fn message(&self) -> Option<String> {
         let body = self.json().ok()?;
         Some(

@@ -1,20 +1,19 @@
-//! The dependency table of `ARCHITECTURE.md` against the manifests.
+//! Compares the dependency table of `ARCHITECTURE.md` with the manifests.
 //!
-//! A row is a crate and the crates of ours that it uses. Rows go upwards, so a crate may only use those above it in the table; that is the
-//! whole of the layering rule.
+//! A row is a crate and our crates that it uses. A crate may only use those above it in the table; this is the whole layering rule.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// A crate and what it uses of ours.
+/// A crate and our crates that it uses.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     name: String,
     uses: BTreeSet<String>,
 }
 
-/// Compares the table with what cargo says.
+/// Compares the table with cargo's metadata.
 pub fn check(architecture: &str, metadata: &Value) -> Vec<String> {
     let table = table_in(architecture);
     let manifests = manifests_in(metadata);
@@ -91,7 +90,7 @@ fn in_backticks(cell: &str) -> impl Iterator<Item = String> + '_ {
     cell.split('`').skip(1).step_by(2).map(str::to_owned)
 }
 
-/// The same from the manifests. Development dependencies are free: a test may use a crate that stands above its own.
+/// The same from the manifests. Development dependencies are not restricted: a test may use a crate that is above its own.
 fn manifests_in(metadata: &Value) -> Vec<Row> {
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();

@@ -1,11 +1,11 @@
-//! Rules for single files: length, also of their functions, white space, ignored tests.
+//! Rules for single files: their length and that of their functions, white space, ignored tests.
 
 use super::{TextFile, functions};
 
-/// Code longer than this has more than one idea in it and becomes a folder.
+/// Code longer than this contains more than one idea and must become a folder.
 const CODE_LINES_LIMIT: usize = 500;
 
-/// Checks every file by itself.
+/// Checks every file.
 pub fn check(files: &[TextFile]) -> Vec<String> {
     files.iter().flat_map(problems_of).collect()
 }
@@ -30,7 +30,7 @@ fn problems_of(file: &TextFile) -> Vec<String> {
     problems
 }
 
-/// What is too long, known cases left out.
+/// Problems of length.
 fn too_long(file: &TextFile) -> Vec<String> {
     let path = &file.path;
     let lines = code_lines(file);
@@ -47,13 +47,13 @@ fn is_unexplained_ignore(path: &str, line: &str) -> bool {
     path.ends_with(".rs") && line.trim() == "#[ignore]"
 }
 
-/// Whether it is Rust, and none that tests: files of tests may be as long as they need.
+/// Whether it is Rust production code: test files may be as long as needed.
 fn is_production(path: &str) -> bool {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/suite/");
     !is_test && path.ends_with(".rs")
 }
 
-/// Lines of Rust before a file's own tests.
+/// Number of lines before a file's own tests.
 fn code_lines(file: &TextFile) -> usize {
     file.text.lines().take_while(|line| *line != "#[cfg(test)]").count()
 }

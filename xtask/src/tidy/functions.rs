@@ -3,10 +3,10 @@
 use super::TextFile;
 use super::source;
 
-/// A function that is longer does more than one thing, or says why it is.
+/// A longer function does more than one thing, or states a reason.
 const LINES_LIMIT: usize = 60;
 
-/// Begins the comment that gives the reason of a longer one.
+/// Begins the comment with the reason for a longer function.
 const REASON: &str = "// Long: ";
 
 /// A function that is too long.
@@ -14,21 +14,21 @@ const REASON: &str = "// Long: ";
 pub struct LongFunction {
     /// Its name.
     pub name: String,
-    /// Where it begins, counted from 1.
+    /// Its first line, counted from 1.
     pub line: usize,
-    /// From its name to its closing brace.
+    /// Number of lines from its name to its closing brace.
     pub lines: usize,
 }
 
 impl LongFunction {
-    /// What is wrong with it.
+    /// The text of the problem.
     pub fn problem(&self, path: &str) -> String {
         let LongFunction { name, line, lines } = self;
         format!("{path}:{line}: `{name}` has {lines} lines, more than {LINES_LIMIT}, and no `{REASON}…` above it")
     }
 }
 
-/// The functions of a file that are too long and give no reason; those of tests left out.
+/// The functions of a file that are too long without a reason; tests are ignored.
 pub fn long_ones(file: &TextFile) -> Vec<LongFunction> {
     let code = source::code_of(&file.text);
     let tokens = source::without_tests(&source::tokens(&code));
@@ -69,7 +69,7 @@ fn last_line(tokens: &[source::Token<'_>]) -> Option<usize> {
     None
 }
 
-/// Whether a reason stands among the comments and attributes right above a line.
+/// Whether a reason is among the comments and attributes directly above a line.
 fn has_reason(text: &str, code: &str, line: usize) -> bool {
     let above = text.lines().zip(code.lines()).take(line - 1);
     let above: Vec<_> = above.collect();

@@ -1,15 +1,15 @@
-//! The layers of modules inside a crate, as `ARCHITECTURE.md` has them, against the code.
+//! Compares the layers of modules inside a crate, as listed in `ARCHITECTURE.md`, with the code.
 //!
-//! A crate that has a subsection under "## Layers" has a table there with its top-level modules, lowest first. A module uses only modules that
-//! stand above it in the table, so no two know each other in a circle. A crate without a subsection is not checked.
+//! A crate with a subsection under "## Layers" has a table there with its top-level modules, lowest first. A module uses only modules that are above
+//! it in the table, so there are no cycles. A crate without a subsection is not checked.
 
 use super::TextFile;
 use super::source::{self, Token};
 
-/// A row's name, in the heading of the table.
+/// The heading of the table.
 const TABLE: &str = "| module |";
 
-/// Compares the tables with the modules and with what their code names.
+/// Compares the tables with the modules and with the names that their code uses.
 pub fn check(architecture: &str, files: &[TextFile]) -> Vec<String> {
     let sections = sections_in(architecture);
     sections
@@ -57,7 +57,7 @@ fn differences(name: &str, layers: &[String], modules: &[String]) -> Vec<String>
     missing.chain(stale).collect()
 }
 
-/// What a file names that does not stand above its module. `path` is relative to `src/`.
+/// Names in a file that are not above its module. `path` is relative to `src/`.
 fn upward_uses(file: &TextFile, path: &str, layers: &[String], modules: &[String]) -> Vec<String> {
     let module = path.strip_suffix("/mod.rs").unwrap_or(path.trim_end_matches(".rs"));
     let segments: Vec<&str> = module.split('/').collect();
@@ -70,7 +70,7 @@ fn upward_uses(file: &TextFile, path: &str, layers: &[String], modules: &[String
         let (name, line) = (token.text, token.line);
         let what = match (place(name), place(own)) {
             _ if name == own => return None,
-            // A module without a row is reported once.
+            // A module without a row is reported only once.
             (None, _) if modules.iter().any(|module| module == name) => return None,
             (None, _) => format!("`crate::{name}` hides which module it is from"),
             (Some(used), Some(user)) if used >= user => format!("{own} uses {name}, which is not below it"),
@@ -81,7 +81,7 @@ fn upward_uses(file: &TextFile, path: &str, layers: &[String], modules: &[String
     mentions.iter().filter_map(problem).collect()
 }
 
-/// The first names of all paths from the crate's root, in a module so many levels below it.
+/// The first names of all paths from the crate's root, in a module `depth` levels below it.
 fn names_from_root<'c>(tokens: &[Token<'c>], depth: usize) -> Vec<Token<'c>> {
     let mut names = Vec::new();
     // The brace depths at which inline modules began.
@@ -107,7 +107,7 @@ fn names_from_root<'c>(tokens: &[Token<'c>], depth: usize) -> Vec<Token<'c>> {
     names
 }
 
-/// The place behind `crate::`, or behind as many `super::` as lead to the root, if that stands at a place.
+/// The index after `crate::`, or after as many `super::` as lead to the root, if this is at `at`.
 fn behind_root(tokens: &[Token<'_>], at: usize, depth: usize) -> Option<usize> {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let pair = |at: usize, word: &str| text(at) == word && text(at + 1) == "::";
@@ -143,7 +143,7 @@ fn first_names<'c>(tokens: &[Token<'c>]) -> Vec<Token<'c>> {
     names
 }
 
-/// The modules that `lib.rs` declares, its tests left out.
+/// The modules that `lib.rs` declares, except tests.
 fn modules_of(root: &str) -> Vec<String> {
     let code = source::code_of(root);
     let tokens = source::without_tests(&source::tokens(&code));
@@ -161,7 +161,7 @@ fn modules_of(root: &str) -> Vec<String> {
     names
 }
 
-/// Beginnings of the paths of modules that a file declares under `#[cfg(test)]`.
+/// Path prefixes of modules that a file declares under `#[cfg(test)]`.
 fn test_files(file: &TextFile) -> Vec<String> {
     let folder = match file.path.rsplit_once('/') {
         Some((folder, "lib.rs" | "mod.rs")) => folder,
@@ -175,7 +175,7 @@ fn test_files(file: &TextFile) -> Vec<String> {
     files.collect()
 }
 
-/// The crates under "## Layers", each with the names of its table's rows.
+/// The crates under "## Layers", each with the names in its table.
 fn sections_in(architecture: &str) -> Vec<(String, Vec<String>)> {
     let lines = architecture
         .lines()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::TextFile;
 
-/// Every relative link in a document leads to a file that is there.
+/// Checks that every relative link in a document leads to an existing file.
 pub fn check(files: &[TextFile], root: &Path) -> Vec<String> {
     let documents = files.iter().filter(|file| file.path.ends_with(".md"));
     let broken = |file: &TextFile| {
@@ -18,7 +18,7 @@ pub fn check(files: &[TextFile], root: &Path) -> Vec<String> {
     documents.flat_map(broken).collect()
 }
 
-/// The files that `[text](file#heading)` links name; addresses elsewhere and headings on the same page are none.
+/// The files in `[text](file#heading)` links; links to other sites and to headings on the same page are left out.
 fn links_in(text: &str) -> impl Iterator<Item = &str> {
     let targets = text
         .split("](")

@@ -1,10 +1,10 @@
-//! What every crate's manifest must say.
+//! Rules for the manifests of all crates.
 
 use serde_json::Value;
 
 use super::TextFile;
 
-/// Each crate has a description and a licence and takes the workspace's lints.
+/// Checks that each crate has a description and a licence and uses the workspace's lints.
 pub fn check(metadata: &Value, files: &[TextFile]) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let described = packages.flat_map(|package| {

@@ -1,4 +1,4 @@
-//! Checks of the project as a whole that no compiler makes: what documents say against what manifests and files are.
+//! Checks of the whole project that no compiler makes: whether documents agree with manifests and files.
 
 mod dependencies;
 mod files;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::project::Project;
 use crate::{Result, compatibility, conformance};
 
-/// Directories with nothing of ours in them.
+/// Directories without files of ours.
 const NOT_OURS: [&str; 7] = [
     "target",
     "node_modules",
@@ -28,7 +28,7 @@ const NOT_OURS: [&str; 7] = [
 
 /// A text file of the project.
 struct TextFile {
-    /// Relative to the project's root, with `/` on every system.
+    /// Relative to the project's root, with `/` on every platform.
     path: String,
     text: String,
 }

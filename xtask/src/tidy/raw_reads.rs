@@ -1,11 +1,11 @@
-//! Rows as they are stored, expired ones included, are read in few places, and few tell by themselves whether one has expired: everybody else
-//! goes through a snapshot, which yields visible records only.
+//! Stored rows, including expired ones, may be read only in a few places, which decide themselves whether a row has expired. All other code uses a
+//! snapshot, which returns only visible records.
 
 use super::TextFile;
 
 const CORE: &str = "crates/bolide-core/src/";
 
-/// What gives rows as they are stored, and what tells whether one has expired.
+/// Names that return stored rows, or that tell whether a row has expired.
 const RAW_READS: [&str; 7] = [
     "read_raw(",
     "read_raw_with_tombstones(",
@@ -16,16 +16,16 @@ const RAW_READS: [&str; 7] = [
     ".is_live(",
 ];
 
-/// Folders of the core that may use it: where it is defined, and what looks after stored rows.
+/// Folders of the core that may use them: where they are defined, and background and admin tasks on stored rows.
 const ALLOWED: [&str; 3] = ["partition/", "background/", "admin/"];
 
-/// Files outside of them, with the reason.
+/// Further allowed files, with the reason.
 const EXCEPTIONS: [(&str, &str); 2] = [
     ("catalog/batch.rs", "rows of the catalog are no items"),
     ("change_log/trim.rs", "entries of the history are no items"),
 ];
 
-/// Reports raw reads where there should be none.
+/// Reports raw reads where they are not allowed.
 pub fn check(files: &[TextFile]) -> Vec<String> {
     let core = files
         .iter()

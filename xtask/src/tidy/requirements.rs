@@ -1,7 +1,7 @@
-//! Whether each TTL requirement is cited by a test or a scenario.
+//! Checks that each TTL requirement is cited by a test or a scenario.
 //!
-//! `docs/ttl-requirements.md` lists them, one to a line: `- **TTL-045** text`. A line that ends in `*(untested: reason)*` is an open
-//! point; it must not be cited, so that the mark goes when the test comes.
+//! `docs/ttl-requirements.md` lists them, one per line: `- **TTL-045** text`. A line that ends in `*(untested: reason)*` is an open point; it must
+//! not be cited, so that the note is removed when a test is added.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn requirement_in(line: &str) -> Option<Requirement> {
     })
 }
 
-/// The requirements a file cites: what a scenario covers, and what a test names.
+/// The requirements that a file cites: those that a scenario covers, and those that a test names.
 fn citations(file: &TextFile) -> Vec<String> {
     if file.path.starts_with("conformance/") && file.path.ends_with(".json") {
         let scenario: Value = serde_json::from_str(&file.text).unwrap_or_default();
@@ -65,7 +65,7 @@ fn citations(file: &TextFile) -> Vec<String> {
     numbers_in(test_code(file))
 }
 
-/// The part of a Rust or Python file that is tests.
+/// The part of a Rust or Python file with tests.
 fn test_code(file: &TextFile) -> &str {
     let is_ours_to_check = !file.path.starts_with("xtask/");
     let path = &file.path;

@@ -1,15 +1,15 @@
-//! Rust text as the checks read it: without comments and the insides of literals, and as tokens.
+//! Rust source for the checks: without comments and the content of literals, and as tokens.
 
-/// A word or a sign of Rust code; `::` is one sign.
+/// A word or a symbol of Rust code; `::` is one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'c> {
-    /// Its text; a literal is its quotes.
+    /// Its text; a literal is only its quotes.
     pub text: &'c str,
     /// Counted from 1.
     pub line: usize,
 }
 
-/// The same text with spaces for comments and for what stands between the quotes of literals. Lines stay where they are.
+/// The same text with spaces instead of comments and of the content of literals. Line numbers stay the same.
 pub fn code_of(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -23,7 +23,7 @@ pub fn code_of(text: &str) -> String {
     code
 }
 
-/// How much of a literal or comment at the beginning of `rest` is kept, and how long it is in bytes.
+/// The number of bytes to keep of a literal or comment at the beginning of `rest`, and its length in bytes.
 fn literal_or_comment(before: &str, rest: &str) -> Option<(usize, usize)> {
     if rest.starts_with("//") {
         return Some((0, rest.find('\n').unwrap_or(rest.len())));
@@ -49,7 +49,7 @@ fn literal_or_comment(before: &str, rest: &str) -> Option<(usize, usize)> {
     Some((0, rest.len() - inside.len() + length))
 }
 
-/// Whether a quote begins a character, and no lifetime.
+/// Whether a quote begins a character, and not a lifetime.
 fn is_character(rest: &str) -> bool {
     let mut inside = rest.chars().skip(1);
     inside.next().is_some_and(|first| first == '\\') || inside.next() == Some('\'')
@@ -69,7 +69,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Length of a block comment, which may hold others.
+/// Length of a block comment, which may contain others.
 fn block_comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0);
     while at < rest.len() {
@@ -89,7 +89,7 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The tokens of what [`code_of`] made.
+/// The tokens of the output of [`code_of`].
 pub fn tokens(code: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (code, 1);
@@ -112,7 +112,7 @@ pub fn tokens(code: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The tokens that are no tests: without items that stand under `#[cfg(test)]`.
+/// The tokens without items under `#[cfg(test)]`.
 pub fn without_tests<'c>(tokens: &[Token<'c>]) -> Vec<Token<'c>> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -127,7 +127,7 @@ pub fn without_tests<'c>(tokens: &[Token<'c>]) -> Vec<Token<'c>> {
     kept
 }
 
-/// The modules in files of their own that stand under `#[cfg(test)]`.
+/// The modules in separate files that are declared under `#[cfg(test)]`.
 pub fn test_modules<'c>(tokens: &[Token<'c>]) -> Vec<&'c str> {
     let marks = (0..tokens.len()).filter(|at| is_test_mark(&tokens[*at..]));
     let items = marks.map(|at| &tokens[at + TEST_MARK.len()..end_of_item(tokens, at + TEST_MARK.len())]);
@@ -145,7 +145,7 @@ fn is_test_mark(tokens: &[Token<'_>]) -> bool {
     tokens.len() >= TEST_MARK.len() && tokens.iter().zip(TEST_MARK).all(|(token, mark)| token.text == mark)
 }
 
-/// The place behind the item that begins at `start`: behind its `;` or its closing brace.
+/// The index after the item that begins at `start`: after its `;` or its closing brace.
 fn end_of_item(tokens: &[Token<'_>], start: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(start) {
@@ -153,7 +153,7 @@ fn end_of_item(tokens: &[Token<'_>], start: usize) -> usize {
             "{" | "(" | "[" => depth += 1,
             "}" | ")" | "]" => {
                 depth = depth.saturating_sub(1);
-                // A use tree in braces goes on to its semicolon.
+                // A use tree in braces continues to its semicolon.
                 let goes_on = tokens.get(at + 1).is_some_and(|next| next.text == ";");
                 if depth == 0 && token.text == "}" && !goes_on {
                     return at + 1;

@@ -1,4 +1,4 @@
-//! Named checks and the few words they are written in.
+//! Named checks and their helpers.
 //!
 //! A check is an async function of the tour's world that returns an error when its claim does not hold; its name is the
 //! claim.

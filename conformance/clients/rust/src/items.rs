@@ -124,7 +124,7 @@ async fn read_of_an_unchanged_item_answers_304(world: &World) -> Outcome {
     let container = world.container("items").await?;
     let current = etag(&add(&container, json!({"id": "a", "pk": "p"})).await?);
     let unless = |etag: String| Some(ItemReadOptions::default().with_precondition(Precondition::if_none_match(etag)));
-    // The SDK hands a 304 over as an answer or as an error, depending on its version; the status is what counts.
+    // The SDK returns a 304 as a response or as an error, depending on its version; only the status matters.
     let status = match container.read_item("p", "a", unless(current)).await {
         Ok(answer) => answer.status().status_code(),
         Err(error) => error.status().status_code(),
@@ -342,7 +342,7 @@ async fn change_feed_covers_every_range(world: &World) -> Outcome {
     )
 }
 
-/// Reads the change feed from the beginning until ten pages in a row bring nothing; the SDK's stream never ends.
+/// Reads the change feed from the beginning until ten pages in a row are empty; the SDK's stream never ends.
 async fn changes(container: &ContainerClient, scope: FeedScope) -> Outcome<Vec<Value>> {
     const EMPTY_PAGES_AT_THE_END: usize = 10;
     let mut pages = container

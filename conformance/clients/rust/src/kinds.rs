@@ -1,7 +1,7 @@
 //! Queries of every kind: each one on one range and on five, in pages of one, of three and of any size.
 //!
-//! Over a whole container the SDK asks for a plan and merges what that says, on one range too. It cannot merge aggregates
-//! and groups, and DISTINCT only together with a limit; the tour expects those refusals.
+//! Over a whole container the SDK requests a plan and merges according to it, on one range too. It cannot merge aggregates and groups, and DISTINCT
+//! only together with a limit; the tour expects those refusals.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::checks::{Outcome, Tour, equal};
 use crate::queries::{PAGE_SIZES, paged};
 use crate::world::{FIVE_RANGES, World, keyed, sorted};
 
-/// The file that the tours of several languages share; it says what its members mean.
+/// The file that the tours of several languages share; it describes its members.
 static KINDS: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../tour_queries.json"))
         .expect("the file is JSON, as the other tours read it too")
@@ -84,7 +84,7 @@ fn composite(mut policy: IndexingPolicy, indexes: &Value) -> Outcome<IndexingPol
     Ok(policy)
 }
 
-/// Returns words of the error with which the SDK refuses a query, or nothing if it can ask it.
+/// Returns a part of the error with which the SDK refuses a query, or `None` if it can run it.
 fn refusal(kind: &Value) -> Option<&'static str> {
     let needs: Vec<&str> = list(&kind["needs"]).map(text).collect();
     if needs == ["distinct"] {

@@ -4,11 +4,11 @@
 //!   items       writes, reads, conditions, patches, ids, sessions, change feed
 //!   queries     the same queries on one range and on several, in pages of several sizes
 //!   kinds       queries of every kind, on one range and on several, in pages of several sizes
-//!   ttl         items end at their exact second, with the clock moved by hand
+//!   ttl         items expire at their exact second, with the clock moved by hand
 //!
-//! The client keeps the SDK's defaults, so item bodies travel as Cosmos binary JSON and writes answer without a body.
-//! What the SDK has no call for (reading many items at once, patch conditions) is not here; it refuses aggregates over
-//! several partitions before it sends them, so those are asked within one partition.
+//! The client keeps the SDK's defaults, so item bodies are sent as Cosmos binary JSON and writes respond without a body. Calls that the SDK does not
+//! have (reading many items at once, patch conditions) are not tested here; it refuses aggregates over several partitions before it sends them, so
+//! those run within one partition.
 
 mod checks;
 mod clock;

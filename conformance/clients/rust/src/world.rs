@@ -1,4 +1,4 @@
-//! What the checks stand on: a client, a database of its own, the clock.
+//! The shared state of the checks: a client, a database, the clock.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::checks::Outcome;
 use crate::clock::Clock;
 
-/// What the tours of all languages store and expect.
+/// The data that the tours of all languages store and expect.
 pub static DATA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../tour_data.json"))
         .expect("the file is JSON, as the other tours read it too")
 });
 
-/// Enough for five partition key ranges; the standard 400 give one.
+/// Enough for five partition key ranges; the default of 400 gives one.
 pub const FIVE_RANGES: u64 = 30_000;
 
 pub struct World {
@@ -113,7 +113,7 @@ pub async fn add(container: &ContainerClient, body: Value) -> Outcome<Value> {
     Ok(answer.into_model()?)
 }
 
-/// Write options that ask for the stored item in the answer, which the SDK leaves out by default.
+/// Write options that request the stored item in the response, which the SDK leaves out by default.
 pub fn with_content() -> ItemWriteOptions {
     let mut operation = OperationOptions::default();
     operation.content_response_on_write = Some(ContentResponseOnWrite::Enabled);
@@ -134,7 +134,7 @@ pub async fn query(container: &ContainerClient, query: impl Into<Query>, scope: 
         .await?)
 }
 
-/// Sorts rows of any shape, to compare results whose order is free.
+/// Sorts rows of any shape, to compare results without an order.
 pub fn sorted(mut rows: Vec<Value>) -> Vec<Value> {
     rows.sort_by_key(Value::to_string);
     rows

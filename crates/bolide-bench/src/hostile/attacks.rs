@@ -1,4 +1,4 @@
-//! What hostile clients do.
+//! Attacks by hostile clients.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,20 +16,20 @@ use crate::Result;
 use crate::connection::Connection;
 use crate::cosmos::Requests;
 
-/// Longer than this no answer is waited for: as a client that times out, the attacker leaves and comes back.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Before an attacker whose connection was refused or ended comes back.
+/// Timeout of a response: then the attacker disconnects and connects again.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Pause before an attacker reconnects after its connection was refused or ended.
 const PAUSE: Duration = Duration::from_millis(50);
-/// More connections than a server with the usual 1,024 descriptors could take.
+/// More connections than a server with 1,024 descriptors could accept.
 const IDLE_CONNECTIONS: usize = 1_200;
 /// Connections that send large bodies without a key.
 const BODIES: usize = 500;
 const BODY_BYTES: usize = 2_000_000;
-/// A body is held just before its end for so long.
-const HELD: Duration = Duration::from_secs(10);
-/// Elements of the array that queries join with itself: some ten million pairs.
+/// How long a body is held just before its end.
+const HOLD_TIME: Duration = Duration::from_secs(10);
+/// Length of the array that queries join with itself: about ten million pairs.
 const ELEMENTS: usize = 3_163;
-/// The item that the worst is done with.
+/// The item used in most attacks.
 const ITEM: &str = "worst";
 
 /// A kind of attack.
@@ -37,19 +37,19 @@ const ITEM: &str = "worst";
 pub enum Attack {
     /// None, for comparison.
     None,
-    /// Queries that go through ten million rows of one item, with a read-only key.
+    /// Queries that visit ten million rows of one item, with a read-only key.
     Queries,
-    /// Queries that hold as much memory as they can, with a read-only key.
+    /// Queries that use as much memory as they can, with a read-only key.
     Groups,
     /// Patches with conditions like those of the queries.
     Patches,
     /// Stored procedures that never end.
     Scripts,
-    /// Large answers that nobody reads.
-    Answers,
+    /// Large responses that nobody reads.
+    ResponseCounts,
     /// Large bodies without a key.
     Bodies,
-    /// Connections that say nothing.
+    /// Connections that send nothing.
     Idle,
     /// All of them.
     All,
@@ -63,7 +63,7 @@ impl Attack {
         Attack::Groups,
         Attack::Patches,
         Attack::Scripts,
-        Attack::Answers,
+        Attack::ResponseCounts,
         Attack::Bodies,
         Attack::Idle,
         Attack::All,
@@ -77,14 +77,14 @@ impl Attack {
             Attack::Groups => "groups",
             Attack::Patches => "patches",
             Attack::Scripts => "scripts",
-            Attack::Answers => "unread answers",
+            Attack::ResponseCounts => "unread answers",
             Attack::Bodies => "bodies without a key",
             Attack::Idle => "idle connections",
             Attack::All => "all at once",
         }
     }
 
-    /// What it is made of, each with its number of connections.
+    /// Its parts, each with its number of connections.
     fn parts(self, connections: usize) -> Vec<(Attack, usize)> {
         match self {
             Attack::None => Vec::new(),
@@ -95,14 +95,14 @@ impl Attack {
                 .filter(|part| *part != Attack::All)
                 .flat_map(|part| part.parts(connections))
                 .collect(),
-            Attack::Queries | Attack::Groups | Attack::Patches | Attack::Scripts | Attack::Answers => {
+            Attack::Queries | Attack::Groups | Attack::Patches | Attack::Scripts | Attack::ResponseCounts => {
                 vec![(self, connections)]
             }
         }
     }
 }
 
-/// Conditions over a row of the two joins; each is dear in its own way.
+/// Conditions over a row of the two joins; each is expensive in its own way.
 const CONDITIONS: [&str; 10] = [
     "RegexMatch(c.t, '(?=(a+)+b)x')",
     "CONTAINS(c.t, CONCAT(c.t, 'b'), true)",
@@ -123,7 +123,7 @@ const PROCEDURES: [&str; 4] = [
     "function () { const s = 'x'.repeat(1 << 20); for (;;) console.log(s); }",
 ];
 
-/// Stores what the attacks need.
+/// Stores the data for the attacks.
 pub async fn prepare(control: &mut Connection, requests: &Requests) -> Result<()> {
     let ring: Vec<[f64; 2]> = (0..=100)
         .map(|n| f64::from(n % 100) / 50.0 * std::f64::consts::PI)
@@ -150,7 +150,7 @@ fn procedure(number: usize) -> String {
     format!("worst{number}")
 }
 
-/// The request that the n-th attacker sends again and again.
+/// The request that the n-th attacker repeats.
 fn request(attack: Attack, number: usize, keyed: &Requests, read_only: &Requests) -> Vec<u8> {
     let joined = "FROM c JOIN a IN c.xs JOIN b IN c.xs";
     match attack {
@@ -178,13 +178,13 @@ fn request(attack: Attack, number: usize, keyed: &Requests, read_only: &Requests
     }
 }
 
-/// How often each kind of answer came.
-type Answers = Arc<Mutex<BTreeMap<String, u64>>>;
+/// The number of responses of each kind.
+type ResponseCounts = Arc<Mutex<BTreeMap<String, u64>>>;
 
-/// Attackers at work.
+/// Running attackers.
 pub struct Attackers {
     tasks: JoinSet<()>,
-    answers: Answers,
+    answers: ResponseCounts,
 }
 
 impl Attackers {
@@ -196,7 +196,7 @@ impl Attackers {
         keyed: &Arc<Requests>,
     ) -> Result<Attackers> {
         let read_only = Requests::to(address).read_only();
-        let answers = Answers::default();
+        let answers = ResponseCounts::default();
         let mut tasks = JoinSet::new();
         for (part, connections) in attack.parts(connections) {
             for number in 0..connections {
@@ -204,7 +204,7 @@ impl Attackers {
                 match part {
                     Attack::Idle => tasks.spawn(stay(address, answers)),
                     Attack::Bodies => tasks.spawn(send_body(address, keyed.unsigned_head(BODY_BYTES), answers)),
-                    Attack::Answers => {
+                    Attack::ResponseCounts => {
                         tasks.spawn(leave_unread(address, request(part, number, keyed, &read_only), answers))
                     }
                     _ => tasks.spawn(repeat(address, request(part, number, keyed, &read_only), answers)),
@@ -214,7 +214,7 @@ impl Attackers {
         Ok(Attackers { tasks, answers })
     }
 
-    /// Ends it, and tells what the attackers were answered.
+    /// Ends the attack, and returns the responses that the attackers got.
     pub async fn stop(mut self) -> String {
         self.tasks.shutdown().await;
         let answers = self.answers.lock();
@@ -226,12 +226,12 @@ impl Attackers {
     }
 }
 
-fn note(answers: &Answers, answer: impl Into<String>) {
+fn note(answers: &ResponseCounts, answer: impl Into<String>) {
     *answers.lock().entry(answer.into()).or_default() += 1;
 }
 
-/// Sends a request again and again, and leaves when no answer comes.
-async fn repeat(address: SocketAddr, request: Vec<u8>, answers: Answers) {
+/// Repeats a request, and disconnects when no response comes.
+async fn repeat(address: SocketAddr, request: Vec<u8>, answers: ResponseCounts) {
     loop {
         let Ok(mut connection) = Connection::open(address).await else {
             note(&answers, "no connection");
@@ -239,7 +239,7 @@ async fn repeat(address: SocketAddr, request: Vec<u8>, answers: Answers) {
             continue;
         };
         loop {
-            match tokio::time::timeout(PATIENCE, connection.ask(&request)).await {
+            match tokio::time::timeout(TIMEOUT, connection.ask(&request)).await {
                 Ok(Ok(answer)) => note(&answers, answer.status.to_string()),
                 Ok(Err(_)) => {
                     note(&answers, "ended");
@@ -255,21 +255,21 @@ async fn repeat(address: SocketAddr, request: Vec<u8>, answers: Answers) {
     }
 }
 
-/// Asks for a large answer and does not read it.
-async fn leave_unread(address: SocketAddr, request: Vec<u8>, answers: Answers) {
+/// Requests a large response and does not read it.
+async fn leave_unread(address: SocketAddr, request: Vec<u8>, answers: ResponseCounts) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await
             && stream.write_all(&request).await.is_ok()
         {
             note(&answers, "left unread");
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(TIMEOUT).await;
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Sends a large body slowly at its end.
-async fn send_body(address: SocketAddr, head: Vec<u8>, answers: Answers) {
+/// Sends a large body, with a slow end.
+async fn send_body(address: SocketAddr, head: Vec<u8>, answers: ResponseCounts) {
     let body = vec![b' '; BODY_BYTES - 1];
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
@@ -277,10 +277,10 @@ async fn send_body(address: SocketAddr, head: Vec<u8>, answers: Answers) {
                 stream.write_all(&head).await?;
                 stream.write_all(&body).await
             };
-            match tokio::time::timeout(PATIENCE, sent).await {
+            match tokio::time::timeout(TIMEOUT, sent).await {
                 Ok(Ok(())) => {
                     note(&answers, "body taken");
-                    tokio::time::sleep(HELD).await;
+                    tokio::time::sleep(HOLD_TIME).await;
                 }
                 _ => note(&answers, "body refused"),
             }
@@ -289,8 +289,8 @@ async fn send_body(address: SocketAddr, head: Vec<u8>, answers: Answers) {
     }
 }
 
-/// Connects, says nothing, and comes back when it is sent away.
-async fn stay(address: SocketAddr, answers: Answers) {
+/// Connects, sends nothing, and reconnects when the connection is ended.
+async fn stay(address: SocketAddr, answers: ResponseCounts) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
             // Ends when the server ends the connection.

@@ -1,8 +1,7 @@
-//! Latencies of well-behaved clients while hostile ones do their worst, and what the server takes meanwhile.
+//! Latencies of well-behaved clients during attacks, and the server's resource use meanwhile.
 //!
-//! A server on the embedded engine that starts with 1,024 open files, as most shells allow. A reader and a writer send requests at a
-//! fixed rate; latencies count from when a request should have started. Beside them, for the given time, each attack in turn, each on a
-//! server of its own; the first line is without any.
+//! A server on the embedded engine starts with a limit of 1,024 open files, as in most shells. A reader and a writer send requests at a fixed rate;
+//! latencies count from the intended start of a request. Each attack runs for the given time, on its own server; the first line is without an attack.
 
 mod attacks;
 mod watch;
@@ -27,20 +26,20 @@ const FOREGROUND: usize = 32;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 100;
 const CREATED_IDS: u64 = 1 << 34;
-/// What the server is allowed at its start; it may raise that.
+/// The server's limit at its start; it may raise it.
 const OPEN_FILES: u32 = 1024;
-/// How long the server may take to answer when the attack is over.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Lets the attack get under way before anything is counted.
+/// Timeout of a response after the attack is over.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time before counting begins, to let the attack start.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Seconds of each attack.
+    /// Seconds per attack.
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
-    /// Connections of each attack, where it does not take a number of its own.
+    /// Connections of each attack, unless it has its own number.
     #[arg(long, default_value_t = 64)]
     connections: usize,
     /// Well-behaved requests per second, half of them reads and half of them creates.
@@ -103,7 +102,7 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
     let watch = Watch::start(server.pid());
     let attackers = Attackers::start(attack, options.connections, server.address, &requests).await?;
     tokio::time::sleep(WARM_UP).await;
-    // Apart, so that reads do not wait for connections on which creates wait.
+    // Separate clients, so that reads do not wait for connections that creates use.
     let foreground = [Kind::Read, Kind::Create].map(|kind| {
         let requests = requests.clone();
         OpenLoop::start(server.address, options.rate / 2, FOREGROUND, move |number| {
@@ -121,7 +120,7 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
         let mut connection = Connection::open(server.address).await?;
         connection.expect(200, &requests.list_databases()).await.map(drop)
     };
-    let is_alive = matches!(tokio::time::timeout(PATIENCE, is_alive).await, Ok(Ok(())));
+    let is_alive = matches!(tokio::time::timeout(TIMEOUT, is_alive).await, Ok(Ok(())));
     Ok([
         attack.name().to_owned(),
         millis(&samples, Kind::Read, 50.0),

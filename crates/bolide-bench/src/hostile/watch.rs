@@ -1,4 +1,4 @@
-//! The most that a process and its children took while it was watched.
+//! The peak resource use of a process and its children.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::process::{children, field, resident_kib};
 
-/// Between two looks.
+/// Time between two measurements.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The most of each that was seen at one time.
+/// The maximum of each that was measured.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Peak {
     /// Memory in RAM, of the process and its children together, in KiB.
@@ -22,14 +22,14 @@ pub struct Peak {
     pub threads: u64,
 }
 
-/// A process under watch.
+/// A process that is measured.
 pub struct Watch {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Peak>,
 }
 
 impl Watch {
-    /// Begins to watch a process.
+    /// Starts measuring a process.
     pub fn start(pid: u32) -> Watch {
         let is_over = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
@@ -46,7 +46,7 @@ impl Watch {
         Watch { is_over, thread }
     }
 
-    /// Ends, and tells what was seen.
+    /// Stops, and returns the peak.
     pub fn stop(self) -> Peak {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
@@ -66,7 +66,7 @@ fn look(pid: u32) -> Peak {
         descriptors: fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count),
         ..Peak::default()
     };
-    // Children come and go while they are counted.
+    // Children may start and end while they are counted.
     for pid in children(pid).into_iter().chain([pid]) {
         seen.memory_kib += resident_kib(pid).unwrap_or(0);
         seen.threads += threads(pid).unwrap_or(0);

@@ -15,7 +15,7 @@ const WORDS: [&str; 12] = [
     "please", "deliver", "after", "noon", "and", "ring", "twice", "at", "the", "side", "door", "thanks",
 ];
 
-/// The document of a number; always the same for the same number.
+/// The document with a number; always the same for the same number.
 pub fn document(number: u64) -> String {
     let mut random = fastrand::Rng::with_seed(number);
     let mut text = String::with_capacity(BYTES);

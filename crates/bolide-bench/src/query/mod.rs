@@ -1,4 +1,4 @@
-//! Queries over 1 KB items, beside SQLite (JSON1) and DuckDB with the same JSON texts in tables of their own.
+//! Queries over 1 KB items, compared with SQLite (JSON1) and DuckDB, which have the same JSON texts in tables.
 //!
 //! ```text
 //!   bolide    `Account::query` in this process, on one thread: plan, pages, continuations, the embedded engine below
@@ -7,8 +7,8 @@
 //!   sqlite    a table of one TEXT column in a database file                      } measures around the query
 //! ```
 //!
-//! Every side reads all items: none has an index on what is asked. Each gives its whole answer, and the answers must be the same.
-//! Stores are kept in a directory and filled only once, so that a run measures and nothing else.
+//! Every side reads all items: none has an index for the queries. Each returns its whole result, and the results must be equal. Stores are kept in a
+//! directory and filled only once, so that a run only measures.
 
 pub mod data;
 mod memory;
@@ -27,16 +27,16 @@ use peers::Peers;
 use questions::{QUESTIONS, Question};
 use store::{OverHttp, Store};
 
-/// What is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// Items in every store.
     #[arg(long, default_value_t = 1_000_000)]
     items: u64,
-    /// Rounds; every side has its turn with every query in each.
+    /// Rounds; every side runs every query once in each.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Where the stores are kept. Filled if empty.
+    /// The directory of the stores. Filled if empty.
     #[arg(long, value_name = "DIR")]
     store: PathBuf,
     /// A Python 3 with the package `duckdb`; by default one in a virtual environment made in the directory.
@@ -48,7 +48,7 @@ pub struct Options {
     /// Fills the stores, and measures nothing.
     #[arg(long)]
     fill: bool,
-    /// Measures the engine in memory too. It is filled anew by every run.
+    /// Also measures the memory engine. It is filled again by every run.
     #[arg(long)]
     memory: bool,
     /// Only the queries whose names contain this.
@@ -56,7 +56,7 @@ pub struct Options {
     only: Option<String>,
 }
 
-/// What one side took for a query, round by round, and how much memory at most.
+/// The times of one side for a query, round by round, and its peak memory.
 #[derive(Default)]
 struct Taken {
     seconds: Vec<f64>,
@@ -118,7 +118,7 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
     ))
 }
 
-/// Asks every side every query, round by round.
+/// Runs every query on every side, round by round.
 fn measure_all(
     questions: &[&Question],
     dir: &Path,
@@ -133,7 +133,7 @@ fn measure_all(
     };
     let baseline = Baseline::now()?;
     let mut all: Vec<Sides> = questions.iter().map(|_| Sides::default()).collect();
-    // The first round warms every side's caches and does not count.
+    // The first round warms the caches of every side and is not counted.
     for round in 0..=options.rounds {
         for (question, sides) in questions.iter().zip(&mut all) {
             let counts = round > 0;
@@ -153,7 +153,7 @@ fn measure_all(
     Ok(all)
 }
 
-/// Asks the peers, whose answers must be ours.
+/// Runs a query on the peers, whose results must equal ours.
 fn measure_peers(
     peers: &mut Peers,
     question: &Question,

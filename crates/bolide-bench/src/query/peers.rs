@@ -15,9 +15,9 @@ use crate::process::OwnedChild;
 
 const SCRIPT: &str = include_str!("peers.py");
 
-/// The process, waiting for queries.
+/// The Python process.
 pub struct Peers {
-    /// A sentence on the peers.
+    /// A sentence with the versions of the peers.
     pub versions: String,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -25,7 +25,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Starts the process; it fills its tables in `dir` if they are not there. `shared`: where a virtual environment may be.
+    /// Starts the process; it fills its tables in `dir` if they do not exist. `shared`: a directory for a virtual environment.
     pub fn start(shared: &Path, dir: &Path, python: Option<PathBuf>, items: u64) -> Result<Peers> {
         let python = match python {
             Some(python) => python,
@@ -53,7 +53,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// Runs a query; tells how long it took up to its last row.
+    /// Runs a query; returns the time until its last row.
     pub fn ask(&mut self, peer: &str, sql: &str) -> Result<(Duration, Rows)> {
         writeln!(self.questions, "{}", json!({"peer": peer, "sql": sql}))?;
         let answer = self.line()?;
@@ -90,7 +90,7 @@ fn succeed(command: &mut Command) -> Result<()> {
     }
 }
 
-/// One document a line.
+/// Writes one document per line.
 fn write_texts(path: &Path, items: u64) -> Result<()> {
     let unfinished = path.with_extension("unfinished");
     let mut file = BufWriter::new(File::create(&unfinished)?);

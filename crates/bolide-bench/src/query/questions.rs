@@ -1,4 +1,4 @@
-//! The queries, in every side's words, and what makes two answers the same.
+//! The queries, in the language of every side, and the comparison of results.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub struct Question {
     pub bolide: &'static str,
     pub duckdb: &'static str,
     pub sqlite: &'static str,
-    /// The rows have an order.
+    /// Whether the rows have an order.
     pub is_ordered: bool,
 }
 
@@ -60,7 +60,7 @@ pub const QUESTIONS: [Question; 5] = [
     },
 ];
 
-/// Fails where another side's answer is a different one.
+/// Fails if another side's result is different.
 pub fn check_same(question: &Question, side: &str, own: &Rows, other: &Rows) -> Result<()> {
     let (mut own, mut other) = (own.clone(), other.clone());
     if !question.is_ordered {

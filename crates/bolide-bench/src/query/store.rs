@@ -1,4 +1,4 @@
-//! Bolide's side: filling a store, and asking it through the core or over HTTP.
+//! Bolide's side: fills a store, and queries it through the core or over HTTP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,12 +38,12 @@ fn engine(dir: &Path) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(LsmEngine::open(dir, Arc::new(Clock::System), options)?))
 }
 
-/// A runtime of one thread. With it go the tasks of the accounts that lived on it, and so their engines.
+/// A runtime of one thread. Dropping it ends the tasks of its accounts, and so their engines.
 pub fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Fills a store in `dir`, unless it is there.
+/// Fills a store in `dir`, unless it exists.
 pub fn fill_embedded(dir: &Path, items: u64) -> Result<()> {
     if home(dir).exists() {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn fill_embedded(dir: &Path, items: u64) -> Result<()> {
     let _ = std::fs::remove_dir_all(&unfinished);
     std::fs::create_dir_all(&unfinished)?;
     runtime()?.block_on(async { Store::filled(engine(&unfinished)?, items).await?.close().await })?;
-    // Opened once more, it brings its tables in order before anything is measured.
+    // A second open lets it finish its tables before anything is measured.
     runtime()?.block_on(async {
         let store = Store::open(engine(&unfinished)?).await?;
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -67,7 +67,7 @@ impl Store {
         Store::open(engine(&home(dir))?).await
     }
 
-    /// A new store in memory, with all items.
+    /// A new store on the memory engine, with all items.
     pub async fn memory(items: u64) -> Result<Store> {
         Store::filled(Arc::new(MemoryEngine::new(Arc::new(Clock::System))), items).await
     }
@@ -94,7 +94,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Runs a query to its end, page by page; tells how long it took up to the last row as JSON text.
+    /// Runs a query to its end, page by page; returns the time until the last row as JSON text.
     pub async fn ask(&self, query: &str) -> Result<(Duration, Rows)> {
         let mut request = QueryItems {
             text: query.to_owned(),

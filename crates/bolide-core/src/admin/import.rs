@@ -1,14 +1,14 @@
-//! The loader that keeps `_ts` (TTL-275): only into a fresh container, in the order of `_ts`, and never later than now.
+//! Imports items and keeps their `_ts` (TTL-275): only into a new container, in the order of `_ts`, and never with a `_ts` later than now.
 //!
 //! ```text
-//!   parts ──lines, each checked──▶ a partition of its own ──in the order of _ts──▶ the container's partitions
-//!                  └─▶ of each: where it is, its _ts, digests of its id and unique keys
+//!   parts ──lines, each checked──▶ a temporary partition ──in the order of _ts──▶ the container's partitions
+//!                  └─▶ in memory, of each line: its partition and number, its _ts, digests of its id and unique keys
 //! ```
 //!
-//! Items come in any order and are checked to the last before one is written, and there may be more than memory has room for: so they are put
-//! aside in a partition that is removed afterwards, by the next start if need be.
+//! Items come in any order. All of them are checked before the first one is written, and they may be more than fit in memory. So they are stored in a
+//! temporary partition, which is removed afterwards, after a crash by the next start.
 //!
-//! Where the container keeps history, a loaded item is a create in it, at the time of loading.
+//! If the container has a history, a loaded item is a create in it, at the time of the import.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,18 +36,18 @@ use crate::memory::MemoryShare;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
-/// Items of one commit.
+/// Maximum number of items of one commit.
 const COMMIT_ITEMS: usize = 500;
-/// Bytes of their texts after which a commit takes no more.
+/// Size of their texts in bytes at which a commit takes no more items.
 const COMMIT_BYTES: usize = 4 * 1024 * 1024;
-/// The longest line: an item with the names of its system properties, and white space.
+/// Maximum length of a line in bytes: an item with the names of its system properties, and white space.
 const LINE_BYTES: usize = 2 * limits::ITEM_BYTES;
-/// What an import holds besides what it knows of each line.
+/// Memory of an import in bytes, besides that for each line.
 const WORKING_BYTES: usize = 32 * 1024 * 1024;
-/// How long it waits for memory that others hold.
+/// How long it waits for memory that others use.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells names and unique keys apart.
+/// Identifies an id or the values of a unique key.
 type Digest = [u8; 16];
 
 /// An item to load.
@@ -57,16 +57,16 @@ struct Loaded {
     epk: Epk,
 }
 
-/// What is kept of a line that was put aside.
+/// The data in memory of a line in the temporary partition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
-    /// The place of its partition in the container's layout.
+    /// Index of its partition in the container's layout.
     partition: u32,
     last_modified: i64,
     line: u32,
 }
 
-/// What is known of all lines.
+/// The data in memory of all lines.
 #[derive(Default)]
 struct Known {
     entries: Vec<Entry>,
@@ -117,7 +117,7 @@ impl Admin<'_> {
         Ok(count)
     }
 
-    /// Checks all lines and puts them aside. What is known of them holds memory.
+    /// Checks all lines and stores them in the temporary partition. Takes memory for the data of each line.
     async fn put_aside<S>(
         &self,
         aside: &Aside,
@@ -152,7 +152,7 @@ impl Admin<'_> {
     }
 }
 
-/// Empty, never written, settings never changed.
+/// Checks that a container is empty, was never written, and that its settings were never changed.
 fn check_fresh(state: &ContainerState) -> Result<()> {
     let is_unwritten = state
         .layout
@@ -189,7 +189,7 @@ impl Known {
         Ok(())
     }
 
-    /// What it takes, grown as vectors grow.
+    /// Returns its memory in bytes, with the unused capacity of its vectors.
     fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + (self.ids.capacity() + self.unique.capacity()) * size_of::<(Digest, u32)>()
@@ -216,13 +216,13 @@ impl Loaded {
         })
     }
 
-    /// A line that was checked before.
+    /// Parses a line that was checked before.
     fn again(state: &ContainerState, entry: Entry, text: &[u8]) -> Result<Loaded> {
         Loaded::new(state, text, UnixSeconds(entry.last_modified))
     }
 }
 
-/// An item's own ttl. Stores have held unusable ones where TTL was off (TTL-217), and must come back from what was exported of them.
+/// Returns an item's own ttl. Where TTL is off, stores may contain invalid ones (TTL-217), and an import must accept what was exported from them.
 fn own_ttl(document: &Document, state: &ContainerState) -> Result<Own> {
     match document.own_ttl() {
         Err(_) if !state.properties.policy.is_on() => Ok(Own::Absent),
@@ -247,13 +247,13 @@ fn check_distinct(all: &mut Vec<(Digest, u32)>, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a text that comes in parts.
+/// Splits a text that comes in parts into lines.
 #[derive(Default)]
 struct JsonLines {
     rest: BytesMut,
-    /// Bytes of `rest` without the end of a line.
+    /// Number of bytes at the start of `rest` that contain no end of a line.
     searched: usize,
-    /// Of the line that was taken last, counted from 1.
+    /// Number of the last line taken, counted from 1.
     number: u32,
 }
 
@@ -272,7 +272,7 @@ impl JsonLines {
         Ok(())
     }
 
-    /// The next line that is there, and its number; those of white space are left out. At the end of the text the last line needs no end.
+    /// Returns the next complete line and its number. Lines of white space are left out. At the end of the text the last line needs no line end.
     fn next(&mut self, is_end: bool) -> Option<(u32, Bytes)> {
         loop {
             let end = self.rest[self.searched..].iter().position(|byte| *byte == b'\n');
@@ -293,7 +293,7 @@ impl JsonLines {
     }
 }
 
-/// JsonLines that are put aside with one commit.
+/// Lines that are stored in the temporary partition with one commit.
 #[derive(Default)]
 struct Rows {
     rows: Vec<(Key, Bytes)>,
@@ -301,7 +301,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Tells whether these are enough.
+    /// Adds a line. Returns whether the commit is full.
     fn add(&mut self, line: u32, text: Bytes) -> bool {
         self.bytes += text.len();
         self.rows.push((Aside::key(line), text));
@@ -309,7 +309,7 @@ impl Rows {
     }
 }
 
-/// The partition of an import's lines, by their numbers. It is named for removal from the beginning, so a crash leaves nothing behind.
+/// The temporary partition of an import's lines, by their numbers. It is listed for removal from the beginning, so a crash leaves nothing behind.
 struct Aside {
     catalog: Arc<Catalog>,
     partition: Arc<Partition>,
@@ -357,7 +357,7 @@ impl Aside {
             .await
     }
 
-    /// The texts of some lines, or of the first of them as far as one commit takes them.
+    /// Returns the texts of some lines, or of the first ones of them if they are more than one commit takes.
     async fn read(&self, entries: &[Entry]) -> Result<Vec<Bytes>> {
         let request = ReadRequest {
             gets: entries.iter().map(|entry| Aside::key(entry.line)).collect(),
@@ -377,7 +377,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // The import was ended with its request.
+        // The import was cancelled with its request.
         if !self.is_removed {
             tokio::spawn(remove(self.catalog.clone(), self.partition.id));
         }

@@ -1,4 +1,4 @@
-//! Looking after containers: full checks, loading data that keeps its age, splitting ranges, and figures.
+//! Administration of containers: full checks, imports that keep the age of items, splits of ranges, and statistics.
 
 mod import;
 mod split;
@@ -21,7 +21,7 @@ use crate::container::Container;
 use crate::memory::MemoryBudget;
 use crate::runtime::Runtime;
 
-/// What looking after an account takes.
+/// The parts of an account that administration uses.
 #[derive(Clone, Copy)]
 pub(crate) struct Admin<'a> {
     pub runtime: &'a Runtime,

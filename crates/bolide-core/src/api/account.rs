@@ -1,4 +1,4 @@
-//! The account: everything behind one endpoint.
+//! The account: everything that one endpoint serves.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::query::{AheadCache, Queries};
 use crate::runtime::{AccountOptions, RequestContext, Runtime};
 use crate::scripts::{ScriptFigures, ScriptPermits, ScriptRunner};
 
-/// Everything behind one endpoint: databases, containers, items, and the background work on them.
+/// Everything that one endpoint serves: databases, containers, items, and the background work on them.
 pub struct Account {
     runtime: Runtime,
     catalog: Arc<Catalog>,
@@ -28,7 +28,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Opens an account over an engine: reads the catalog, ends what a crash interrupted, and starts the background purge.
+    /// Opens an account over an engine: reads the catalog, finishes operations that a crash interrupted, and starts the background purge.
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
@@ -70,7 +70,7 @@ impl Account {
     /// Ends queries, scripts, splits and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
         self.runtime.executor().close().await;
@@ -97,7 +97,7 @@ impl Account {
         Ok(RequestContext { now, is_admin: false })
     }
 
-    /// As [`Account::begin`], for requests that look after the account: they are no users to the purge, and consume none of the throughput.
+    /// As [`Account::begin`], for administration: the purge does not count these requests as use, and they consume none of the throughput.
     ///
     /// # Errors
     /// As [`Account::begin`].
@@ -105,21 +105,21 @@ impl Account {
         self.runtime.begin_admin().await
     }
 
-    /// Server time now. Never decreases (TTL-202).
+    /// Returns server time now. Never decreases (TTL-202).
     pub fn server_time(&self) -> UnixMillis {
         self.runtime.server_time()
     }
 
-    /// The engine's name.
+    /// Returns the engine's name.
     pub fn engine_name(&self) -> &'static str {
         self.runtime.engine().name()
     }
 
-    /// Server time to be shown: to the millisecond, no restart and no crash falls below it (TTL-203).
+    /// Returns server time for showing it to clients: no restart and no crash lets it fall below this millisecond (TTL-203).
     pub async fn shown_time(&self) -> UnixMillis {
         let now = self.server_time();
         if self.runtime.engine().durable_time() < now {
-            // So that asking often is not writing often.
+            // Made durable in advance, so that frequent calls do not cause frequent writes.
             let until = if self.runtime.has_virtual_clock() {
                 now
             } else {
@@ -130,56 +130,56 @@ impl Account {
         now
     }
 
-    /// Makes the second durable that it is now: for refusals that depend on the time and begin no request.
+    /// Makes the current second durable: for refusals that depend on the time and begin no request.
     pub async fn make_second_durable(&self) {
-        // A clock that is too uncertain refuses requests elsewhere.
+        // If the clock is too uncertain, [`Account::begin`] refuses requests; nothing to do here.
         let _ = clock::exact_now(self.runtime.engine()).await;
     }
 
-    /// The clock by which work is paced and waiting is bounded.
+    /// Returns the clock that paces background work and limits waiting.
     pub fn monotonic(&self) -> &Monotonic {
         self.runtime.monotonic()
     }
 
-    /// How many requests of users have begun so far.
+    /// Returns the number of user requests that have begun so far.
     #[cfg(test)]
     pub(crate) fn requests(&self) -> u64 {
         self.background.requests()
     }
 
-    /// Ends what users' queries and conditions do, and takes no more of them: the first step of stopping.
+    /// Ends running queries and conditions of users, and refuses new ones: the first step of stopping.
     pub async fn end_queries(&self) {
         self.runtime.executor().close().await;
     }
 
-    /// How many queries and conditions of patches run, or wait for a thread.
+    /// Returns the number of queries and conditions of patches that run or wait for a thread.
     pub fn running_queries(&self) -> usize {
         self.runtime.executor().running()
     }
 
-    /// Runs what takes its time with data at hand, such as writing out a large page, beside queries instead of where connections are served.
+    /// Runs long computations on data in memory, such as writing out a large page, on the threads for queries instead of those that serve connections.
     ///
     /// # Errors
-    /// `Throttled` if there is too much such work; `Unavailable` when the account closes.
+    /// `Throttled` if too many tasks are running already; `Unavailable` when the account closes.
     pub async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let work = |_| async move { Ok(work()) };
         self.runtime.executor().run(self.runtime.query_time(), work).await
     }
 
-    /// The memory that requests share. Front ends take from it for bodies and answers.
+    /// Returns the memory budget that requests share. Front ends take from it for bodies and responses.
     pub fn memory(&self) -> &MemoryBudget {
         self.runtime.memory()
     }
 
-    /// What the definitions of databases, containers and all that belongs to them take, and may take.
+    /// Returns the current and the maximum memory of the definitions of databases, containers and everything that belongs to them.
     pub fn definitions(&self) -> DefinitionUsage {
         self.catalog.definitions()
     }
 
-    /// Purges a container now, at most `max` items. Returns how many were removed.
+    /// Purges a container now, at most `max` items. Returns the number of items removed.
     ///
     /// # Errors
-    /// From the engine; what was removed before stays removed.
+    /// Errors of the engine; items removed before the error stay removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
         self.background.purge(container, mode, max).await
     }
@@ -216,36 +216,36 @@ impl Account {
         }
     }
 
-    /// What scripts are doing now.
+    /// Returns statistics of the scripts that run now.
     pub fn script_figures(&self) -> ScriptFigures {
         ScriptFigures::of(&self.script_places, &self.all_containers())
     }
 
-    /// Lets the process die after `after` more items were durably purged. For tests of crashes.
+    /// Makes the process die after `after` more items were durably purged. For tests of crashes.
     pub fn set_purge_fault(&self, after: u64) {
         self.background.fault().set(after);
     }
 }
 
 impl Drop for Account {
-    /// A split would otherwise keep the engine, and go on.
+    /// Ends splits, which would otherwise keep the engine open and continue.
     fn drop(&mut self) {
         self.splits.end();
     }
 }
 
-/// The catalog as a whole.
+/// Operations on the catalog as a whole.
 impl Account {
-    /// Lets databases, containers and all that belongs to them be seen as other processes over the same engine have changed them. Reads nothing
-    /// where the engine has no other users. To be called before a name is refused as unknown, and before definitions are shown.
+    /// Reads the changes that other processes over the same engine have made to databases, containers and everything that belongs to them. Reads
+    /// nothing if the engine has no other users. Must be called before a name is refused as unknown, and before definitions are returned.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn refresh_catalog(&self) -> Result<()> {
         self.catalog.refresh().await
     }
 
-    /// Whether MongoDB documents may have a ttl of their own (TTL-288).
+    /// Returns whether MongoDB documents may have a ttl of their own (TTL-288).
     pub fn mongo_document_ttl(&self) -> bool {
         self.catalog.mongo_document_ttl()
     }
@@ -253,17 +253,17 @@ impl Account {
     /// Sets whether MongoDB documents may have a ttl of their own (TTL-288).
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
         let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
         self.catalog.carry_out(set).await
     }
 
-    /// Gives no database a resource id that one of `other` has or had: links and tokens of that account then lead to nothing here, and not to
-    /// something else.
+    /// Ensures that no new database gets a resource id that a database of `other` has or had, so that links and tokens of that account refer to nothing
+    /// here, instead of to another resource.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn leave_out_resource_ids_of(&self, other: &Account) -> Result<()> {
         let upto = other.catalog.next_database();
         let leave_out = move |catalog: Arc<Catalog>| async move { catalog.leave_out_databases(upto).await };

@@ -1,4 +1,4 @@
-//! Looking after containers: splits, checks, loading, figures.
+//! Administration of containers: splits, checks, loading, statistics.
 
 use std::sync::Arc;
 
@@ -13,83 +13,84 @@ use crate::admin::{ContainerFigures, SplitReport, TtlPreview, TtlReport, TtlWhy,
 use crate::container::Container;
 
 impl Account {
-    /// Splits a range in two; by default the one with the most items. It stays in use meanwhile; requests wait for the last changes only. Goes
-    /// on to its end if it is dropped. Splits of a container go one after the other.
+    /// Splits a range in two; by default the one with the most items. The range stays in use meanwhile; requests wait only while the last changes are
+    /// copied. The split continues to its end if the future is dropped. Splits of a container run one after the other.
     ///
     /// # Errors
-    /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split; `NotFound` if the container was deleted;
-    /// `Unavailable` if more is written than can be copied, or if the account closes. Then nothing has changed.
+    /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split; `NotFound` if the container was deleted; `Unavailable` if
+    /// users write faster than the split can copy, or if the account closes. After an error nothing has changed.
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
         self.admin().split(container, range).await
     }
 
-    /// What a container holds now, exactly.
+    /// Returns the exact number and size of a container's items now.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
         self.admin().usage(container).await
     }
 
-    /// What each range of a container holds now, by the range's id.
+    /// Returns the exact number and size of the items in each range of a container now, by the range's id.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
         self.admin().range_usage(container).await
     }
 
-    /// Figures of every container, but for those that are deleted meanwhile: of the newest commits and counts, from memory. With a virtual clock, over
-    /// an engine that others commit to, and the first time after a start the workers of partitions are asked for what is not counted yet.
+    /// Returns statistics of every container, except those that are deleted meanwhile. They are read from memory, where the newest commits and counts
+    /// published them. They are requested from the partitions' workers only in the first call after a start; with a virtual clock, if ghosts may be
+    /// uncounted; and on an engine to which other processes commit.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
         self.admin().container_figures().await
     }
 
-    /// A container's expiry at a glance.
+    /// Returns a summary of a container's expiry.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
         self.admin().ttl_report(container).await
     }
 
-    /// What another default would do now; changes nothing.
+    /// Returns what another default ttl would change now; changes nothing.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         self.admin().ttl_preview(container, policy).await
     }
 
-    /// Why an item is there or not.
+    /// Explains why an item is visible or not.
     ///
     /// # Errors
-    /// `PartitionKeyMismatch`; and from the engine.
+    /// `PartitionKeyMismatch`, and those of the engine.
     pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
         self.admin().ttl_why(container, id, key).await
     }
 
-    /// Checks all items of a container against indexes, unique keys, queues, counters and the history, beside requests. It ends when it is
-    /// dropped.
+    /// Checks all items of a container against indexes, unique keys, queues, counters and the history, while requests continue. The check ends when
+    /// the future is dropped.
     ///
     /// # Errors
-    /// From the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
-    /// `Unavailable` if it was disturbed too often. What does not fit together is no error but in the report.
+    /// Errors of the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
+    /// `Unavailable` if concurrent changes interrupted it too often. Inconsistencies are not errors but part of the report.
     pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
         self.admin().verify(container).await
     }
 
-    /// Loads items that keep their `_ts`, one JSON object a line, from parts of a text. Returns how many were written.
+    /// Loads items that keep their `_ts`, one JSON object per line, from parts of a text. Returns the number of items written.
     ///
     /// # Errors
-    /// - `BadRequest`: the container is not fresh (TTL-275), or a line is no item; the message has the line's number. Lines are all
+    /// - `BadRequest`: the container is not fresh (TTL-275), or a line is not an item; the message has the line's number. All lines are
     ///   checked before anything is written.
-    /// - `Conflict`, `UniqueKeyConflict`: two lines hold the same id or unique key; nothing is written either.
-    /// - `TooLarge`: a line is longer than an item may be. `Throttled`: there is no memory for what must be known of each line.
-    /// - Those of `parts`.
+    /// - `Conflict`, `UniqueKeyConflict`: two lines hold the same id or unique key; nothing is written in this case either.
+    /// - `TooLarge`: a line is longer than an item may be. `Throttled`: there is no memory for the data that must be kept for each line.
+    /// - The errors of `parts`.
     pub async fn import<S>(&self, container: &Arc<Container>, parts: S) -> Result<u64>
     where
         S: Stream<Item = Result<Bytes>> + Unpin,

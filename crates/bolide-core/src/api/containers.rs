@@ -1,4 +1,4 @@
-//! Containers: their definitions, their settings, and what users consume of their throughput.
+//! Containers: their definitions, their settings, and the throughput that users consume.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::response::RangePosition;
 use crate::runtime::{RequestContext, throttled};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
-/// Containers.
+/// Operations on containers.
 impl Account {
     /// Creates a container, with as many ranges as its throughput implies.
     ///
     /// # Errors
-    /// `NotFound` without the database; `Conflict` if it has a container of this name; `BadRequest` for a bad name or throughput.
+    /// `NotFound` if there is no such database; `Conflict` if it has a container with this name; `BadRequest` for a bad name or throughput.
     pub async fn create_container(
         &self,
         _ctx: &RequestContext,
@@ -47,7 +47,7 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// Where the range of a partition key stands.
+    /// Returns the position of the range that holds a partition key.
     ///
     /// # Errors
     /// `PartitionKeyMismatch` if the key has the wrong number of components; `NotFound` if the container was deleted.
@@ -61,40 +61,40 @@ impl Account {
         })
     }
 
-    /// The containers of a database, in the order of their creation.
+    /// Returns the containers of a database, in the order of their creation.
     ///
     /// # Errors
-    /// `NotFound` without the database.
+    /// `NotFound` if there is no such database.
     pub fn list_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
         self.catalog().list_containers(database)
     }
 
-    /// The container of this name.
+    /// Returns the container with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
         self.catalog().container_by_name(database, id)
     }
 
-    /// The container with this resource id.
+    /// Returns the container with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         self.catalog().container_by_rid(rid)
     }
 
-    /// Every container of the account.
+    /// Returns every container of the account.
     pub fn all_containers(&self) -> Vec<Arc<Container>> {
         self.catalog().all_containers()
     }
 
-    /// Replaces a container's definition with what was `sent`, whole: what is left out is removed (TTL-231). A changed default ttl
-    /// holds at once, for items already there too (TTL-228), and brings nothing back (TTL-226).
+    /// Replaces a container's definition with `sent` as a whole: properties that are left out are removed (TTL-231). A changed default ttl applies at
+    /// once, also to existing items (TTL-228), and makes no expired item visible again (TTL-226).
     ///
     /// # Errors
-    /// `BadRequest` or `Forbidden` for what cannot be, or cannot change; `PreconditionFailed` if it is another version.
+    /// `BadRequest` or `Forbidden` for properties that are invalid or cannot change; `PreconditionFailed` if the container has another version.
     pub async fn replace_container(
         &self,
         _ctx: &RequestContext,
@@ -109,10 +109,10 @@ impl Account {
         self.catalog().carry_out(replace).await
     }
 
-    /// Deletes a container. Its purge ends with it (TTL-271).
+    /// Deletes a container. Its purge ends too (TTL-271).
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `PreconditionFailed` if the container has another version.
     pub async fn delete_container(
         &self,
         _ctx: &RequestContext,
@@ -124,20 +124,20 @@ impl Account {
         self.catalog().carry_out(delete).await
     }
 
-    /// Sets how a container's purge is paced.
+    /// Sets the pace of a container's purge.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
         let container = container.clone();
         let set = |catalog: Arc<Catalog>| async move { catalog.set_pacing(&container, pacing).await };
         self.catalog().carry_out(set).await
     }
 
-    /// Consumes request units as users would in the running second, evenly over the partitions.
+    /// Consumes request units as users would in the current second, evenly over the partitions.
     ///
     /// # Errors
-    /// `Throttled` where the throughput does not allow it; then nothing is consumed.
+    /// `Throttled` if the throughput does not allow it; then nothing is consumed.
     pub fn consume(&self, container: &Container, units: RequestUnits) -> Result<()> {
         let layout = container.state().layout.clone();
         let share = RequestUnits(units.0 / layout.partitions.len() as f64);

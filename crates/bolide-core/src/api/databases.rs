@@ -10,12 +10,12 @@ use crate::catalog::{Catalog, DatabaseInfo};
 use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
-/// Databases.
+/// Operations on databases.
 impl Account {
     /// Creates a database.
     ///
     /// # Errors
-    /// `Conflict` if there is one of this name; `BadRequest` for a bad name or throughput.
+    /// `Conflict` if there is one with this name; `BadRequest` for a bad name or throughput.
     pub async fn create_database(
         &self,
         _ctx: &RequestContext,
@@ -27,23 +27,23 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// All databases, in the order of their creation.
+    /// Returns all databases, in the order of their creation.
     pub fn list_databases(&self) -> Vec<DatabaseInfo> {
         self.catalog().list_databases()
     }
 
-    /// The database of this name.
+    /// Returns the database with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
         self.catalog().database_by_name(id)
     }
 
-    /// The database with this resource id.
+    /// Returns the database with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn database_by_rid(&self, rid: DatabaseRid) -> Result<DatabaseInfo> {
         self.catalog().database_by_rid(rid)
     }
@@ -51,7 +51,7 @@ impl Account {
     /// Deletes a database with all its containers.
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `PreconditionFailed` if the database has another version.
     pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
         let if_match = if_match.map(str::to_owned);
         let delete = |catalog: Arc<Catalog>| async move { catalog.delete_database(rid, if_match.as_deref()).await };

@@ -10,12 +10,12 @@ use super::Account;
 use crate::catalog::{Catalog, EncryptionKeyInfo};
 use crate::runtime::RequestContext;
 
-/// Client encryption keys.
+/// Operations on client encryption keys.
 impl Account {
     /// Creates a key.
     ///
     /// # Errors
-    /// `NotFound` without the database; `Conflict` if it has a key of this name.
+    /// `NotFound` if there is no such database; `Conflict` if it has a key with this name.
     pub async fn create_encryption_key(
         &self,
         _ctx: &RequestContext,
@@ -26,10 +26,10 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// Replaces a key: wraps it in another way.
+    /// Replaces a key, which is then wrapped in another way.
     ///
     /// # Errors
-    /// `NotFound`; `BadRequest` if the name is another; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `BadRequest` if the name differs; `PreconditionFailed` if the key has another version.
     pub async fn replace_encryption_key(
         &self,
         _ctx: &RequestContext,
@@ -43,26 +43,26 @@ impl Account {
         self.catalog().carry_out(replace).await
     }
 
-    /// The keys of a database, in the order of their creation.
+    /// Returns the keys of a database, in the order of their creation.
     ///
     /// # Errors
-    /// `NotFound` without the database.
+    /// `NotFound` if there is no such database.
     pub fn list_encryption_keys(&self, database: DatabaseRid) -> Result<Vec<EncryptionKeyInfo>> {
         self.catalog().list_encryption_keys(database)
     }
 
-    /// The key of this name.
+    /// Returns the key with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn encryption_key_by_name(&self, database: DatabaseRid, id: &str) -> Result<EncryptionKeyInfo> {
         self.catalog().encryption_key_by_name(database, id)
     }
 
-    /// The key with this resource id.
+    /// Returns the key with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
         self.catalog().encryption_key_by_rid(rid)
     }

@@ -1,4 +1,4 @@
-//! Feeds: all items, and all changes.
+//! Feeds: the read feed of items, and the feeds of changes.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 
 impl Account {
-    /// Lists live items. No page is empty but the only one, and each is judged when it is asked for (TTL-247, TTL-248).
+    /// Lists live items. No page is empty except an only one, and each shows the items that are live at its request (TTL-247, TTL-248).
     ///
     /// # Errors
-    /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
+    /// `BadRequest` for an invalid continuation; `RangeGone` if the requested range was split.
     pub async fn read_feed(
         &self,
         ctx: &RequestContext,
@@ -25,10 +25,10 @@ impl Account {
         self.runtime().read_feed(ctx, container, read).await
     }
 
-    /// Reads changes.
+    /// Reads changes in the latest-version mode.
     ///
     /// # Errors
-    /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
+    /// `BadRequest` for an invalid continuation; `RangeGone` if the requested range was split.
     pub async fn change_feed(
         &self,
         ctx: &RequestContext,
@@ -38,12 +38,12 @@ impl Account {
         self.runtime().change_feed(ctx, container, read).await
     }
 
-    /// Reads changes in all versions, deletes included.
+    /// Reads changes in the all-versions mode, deletes included.
     ///
     /// # Errors
-    /// - `BadRequest`: the container keeps no history; the feed is to start at its beginning or at a time, which this mode cannot; the
-    ///   continuation is none, or older than the retention, so that changes behind it are gone.
-    /// - `RangeGone`: the range asked for was split.
+    /// - `BadRequest`: the container keeps no history; the feed shall start at its beginning or at a time, which this mode does not support; the
+    ///   continuation is invalid, or older than the retention period, so that changes after it have been removed.
+    /// - `RangeGone`: the requested range was split.
     pub async fn all_versions(
         &self,
         ctx: &RequestContext,
@@ -53,8 +53,8 @@ impl Account {
         self.runtime().all_versions(ctx, container, read).await
     }
 
-    /// Begins the history of a container without `changeFeedPolicy`, as its feed is to start from now: it is kept for seven days from now on, as
-    /// in an account with continuous backup. Does nothing where there is a policy, or a history.
+    /// Begins the history of a container without `changeFeedPolicy`, when its feed shall start from now: changes are kept for seven days from now on,
+    /// as in an account with continuous backup. Does nothing if there is a policy or a history.
     pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
         let is_settled = {
             let state = container.state();

@@ -1,4 +1,4 @@
-//! Items: create, read, change, delete; several as one.
+//! Items: create, read, change and delete them, one by one or as a batch.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Account {
     /// # Errors
     /// - `Conflict`: a live item has this id in the partition. An expired one does not count (TTL-241).
     /// - `UniqueKeyConflict`: a live item holds one of its unique keys (TTL-251).
-    /// - `BadRequest`, `PartitionKeyMismatch`, `TooLarge`: as the message says; nothing was changed (TTL-218).
+    /// - `BadRequest`, `PartitionKeyMismatch`, `TooLarge`: for the reason in the message; nothing was changed (TTL-218).
     pub async fn create_item(
         &self,
         ctx: &RequestContext,
@@ -30,7 +30,7 @@ impl Account {
     /// Creates an item, or replaces the live one with its id.
     ///
     /// # Errors
-    /// As [`Account::create_item`] without `Conflict`; `PreconditionFailed` if a live item is another version.
+    /// As [`Account::create_item`] without `Conflict`; `PreconditionFailed` if a live item has another version.
     pub async fn upsert_item(
         &self,
         ctx: &RequestContext,
@@ -43,9 +43,9 @@ impl Account {
     /// Replaces a live item.
     ///
     /// # Errors
-    /// - `NotFound`: no live item has this name; wins over a condition that does not hold (TTL-242).
-    /// - `PreconditionFailed`: it is another version.
-    /// - `Conflict`: the document has another id, and a live item has that one.
+    /// - `NotFound`: no live item has this id; takes precedence over a condition that does not hold (TTL-242).
+    /// - `PreconditionFailed`: the item has another version.
+    /// - `Conflict`: the document has another id, which a live item has.
     /// - otherwise as [`Account::create_item`].
     pub async fn replace_item(
         &self,
@@ -59,7 +59,7 @@ impl Account {
     /// Deletes a live item.
     ///
     /// # Errors
-    /// `NotFound` and `PreconditionFailed` as [`Account::replace_item`].
+    /// `NotFound` and `PreconditionFailed` as in [`Account::replace_item`].
     pub async fn delete_item(
         &self,
         ctx: &RequestContext,
@@ -87,7 +87,7 @@ impl Account {
     /// Reads an item.
     ///
     /// # Errors
-    /// - `NotFound`: no live item has this name; an expired item counts as absent, whatever condition was set (TTL-236).
+    /// - `NotFound`: no live item has this id; an expired item counts as absent, whatever condition was set (TTL-236).
     /// - `PartitionKeyMismatch`: the key has too few or too many components.
     pub async fn read_item(
         &self,
@@ -98,10 +98,10 @@ impl Account {
         self.runtime().read_item(ctx, container, read).await
     }
 
-    /// Carries out a batch.
+    /// Executes a batch.
     ///
     /// # Errors
-    /// For the batch as a whole only, such as a partition key with the wrong number of components; a refused operation is an answer.
+    /// Only for the batch as a whole, such as a partition key with the wrong number of components; a refused operation is part of the response.
     pub async fn batch(
         &self,
         ctx: &RequestContext,
@@ -111,8 +111,8 @@ impl Account {
         self.runtime().batch(ctx, container, batch).await
     }
 
-    /// As [`Account::batch`], for an answer with items that were written: with those of the operations that `answers_written` says. A
-    /// batch whose answer would be larger than a page is refused.
+    /// As [`Account::batch`], for a response that contains written items: those of the operations marked in `answers_written`. A batch whose response
+    /// would be larger than a page is refused.
     ///
     /// # Errors
     /// As [`Account::batch`].
@@ -128,12 +128,12 @@ impl Account {
             .await
     }
 
-    /// Deletes all items of a partition key. They are gone for every request that begins after the answer, and are removed in the
-    /// background, which survives restarts; the all-versions feed shows each as a delete when it is removed.
+    /// Deletes all items of a partition key. They are invisible to every request that begins after the response, and are removed in the background,
+    /// also after a restart; the all-versions feed shows the delete of each item when the item is removed.
     ///
     /// # Errors
     /// - `PartitionKeyMismatch`: the key has too few or too many components.
-    /// - `Forbidden`: too many keys wait for the removal of their items, or this one too often.
+    /// - `Forbidden`: too many deletions of keys, or of this key, wait for the removal of their items.
     pub async fn delete_all_of_key(
         &self,
         ctx: &RequestContext,

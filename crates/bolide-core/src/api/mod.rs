@@ -1,5 +1,5 @@
-//! What front ends call: [`Account`], everything behind one endpoint. One file for each kind of resource, thin: each call goes to the module
-//! that does it.
+//! What front ends call: [`Account`], everything that one endpoint serves. There is one file for each kind of resource; each call is passed on to
+//! the module that implements it.
 
 mod account;
 mod admin;

@@ -10,25 +10,25 @@ use crate::catalog::{Catalog, Offer};
 use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
-/// Offers.
+/// Operations on offers.
 impl Account {
-    /// All offers.
+    /// Returns all offers.
     pub fn list_offers(&self) -> Vec<Offer> {
         self.catalog().list_offers()
     }
 
-    /// The offer with this resource id.
+    /// Returns the offer with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
         self.catalog().offer(rid)
     }
 
-    /// Replaces what an offer grants. More throughput than a container's ranges can carry splits them.
+    /// Replaces the throughput that an offer grants. If a container's ranges cannot serve the new throughput, they are split.
     ///
     /// # Errors
-    /// `NotFound`; `BadRequest` for amounts that cannot be; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `BadRequest` for invalid amounts; `PreconditionFailed` if the offer has another version.
     pub async fn replace_offer(
         &self,
         _ctx: &RequestContext,

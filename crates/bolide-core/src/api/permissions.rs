@@ -10,12 +10,12 @@ use super::Account;
 use crate::catalog::{Catalog, PermissionInfo, PermissionProperties};
 use crate::runtime::RequestContext;
 
-/// Permissions.
+/// Operations on permissions.
 impl Account {
     /// Creates a permission of a user.
     ///
     /// # Errors
-    /// `NotFound` without the user; `Conflict` if it has one of this name or for the same items; `BadRequest` for a bad name.
+    /// `NotFound` if there is no such user; `Conflict` if it has one with this name or for the same items; `BadRequest` for a bad name.
     pub async fn create_permission(
         &self,
         _ctx: &RequestContext,
@@ -27,10 +27,10 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// Creates a permission, or replaces the one of this name. Tells whether it was created.
+    /// Creates a permission, or replaces the one with this name. Returns whether it was created.
     ///
     /// # Errors
-    /// As [`Account::create_permission`]; `PreconditionFailed` if there is another version.
+    /// As [`Account::create_permission`]; `PreconditionFailed` if the permission has another version.
     pub async fn upsert_permission(
         &self,
         _ctx: &RequestContext,
@@ -44,10 +44,10 @@ impl Account {
         self.catalog().carry_out(upsert).await
     }
 
-    /// Replaces a permission. Tokens made of it before hold as they were made.
+    /// Replaces a permission. Tokens made from it before stay valid unchanged.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` if another has the name or is for the same items; `PreconditionFailed` if it is another version;
+    /// `NotFound`; `Conflict` if another has the name or is for the same items; `PreconditionFailed` if the permission has another version;
     /// `BadRequest` for a bad name.
     pub async fn replace_permission(
         &self,
@@ -63,10 +63,10 @@ impl Account {
         self.catalog().carry_out(replace).await
     }
 
-    /// Deletes a permission. Its tokens hold until they expire.
+    /// Deletes a permission. Its tokens stay valid until they expire.
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `PreconditionFailed` if the permission has another version.
     pub async fn delete_permission(
         &self,
         _ctx: &RequestContext,
@@ -78,26 +78,26 @@ impl Account {
         self.catalog().carry_out(delete).await
     }
 
-    /// The permissions of a user, in the order of their creation.
+    /// Returns the permissions of a user, in the order of their creation.
     ///
     /// # Errors
-    /// `NotFound` without the user.
+    /// `NotFound` if there is no such user.
     pub fn list_permissions(&self, user: UserRid) -> Result<Vec<PermissionInfo>> {
         self.catalog().list_permissions(user)
     }
 
-    /// The permission of this name.
+    /// Returns the permission with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn permission_by_name(&self, user: UserRid, id: &str) -> Result<PermissionInfo> {
         self.catalog().permission_by_name(user, id)
     }
 
-    /// The permission with this resource id.
+    /// Returns the permission with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn permission_by_rid(&self, rid: PermissionRid) -> Result<PermissionInfo> {
         self.catalog().permission_by_rid(rid)
     }

@@ -17,10 +17,10 @@ impl Account {
     /// Runs one page of a query.
     ///
     /// # Errors
-    /// - `QuerySyntax`: the text is no query; the body says where.
-    /// - `BadRequest`: it would read several logical partitions, and the caller has not said that it may; or a continuation that is not one.
-    /// - `CrossPartitionQuery`: it is left to the client to merge the results of the ranges; the plan says how.
-    /// - `RangeGone`: the range asked for was split.
+    /// - `QuerySyntax`: the text is not a valid query; the body says where.
+    /// - `BadRequest`: the query would read several logical partitions, which the caller has not allowed; or the continuation is invalid.
+    /// - `CrossPartitionQuery`: the client has to merge the results of the ranges; the plan says how.
+    /// - `RangeGone`: the requested range was split.
     pub async fn query(
         &self,
         ctx: &RequestContext,
@@ -30,12 +30,12 @@ impl Account {
         self.queries().query(ctx, container, query).await
     }
 
-    /// The plan by which a client merges the results of several ranges, as the service writes it (cosmos-rest §6.4).
+    /// Returns the plan by which a client merges the results of several ranges, as the service writes it (cosmos-rest §6.4).
     ///
-    /// `features` is what the client says it can merge, as its header has it. A partition key narrows the ranges to its own.
+    /// `features` lists what the client can merge, in the form of its header. A partition key narrows the ranges to its own.
     ///
     /// # Errors
-    /// `QuerySyntax`: the text is no query, or it needs what the client does not have.
+    /// `QuerySyntax`: the text is not a valid query, or it needs a feature that the client does not have.
     pub async fn query_plan(
         &self,
         container: &Container,
@@ -49,10 +49,10 @@ impl Account {
             .await
     }
 
-    /// What a query would do, in words: a step per line.
+    /// Returns what a query would do, in words: one step per line.
     ///
     /// # Errors
-    /// `QuerySyntax`: the text is no query.
+    /// `QuerySyntax`: the text is not a valid query.
     pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
         self.queries().explain_query(container, text, values).await
     }
@@ -60,7 +60,7 @@ impl Account {
     /// Runs a query over a list of resources, each as JSON text, and returns all rows.
     ///
     /// # Errors
-    /// `QuerySyntax`: the text is no query.
+    /// `QuerySyntax`: the text is not a valid query.
     pub async fn query_documents(
         &self,
         ctx: &RequestContext,

@@ -9,13 +9,13 @@ use crate::runtime::RequestContext;
 use crate::scripts::{ExecuteProcedure, Executed, TriggeredWrite, TriggeredWritten};
 
 impl Account {
-    /// Executes a stored procedure: everything it writes is one commit, or nothing is (TTL-252). Verdicts, `_ts` and all of its reads
-    /// are at the server time of its start.
+    /// Executes a stored procedure: either everything it writes becomes one commit, or nothing is written (TTL-252). Expiry, `_ts` and all of its
+    /// reads use the server time of its start.
     ///
     /// # Errors
-    /// - `NotFound`: there is no stored procedure of this name.
-    /// - `Forbidden`: it is blocked, because it kept violating its limits.
-    /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not come to its end; nothing was changed.
+    /// - `NotFound`: there is no stored procedure with this name.
+    /// - `Forbidden`: it is blocked, because it repeatedly exceeded its limits.
+    /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not complete; nothing was changed.
     /// - `Throttled`: too many scripts run or wait.
     /// - `PartitionKeyMismatch`: the key has the wrong number of components.
     pub async fn execute_procedure(
@@ -27,13 +27,13 @@ impl Account {
         self.script_runner().execute_procedure(ctx, container, execute).await
     }
 
-    /// Writes an item with triggers. What the triggers write, and the write itself, are one commit, or nothing is.
+    /// Writes an item with triggers. Either the triggers' writes and the write itself become one commit, or nothing is written.
     ///
     /// # Errors
-    /// - `BadRequest`: a trigger is not there, or not for this kind of write; or a trigger leaves a body that is no document of the
+    /// - `BadRequest`: a trigger does not exist, or is not for this kind of write; or a trigger leaves a body that is not a document of the
     ///   same logical partition.
-    /// - `Forbidden`: a trigger is blocked, because it kept violating its limits.
-    /// - what the triggers and the write are refused with.
+    /// - `Forbidden`: a trigger is blocked, because it repeatedly exceeded its limits.
+    /// - the errors of the triggers and of the write.
     pub async fn write_with_triggers(
         &self,
         ctx: &RequestContext,

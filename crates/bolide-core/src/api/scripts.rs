@@ -9,12 +9,12 @@ use crate::catalog::Catalog;
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
 use crate::runtime::RequestContext;
 
-/// Scripts as resources.
+/// Operations on scripts as resources.
 impl Account {
-    /// Creates a script; with `is_upsert`, or replaces the one of its id. Tells whether it was created.
+    /// Creates a script; with `is_upsert`, or replaces the one with its id. Returns whether it was created.
     ///
     /// # Errors
-    /// `Conflict` if there is one of this id; `BadRequest` for a bad id; `Forbidden` if there are too many.
+    /// `Conflict` if there is one with this id; `BadRequest` for a bad id; `Forbidden` if there are too many.
     pub async fn create_script(
         &self,
         _ctx: &RequestContext,
@@ -29,15 +29,15 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// The scripts of a kind, in the order of their creation.
+    /// Returns the scripts of a kind, in the order of their creation.
     pub fn list_scripts(&self, container: &Container, kind: ScriptKind) -> Vec<Arc<Script>> {
         container.scripts().of(kind).cloned().collect()
     }
 
-    /// The script of this name.
+    /// Returns the script with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn script(&self, container: &Container, kind: ScriptKind, name: &ScriptName) -> Result<Arc<Script>> {
         container.scripts().get(kind, name).cloned()
     }
@@ -45,7 +45,7 @@ impl Account {
     /// Replaces a script; another id renames it.
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version; `Conflict` if another has the new id; `BadRequest` for a bad id.
+    /// `NotFound`; `PreconditionFailed` if the script has another version; `Conflict` if another has the new id; `BadRequest` for a bad id.
     pub async fn replace_script(
         &self,
         _ctx: &RequestContext,
@@ -66,7 +66,7 @@ impl Account {
     /// Deletes a script.
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `PreconditionFailed` if the script has another version.
     pub async fn delete_script(
         &self,
         _ctx: &RequestContext,

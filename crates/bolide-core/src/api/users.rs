@@ -10,12 +10,12 @@ use super::Account;
 use crate::catalog::{Catalog, UserInfo};
 use crate::runtime::RequestContext;
 
-/// Users.
+/// Operations on users.
 impl Account {
     /// Creates a user of a database.
     ///
     /// # Errors
-    /// `NotFound` without the database; `Conflict` if it has a user of this name; `BadRequest` for a bad name.
+    /// `NotFound` if there is no such database; `Conflict` if it has a user with this name; `BadRequest` for a bad name.
     pub async fn create_user(&self, _ctx: &RequestContext, database: DatabaseRid, id: &str) -> Result<UserInfo> {
         validate_resource_id(id)?;
         let id = id.to_owned();
@@ -23,10 +23,10 @@ impl Account {
         self.catalog().carry_out(create).await
     }
 
-    /// Creates a user, or writes the one of this name again. Tells whether it was created.
+    /// Creates a user, or writes the one with this name again. Returns whether it was created.
     ///
     /// # Errors
-    /// As [`Account::create_user`], but for `Conflict`; `PreconditionFailed` if there is another version.
+    /// As [`Account::create_user`], except for `Conflict`; `PreconditionFailed` if the user has another version.
     pub async fn upsert_user(
         &self,
         _ctx: &RequestContext,
@@ -40,10 +40,10 @@ impl Account {
         self.catalog().carry_out(upsert).await
     }
 
-    /// Replaces a user: gives it the name `id`.
+    /// Replaces a user: changes its name to `id`.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` if another has the name; `PreconditionFailed` if it is another version; `BadRequest` for a bad name.
+    /// `NotFound`; `Conflict` if another has the name; `PreconditionFailed` if the user has another version; `BadRequest` for a bad name.
     pub async fn replace_user(
         &self,
         _ctx: &RequestContext,
@@ -57,36 +57,36 @@ impl Account {
         self.catalog().carry_out(replace).await
     }
 
-    /// Deletes a user with its permissions. Their tokens hold until they expire.
+    /// Deletes a user with its permissions. Their tokens stay valid until they expire.
     ///
     /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
+    /// `NotFound`; `PreconditionFailed` if the user has another version.
     pub async fn delete_user(&self, _ctx: &RequestContext, rid: UserRid, if_match: Option<&str>) -> Result<()> {
         let if_match = if_match.map(str::to_owned);
         let delete = |catalog: Arc<Catalog>| async move { catalog.delete_user(rid, if_match).await };
         self.catalog().carry_out(delete).await
     }
 
-    /// The users of a database, in the order of their creation.
+    /// Returns the users of a database, in the order of their creation.
     ///
     /// # Errors
-    /// `NotFound` without the database.
+    /// `NotFound` if there is no such database.
     pub fn list_users(&self, database: DatabaseRid) -> Result<Vec<UserInfo>> {
         self.catalog().list_users(database)
     }
 
-    /// The user of this name.
+    /// Returns the user with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn user_by_name(&self, database: DatabaseRid, id: &str) -> Result<UserInfo> {
         self.catalog().user_by_name(database, id)
     }
 
-    /// The user with this resource id.
+    /// Returns the user with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn user_by_rid(&self, rid: UserRid) -> Result<UserInfo> {
         self.catalog().user_by_rid(rid)
     }

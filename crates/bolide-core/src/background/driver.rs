@@ -1,7 +1,7 @@
-//! The driver: gives jobs their steps. It serves the scheduler and a purge by call alike, which differ in their [`StepPolicy`].
+//! The driver: runs the steps of jobs. The scheduler and a purge by call both use it, each with its own [`StepPolicy`].
 //!
-//! A pass goes through the partitions of a container and the queues of each, and gives a step to every job that the policy admits: no
-//! queue and no partition has to wait until another is empty (TTL-264, TTL-266).
+//! A pass visits the partitions of a container and the queues of each, and runs one step of every job that the policy admits: no queue and no
+//! partition has to wait until another is empty (TTL-264, TTL-266).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use bolide_model::{ErrorKind, Result};
 
 use super::job::{End, Job, JobKind, JobSource, PurgeMode, StepLimits, StepReport};
 
-/// Decides which jobs have a step, how large, and how long to rest after it.
+/// Decides which jobs run a step, how large it is, and how long to rest after it.
 pub(crate) trait StepPolicy {
-    /// What the next step of a job may do; `None`: it has none in this pass. `range` names the partition.
+    /// Returns the limits of a job's next step; `None`: the job runs no step in this pass. `range` names the partition.
     fn admit(&mut self, range: u32, job: &dyn Job) -> Option<StepLimits>;
 
-    /// Notes what a step did. Returns how long to rest before the next one.
+    /// Records the report of a step. Returns how long to rest before the next one.
     fn stepped(&mut self, range: u32, kind: JobKind, report: &StepReport) -> Duration;
 }
 
-/// See the module.
+/// Runs the steps of jobs; see the module.
 pub(crate) struct Driver<P> {
     clock: Monotonic,
     pub policy: P,
@@ -31,10 +31,10 @@ impl<P: StepPolicy> Driver<P> {
         Driver { clock, policy }
     }
 
-    /// A step of each job that the policy admits. Tells whether there is more to do.
+    /// Runs one step of each job that the policy admits. Returns whether any of them has more to do.
     ///
     /// # Errors
-    /// Those of [`Job::step`]; jobs behind the one that failed have had no step, unless that was to count.
+    /// Those of [`Job::step`]; the jobs after the one that failed have run no step, unless the failed job was [`JobKind::CountGhosts`].
     pub async fn pass(&mut self, source: &dyn JobSource) -> Result<bool> {
         let (mut is_unfinished, mut uncounted) = (false, Ok(()));
         for partition in source.partitions() {
@@ -43,7 +43,7 @@ impl<P: StepPolicy> Driver<P> {
                     continue;
                 };
                 let report = match job.step(limits).await {
-                    // Nothing waits for a figure.
+                    // No other job depends on the counts.
                     Err(error) if job.kind() == JobKind::CountGhosts => {
                         uncounted = Err(error);
                         continue;
@@ -63,18 +63,18 @@ impl<P: StepPolicy> Driver<P> {
     }
 }
 
-/// The policy of a purge by call: each job until it has nothing more to do, without rests.
+/// The policy of a purge by call: each job runs until it has nothing more to do, without rests.
 pub(crate) struct OnDemand {
     mode: PurgeMode,
-    /// How many ghosts may still be removed.
+    /// Number of ghosts that may still be removed.
     left: u64,
     purged: u64,
-    /// Jobs that have nothing more to do, by partition.
+    /// Jobs that have nothing more to do, with their partition's range.
     done: BTreeSet<(u32, JobKind)>,
 }
 
 impl OnDemand {
-    /// Removes at most `max` ghosts.
+    /// Creates the policy of a purge that removes at most `max` ghosts.
     pub fn new(mode: PurgeMode, max: Option<u64>) -> OnDemand {
         OnDemand {
             mode,
@@ -87,7 +87,7 @@ impl OnDemand {
 
 impl StepPolicy for OnDemand {
     fn admit(&mut self, range: u32, job: &dyn Job) -> Option<StepLimits> {
-        // A purge needs no counts; whoever asks for figures counts.
+        // A purge needs no counts, and requests for exact statistics count ghosts themselves.
         let is_admitted =
             job.kind() != JobKind::CountGhosts && self.left > 0 && !self.done.contains(&(range, job.kind()));
         is_admitted.then_some(StepLimits {
@@ -109,10 +109,10 @@ impl StepPolicy for OnDemand {
 }
 
 impl Driver<OnDemand> {
-    /// Rounds until nothing is left to do. Returns how many ghosts were removed.
+    /// Runs passes until no job has more to do. Returns the number of ghosts removed.
     ///
     /// # Errors
-    /// Those of [`Job::step`], except for a split: its children have their steps next.
+    /// Those of [`Job::step`], except when a partition was split: the steps of its children follow.
     pub async fn run_to_end(mut self, source: &dyn JobSource) -> Result<u64> {
         loop {
             match self.pass(source).await {

@@ -1,4 +1,4 @@
-//! Jobs for tests: their queues hold numbers only, and their steps take time on a manual clock.
+//! Jobs for tests: their queues are numbers of items, and their steps take time on a manual clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 
 use super::job::{End, Job, JobKind, JobSource, JobStep, PartitionJobs, StepLimits, StepReport};
 
-/// Most items of a step.
+/// Maximum number of items of a step.
 pub(super) const STEP_ITEMS: u64 = 10;
 
-/// The steps that were given, in order: the partition, the job, and how many items it removed.
+/// The steps that were run, in order: the partition, the job, and the number of items removed.
 pub(super) type Log = Arc<Mutex<Vec<(u32, JobKind, u64)>>>;
 
 /// A queue of one partition.
@@ -25,18 +25,18 @@ pub(super) struct FakeQueue {
     pub kind: JobKind,
     pub clock: Monotonic,
     pub log: Log,
-    /// How long a step takes.
+    /// The duration of a step.
     pub took: Duration,
     pub items: AtomicU64,
     pub next_due: AtomicI64,
-    /// How many items may still be removed, by all queues that share this.
+    /// Number of items that may still be removed, by all queues that share this counter.
     pub budget: Arc<AtomicU64>,
-    /// What the next steps do instead of removing items.
+    /// How the next steps end, instead of removing items.
     pub instead: Mutex<VecDeque<Result<End>>>,
 }
 
 impl FakeQueue {
-    /// A queue with so many items, all of them due.
+    /// Creates a queue with `items` items, all of them due.
     pub fn new(range: u32, kind: JobKind, items: u64, clock: &Monotonic, log: &Log) -> FakeQueue {
         FakeQueue {
             range,
@@ -51,7 +51,7 @@ impl FakeQueue {
         }
     }
 
-    /// Its next step does not remove anything, but ends like this.
+    /// Makes its next step remove nothing and end like this.
     pub fn instead(self, ends: Result<End, ErrorKind>) -> FakeQueue {
         let ends = ends.map_err(|kind| Error::new(kind, "on purpose"));
         self.instead.lock().push_back(ends);
@@ -115,16 +115,16 @@ impl Job for Arc<FakeQueue> {
     }
 }
 
-/// A container: its partitions as the first pass finds them, then as the next ones do.
+/// A container: its partitions in the first pass, then in the following ones.
 pub(super) struct FakeSource(Mutex<VecDeque<Vec<Arc<FakeQueue>>>>);
 
 impl FakeSource {
-    /// A container that always has the same queues.
+    /// Creates a container that always has the same queues.
     pub fn new(queues: impl IntoIterator<Item = FakeQueue>) -> FakeSource {
         FakeSource(Mutex::new([queues.into_iter().map(Arc::new).collect()].into()))
     }
 
-    /// After the first pass it has other queues.
+    /// Gives the container other queues after the first pass.
     pub fn then(self, queues: impl IntoIterator<Item = FakeQueue>) -> FakeSource {
         self.0.lock().push_back(queues.into_iter().map(Arc::new).collect());
         self

@@ -1,8 +1,8 @@
-//! A crash on purpose, after so many durable purges: for tests of crashes.
+//! A deliberate crash after a number of durable purges, for tests of crashes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// See the module.
+/// A deliberate crash; see the module.
 pub(crate) struct PurgeFault {
     items_left: AtomicU64,
     reached: Option<fn()>,
@@ -11,7 +11,7 @@ pub(crate) struct PurgeFault {
 impl PurgeFault {
     const UNSET: u64 = u64::MAX;
 
-    /// A fault that is not set. `reached` is called when one that was set is reached.
+    /// Creates a fault that is not set. `reached` is called when a fault that was set is reached.
     pub fn new(reached: Option<fn()>) -> PurgeFault {
         PurgeFault {
             items_left: AtomicU64::new(PurgeFault::UNSET),
@@ -24,13 +24,13 @@ impl PurgeFault {
         self.items_left.store(items, Ordering::SeqCst);
     }
 
-    /// How many items may still be purged, if a fault is set.
+    /// Returns the number of items that may still be purged, if a fault is set.
     pub fn items_left(&self) -> Option<u64> {
         let left = self.items_left.load(Ordering::SeqCst);
         (left != PurgeFault::UNSET).then_some(left)
     }
 
-    /// Counts durable purges, and calls the fault when it is reached.
+    /// Counts durable purges, and calls `reached` when the fault is reached.
     pub fn purged(&self, items: u64) {
         if self.items_left().is_none() || items == 0 {
             return;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use bolide_model::Result;
 use futures_util::future::BoxFuture;
 
-/// Whether a purge keeps to its budget.
+/// Whether a purge respects its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeMode {
-    /// All that is due, whatever it costs.
+    /// Removes everything that is due, whatever it costs.
     Force,
-    /// No more than users left over.
+    /// Spends no more than users left over.
     Paced,
 }
 
@@ -18,18 +18,18 @@ pub enum PurgeMode {
 pub(crate) trait Job: Send + Sync {
     fn kind(&self) -> JobKind;
 
-    /// The second of server time before which nothing is due, as far as is known; `i64::MIN`: something waits, `i64::MAX`: nothing does.
+    /// Returns the second of server time before which nothing is known to be due; `i64::MIN`: something is due now, `i64::MAX`: nothing is.
     fn next_due(&self) -> i64;
 
-    /// Does a part of what is due.
+    /// Processes a part of what is due.
     ///
     /// # Errors
-    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; otherwise from the engine. What earlier steps did
-    /// stays done.
+    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; otherwise from the engine. The results of earlier steps
+    /// remain.
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>>;
 }
 
-/// The jobs of a partition, in the order in which they have their steps.
+/// The jobs of a partition, in the order in which their steps run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JobKind {
     CountGhosts,
@@ -39,42 +39,42 @@ pub(crate) enum JobKind {
 }
 
 impl JobKind {
-    /// Whether its steps are paced. Trimming the history and counting spend no request units and are not.
+    /// Returns whether its steps are paced. Counting ghosts and trimming the history are not, because they spend no request units.
     pub fn is_paced(self) -> bool {
         matches!(self, JobKind::Expire | JobKind::DeleteByKey)
     }
 }
 
-/// What one step may do.
+/// The limits of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepLimits {
     pub items: u64,
     pub mode: PurgeMode,
 }
 
-/// What one step did.
+/// The result of one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobStep {
-    /// Items removed.
+    /// Number of items removed.
     pub purged: u64,
-    /// Why it ended.
+    /// Why the step ended.
     pub end: End,
 }
 
 /// Why a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It was full: there may be more.
+    /// The step reached its limits; there may be more to do.
     Unfinished,
     /// Nothing more is due.
     Drained,
-    /// Nothing more may be spent in this second.
+    /// The budget of this second is used up.
     Exhausted,
-    /// Some of what is due may still be read by requests of an earlier second.
+    /// Some of the items that are due may still be read by requests of an earlier second.
     Read,
 }
 
-/// A step, and the time it took. The wait for a change of the container's settings is no part of that.
+/// The result of a step and its duration, which excludes the wait for a change of the container's settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepReport {
     pub step: JobStep,
@@ -89,11 +89,11 @@ pub(crate) struct PartitionJobs {
     pub jobs: Vec<Box<dyn Job>>,
 }
 
-/// Where jobs come from: a container.
+/// A source of jobs: a container.
 pub(crate) trait JobSource: Send + Sync {
-    /// The earliest [`Job::next_due`] of all.
+    /// Returns the earliest [`Job::next_due`] of all jobs.
     fn next_due(&self) -> i64;
 
-    /// The jobs as of now. A split changes them, so they are asked for again in each pass.
+    /// Returns the current jobs. A split changes them, so each pass reads them again.
     fn partitions(&self) -> Vec<PartitionJobs>;
 }

@@ -1,23 +1,23 @@
-//! Background work: removing ghosts so that their space comes back, and what else waits in the queues of partitions.
+//! Background work: removing ghosts to free their space, and processing the other queues of partitions.
 //!
 //! Reads are exact without it (see `bolide_model::ttl`): a job is an ordinary client of the partition's worker, in small steps.
 //!
 //! ```text
 //!   job (jobs/)        queue                                              due while
-//!   count_ghosts       both queues of expire, from its own cursors        once, as those
+//!   count_ghosts       both queues of expire, from its own cursors        as for expire; each entry is counted once
 //!   expire             expiry queue, by (_ts + ttl, lsn)                  base <= X(T)
-//!                      log from the cursor, by (_ts, lsn)                 _ts <= W(T); entries with an own ttl are stepped over
+//!                      log from the cursor, by (_ts, lsn)                 _ts <= W(T); entries with an own ttl are skipped
 //!   delete_by_key      deleted partition keys, oldest first               at once
 //!   trim_log           history, by (lsn, seq)                             crts + retention <= T
 //! ```
 //!
-//! Each queue is sorted by what it is compared with, so its first entry that is not due ends it: no scan over items. The cursor of the log
-//! only moves forward, since an item that was stepped over becomes one without an own ttl only by a write, which gives it a new
-//! place at the end of the log. A settings change needs nothing but new horizons (TTL-234).
+//! Each queue is sorted by the value that is compared, so no entry after the first one that is not due is due, and no job scans the items. The
+//! cursor of the log only moves forward, because an item that was skipped loses its own ttl only by a write, which gives it a new position at the
+//! end of the log. A settings change needs nothing but new horizons (TTL-234).
 //!
-//! [`driver`] gives jobs their steps, for the scheduler and for a purge by call; [`scheduler`] decides when, [`pacer`] how much. Steps share
-//! a write batch with users' writes (TTL-265) and are paced by the units that users left over (TTL-259). Out of scope: reclaiming bytes on disk,
-//! which is each engine's business.
+//! [`driver`] runs the steps of jobs, for the scheduler and for a purge by call; [`scheduler`] decides when they run, [`pacer`] how much they do.
+//! Steps share a write batch with users' writes (TTL-265) and are paced by the units that users left over (TTL-259). Out of scope: reclaiming bytes
+//! on disk, which is each engine's task.
 
 mod driver;
 #[cfg(test)]
@@ -46,22 +46,22 @@ use jobs::expire::Expire;
 use jobs::trim_log::TrimLog;
 pub(crate) use scheduler::{PurgeOptions, PurgeScheduler};
 
-/// Every container with work in the background, as of now.
+/// Returns every container that exists now.
 pub(crate) type Containers = Box<dyn Fn() -> Vec<Arc<Container>> + Send + Sync>;
 
-/// What background work knows of its account, and what it tells it.
+/// What background work shares with its account.
 pub(crate) struct Background {
     engine: Arc<dyn Engine>,
     clock: Monotonic,
     containers: Containers,
-    /// How many requests of users have begun: by it users are noticed.
+    /// Number of user requests that have begun; the purge pauses for users while it rises.
     requests: AtomicU64,
     is_held: AtomicBool,
     fault: Arc<PurgeFault>,
 }
 
 impl Background {
-    /// Background work that is not running yet.
+    /// Creates the background work; it does not run yet.
     pub fn new(engine: Arc<dyn Engine>, clock: Monotonic, containers: Containers, fault: PurgeFault) -> Background {
         Background {
             engine,
@@ -73,31 +73,31 @@ impl Background {
         }
     }
 
-    /// Purges a container now, at most `max` items. Returns how many ghosts were removed.
+    /// Purges a container now, at most `max` items. Returns the number of ghosts removed.
     ///
     /// # Errors
-    /// From the engine; what was removed before stays removed.
+    /// Errors of the engine; items removed before the error stay removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
         let driver = Driver::new(self.clock.clone(), OnDemand::new(mode, max));
         driver.run_to_end(&self.jobs_of(container.clone())).await
     }
 
-    /// A request of a user has begun.
+    /// Counts a user request that has begun.
     pub fn count_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many requests of users have begun so far.
+    /// Returns the number of user requests that have begun so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Whether the purge is held after a step of the wall clock.
+    /// Returns whether the purge pauses after a step of the wall clock.
     pub fn is_held(&self) -> bool {
         self.is_held.load(Ordering::Relaxed)
     }
 
-    /// A crash on purpose, for tests.
+    /// Returns the deliberate crash, for tests.
     pub fn fault(&self) -> &PurgeFault {
         &self.fault
     }
@@ -110,7 +110,7 @@ impl Background {
         self.engine.time().lo
     }
 
-    /// The jobs of every container.
+    /// Returns the jobs of every container.
     fn sources(&self) -> Vec<ContainerJobs> {
         let containers = (self.containers)();
         containers
@@ -150,7 +150,7 @@ impl JobSource for ContainerJobs {
         let jobs_of = |partition| {
             let context = jobs::PartitionContext::new(&self.container, partition, &self.clock);
             let jobs: Vec<Box<dyn Job>> = vec![
-                // First, so that figures show a backlog whose purge fails.
+                // Runs first, so that statistics show the ghosts even if their purge fails.
                 Box::new(CountGhosts::new(context.clone())),
                 Box::new(Expire::new(context.clone(), self.fault.clone())),
                 Box::new(DeleteByKey::new(context.clone())),

@@ -1,4 +1,4 @@
-//! How much the purge does at once: its highest rate, its rests beside users, and the hold after a step of the wall clock.
+//! How much the purge does at once: its maximum rate, its rests while users send requests, and its pause after a step of the wall clock.
 
 use std::time::{Duration, Instant};
 
@@ -6,33 +6,33 @@ use bolide_model::UnixMillis;
 
 use super::scheduler::TICK;
 
-/// A backlog loses this many items without rests, users or not: what is due in one second is rarely more.
+/// Number of items of a backlog that are purged without rests even while users send requests: rarely more items become due in one second.
 const UNRESTED_ITEMS: u64 = 1_000;
-/// Users are there for so long after a request. Most steps are shorter than the time between two requests of a busy user, so a step alone
-/// does not tell.
+/// How long users count as active after a request. Most steps are shorter than the time between two requests of a busy user, so a single step
+/// does not show whether users are active.
 const USERS_STAY_FOR: Duration = Duration::from_secs(1);
-/// While users are there, a step takes no more items than these: a user's write that meets it waits for half a millisecond.
+/// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
-/// While users are there, the purge rests this many times as long as its last step took.
+/// While users are active, the purge rests this many times as long as its last step took.
 const RESTS_BESIDE_USERS: u32 = 14;
-/// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
+/// A backlog of this age is purged without rests, so that it cannot grow for ever when users write faster than a resting purge removes.
 const PATIENT_FOR: Duration = Duration::from_secs(300);
-/// A forward step of the wall clock larger than this holds the purge (TTL-204).
+/// Minimum forward step of the wall clock that pauses the purge (TTL-204).
 const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
-/// What holds the purge back, from one tick to the next.
+/// Limits the purge, with state from one tick to the next.
 pub(super) struct PurgePacer {
     bucket: TokenBucket,
-    /// Items of the backlog that may go before the purge rests beside users.
+    /// Number of items of the backlog that may be removed before the purge rests for users.
     unrested: u64,
-    /// How many requests there had been when it was last looked, and when there was a new one.
+    /// The number of requests at the last check, and when it last rose.
     users: (u64, Option<Instant>),
-    /// Since when there has been a backlog.
+    /// The time since which there has been a backlog.
     backlog_since: Option<Instant>,
 }
 
 impl PurgePacer {
-    /// At most so many items a second, from `now` on.
+    /// Creates a pacer that allows at most `items_per_second` items per second, from `now` on.
     pub fn new(items_per_second: Option<u32>, now: Instant) -> PurgePacer {
         PurgePacer {
             bucket: TokenBucket::new(items_per_second, now),
@@ -42,13 +42,14 @@ impl PurgePacer {
         }
     }
 
-    /// How long the purge rests after a step that began at `began` and took so long. Users first, in CPU and disk as in everything else
-    /// (TTL-265): beside them it rests most of the time. What it does at once when a second begins is too little to be felt.
+    /// Returns how long the purge rests after a step that began at `began` and took `took`. Users come first, in CPU and disk as in request units
+    /// (TTL-265): while they are active, the purge rests most of the time. The items that it removes without rests when a second begins are too few
+    /// to slow users down.
     pub fn rest_after(&self, began: Instant, took: Duration) -> Duration {
         took * self.rests(began)
     }
 
-    /// How many times as long as a step the purge rests after it.
+    /// Returns how many times as long as a step the purge rests after it.
     fn rests(&self, now: Instant) -> u32 {
         if !self.is_beside_users(now) || self.unrested > 0 {
             return 0;
@@ -60,7 +61,7 @@ impl PurgePacer {
         (f64::from(RESTS_BESIDE_USERS) * left).ceil() as u32
     }
 
-    /// Notes how many requests there have been by now.
+    /// Records the number of requests at `now`.
     pub fn look_for_users(&mut self, requests: u64, now: Instant) {
         if requests != self.users.0 {
             self.users = (requests, Some(now));
@@ -72,7 +73,7 @@ impl PurgePacer {
         seen.is_some_and(|seen| now.duration_since(seen) < USERS_STAY_FOR)
     }
 
-    /// How many items the next step may take.
+    /// Returns the maximum number of items of the next step.
     pub fn items(&mut self, now: Instant) -> u64 {
         let items = self.bucket.items(now);
         match self.rests(now) {
@@ -81,21 +82,21 @@ impl PurgePacer {
         }
     }
 
-    /// Notes that a step which began at `began` removed so many.
+    /// Records that a step which began at `began` removed `items` items.
     pub fn take(&mut self, items: u64, began: Instant) {
         self.bucket.take(items);
         self.unrested = self.unrested.saturating_sub(items);
         self.backlog_since.get_or_insert(began);
     }
 
-    /// All that was due is gone.
+    /// Records that everything that was due has been removed.
     pub fn drained(&mut self) {
         self.unrested = UNRESTED_ITEMS;
         self.backlog_since = None;
     }
 }
 
-/// How many items may still be removed, by the highest rate.
+/// The number of items that may still be removed at the maximum rate.
 struct TokenBucket {
     per_second: Option<u32>,
     items: f64,
@@ -111,7 +112,7 @@ impl TokenBucket {
         }
     }
 
-    /// What has gathered by now, at most that of one tick.
+    /// Returns the number of items that may be removed now, at most those of one tick.
     fn items(&mut self, now: Instant) -> u64 {
         let Some(per_second) = self.per_second.map(f64::from) else {
             return u64::MAX;
@@ -127,7 +128,7 @@ impl TokenBucket {
     }
 }
 
-/// Notices steps of the wall clock by comparing it with the monotonic one.
+/// Detects steps of the wall clock by comparing it with the monotonic clock.
 #[derive(Default)]
 pub(super) struct ClockWatch {
     last: Option<(UnixMillis, Instant)>,
@@ -135,7 +136,7 @@ pub(super) struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// Whether the purge is held at server time `now`, which is `instant` on the monotonic clock. `hold`: for how long a step holds it.
+    /// Returns whether the purge pauses at server time `now`, which is `instant` on the monotonic clock. `hold`: how long it pauses after a step.
     pub fn look(&mut self, now: UnixMillis, instant: Instant, hold: Duration) -> bool {
         if let Some((last, at)) = self.last.replace((now, instant)) {
             let stepped = now.0 - last.0 - instant.duration_since(at).as_millis() as i64;

@@ -1,9 +1,9 @@
-//! The scheduler: the tasks that run background work, and when they do.
+//! The scheduler: the tasks that run background work, and when they run.
 //!
-//! It sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while the purge has budget, an item
-//! goes at its second (TTL-250), and nothing is polled for.
+//! It sleeps until the second at which the first item expires, and is woken when a write makes that second earlier: while the purge has budget, an
+//! item is removed in the second of its expiry (TTL-250), without polling.
 //!
-//! With a virtual clock there is none: tests purge by a call (TTL-206), and the clock jumps where nobody can be ahead of it.
+//! With a virtual clock there is no scheduler: tests purge by a call (TTL-206), and the scheduler could not foresee when the clock jumps.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -21,11 +21,11 @@ use super::jobs::durable_second;
 use super::pacer::{ClockWatch, PurgePacer};
 use crate::partition::Wakeup;
 
-/// How long the scheduler works without looking up, and when it tries again what failed.
+/// Maximum duration of a tick, after which the scheduler checks everything again, and the delay before failed work is tried again.
 pub(super) const TICK: Duration = Duration::from_millis(200);
-/// It wakes at least this often, and looks whether the wall clock stepped.
+/// Maximum time between two wake-ups; each checks whether the wall clock stepped.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Requests that read at the time before the purge's last about so long.
+/// Delay before items that readers keep are tried again: a request that reads at an earlier second lasts about this long.
 const READERS_PAUSE: Duration = Duration::from_millis(5);
 
 /// The running background tasks.
@@ -34,19 +34,19 @@ pub(crate) struct PurgeScheduler {
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// How the background purge is held back, besides its budget.
+/// The limits of the background purge, besides its budget.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PurgeOptions {
-    /// Most items a second in the whole account.
+    /// Maximum number of items per second in the whole account.
     pub items_per_second: Option<u32>,
-    /// How long a large step of the clock holds the purge; zero: not at all.
+    /// How long the purge pauses after a large step of the clock; zero: not at all.
     pub hold: Duration,
-    /// Whether anything is removed at all.
+    /// Whether anything is removed.
     pub is_purging: bool,
 }
 
 impl PurgeScheduler {
-    /// Starts the tasks. They end by themselves when the account is gone.
+    /// Starts the tasks. They end by themselves when the account is dropped.
     pub fn start(background: &Arc<Background>, wakeup: Arc<Wakeup>, options: PurgeOptions) -> PurgeScheduler {
         let (stop, stopped) = watch::channel(false);
         let schedule = Schedule::new(background.clock.clone(), wakeup, options);
@@ -60,7 +60,7 @@ impl PurgeScheduler {
         }
     }
 
-    /// Stops the tasks, and waits for the steps they are in.
+    /// Stops the tasks, and waits for their current steps.
     pub async fn stop(&self) {
         let _ = self.stop.send(true);
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -85,18 +85,18 @@ async fn run(background: Weak<Background>, mut schedule: Schedule, mut stopped: 
     }
 }
 
-/// What the scheduler remembers from one tick to the next.
+/// The scheduler's state from one tick to the next.
 struct Schedule {
     clock: Monotonic,
     wakeup: Arc<Wakeup>,
     options: PurgeOptions,
     pacer: PurgePacer,
     clock_watch: ClockWatch,
-    /// Counts ticks.
+    /// Number of ticks so far.
     ticks: usize,
-    /// Whether anything may be removed now. Where not, only counting has steps.
+    /// Whether items and history entries may be removed now. If not, only the job that counts ghosts runs.
     is_removing: bool,
-    /// When to take up again what is due and could not be done.
+    /// The delay before work that is due but could not be done is tried again.
     again_in: Option<Duration>,
 }
 
@@ -114,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// How long there is nothing to do: until the second at which the first job is due, if that comes before the heartbeat.
+    /// Returns how long to sleep: until the second at which the first job is due, and at most until the heartbeat.
     fn pause(&self, background: &Background) -> Duration {
         self.pause_between(&background.sources(), background.server_time())
     }
@@ -137,7 +137,7 @@ impl Schedule {
         pause
     }
 
-    /// Works on what is due. Nothing is removed while that is held or switched off.
+    /// Runs the jobs that are due. Only the job that counts ghosts runs while the purge is held or switched off.
     async fn wake(&mut self, background: &Background, stopped: &watch::Receiver<bool>) {
         let (now, instant) = (background.server_time(), self.clock.now());
         let is_held = self.clock_watch.look(now, instant, self.options.hold);
@@ -151,7 +151,7 @@ impl Schedule {
         };
     }
 
-    /// Gives the jobs that are due a step each in turn, for one tick. Returns when to go on with what could not be done now.
+    /// Runs the steps of the jobs that are due alternately, for one tick. Returns the delay before work that could not be done now is tried again.
     async fn tick<S: JobSource>(
         &mut self,
         mut sources: Vec<S>,
@@ -159,7 +159,7 @@ impl Schedule {
         stopped: &watch::Receiver<bool>,
     ) -> Option<Duration> {
         let deadline = self.clock.now() + TICK;
-        // Where one budget is for several, it must not always be the same that comes first (TTL-264).
+        // If several containers share one budget, the same one must not always come first (TTL-264).
         self.ticks = self.ticks.wrapping_add(1);
         let first = self.ticks % sources.len().max(1);
         sources.rotate_left(first);
@@ -196,7 +196,7 @@ impl Schedule {
     }
 }
 
-/// What the scheduler sees of the account: server time, and how many requests of users have begun.
+/// The scheduler's view of the account: server time, and the number of user requests that have begun.
 trait Observed {
     fn server_time(&self) -> UnixMillis;
     fn requests(&self) -> u64;
@@ -212,13 +212,13 @@ impl Observed for Background {
     }
 }
 
-/// The policy of a tick: what is due, as far as budget and users allow.
+/// The policy of a tick: jobs that are due run as far as the budget and users allow.
 struct InBackground<'a, O> {
     account: &'a O,
     clock: &'a Monotonic,
     pacer: &'a mut PurgePacer,
     is_removing: bool,
-    /// When to go on with what could not be done now.
+    /// The delay before work that could not be done now is tried again.
     again_in: Option<Duration>,
 }
 
@@ -258,7 +258,7 @@ impl<O: Observed> StepPolicy for InBackground<'_, O> {
 }
 
 impl<O> InBackground<'_, O> {
-    /// A job failed; it is tried again.
+    /// Records that a job failed, so that it is tried again.
     fn failed(&mut self, error: &Error) {
         if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone) {
             tracing::warn!(%error, "the purge failed and will be tried again");

@@ -1,4 +1,4 @@
-//! What belongs to the account as a whole: switches, and the numbers that partitions are named by.
+//! Settings and counters of the account: switches, and the numbers of databases and partitions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Catalog {
         &self.engine
     }
 
-    /// What wakes the purge's scheduler.
+    /// Returns the wakeup of the purge's scheduler.
     pub fn wakeup(&self) -> &Arc<Wakeup> {
         &self.wakeup
     }
@@ -25,12 +25,12 @@ impl Catalog {
         clock::exact_now(self.engine.as_ref()).await
     }
 
-    /// What definitions take, and may take.
+    /// Returns the memory that definitions take and their limit.
     pub fn definitions(&self) -> DefinitionUsage {
         self.budget.lock().usage()
     }
 
-    /// Whether MongoDB documents may have a ttl of their own (TTL-288).
+    /// Tells whether MongoDB documents may have a ttl of their own (TTL-288).
     pub fn mongo_document_ttl(&self) -> bool {
         self.memory.read().account.mongo_document_ttl
     }
@@ -40,12 +40,12 @@ impl Catalog {
             .await
     }
 
-    /// The number of the database that will be created next.
+    /// Returns the number of the database that will be created next.
     pub fn next_database(&self) -> u32 {
         self.memory.read().account.next_database
     }
 
-    /// Gives no database a number below `upto`.
+    /// Makes the next database number at least `upto`.
     pub async fn leave_out_databases(&self, upto: u32) -> Result<()> {
         self.change_account(move |account| account.next_database = account.next_database.max(upto))
             .await

@@ -1,8 +1,8 @@
-//! The draft of one commit of the catalog: what a change reads, and what it writes.
+//! The draft of one commit of the catalog: the rows that a change reads and writes.
 //!
-//! Every change is decided from rows that were read in the write batch that it commits with, at the head that the commit is based on. So it holds whoever else
-//! writes to the store: when another commit came first, the write batch is decided again on what is there then. The cache is never asked. Besides the
-//! rows themselves a commit keeps up the index of their names and the log of changes.
+//! Every change is decided from rows that were read in the write batch that commits it, at the head on which the commit is based. So it is correct
+//! whoever else writes to the store: if another commit came first, the write batch is decided again on the new rows. The cache is never used for a
+//! decision. Besides the rows themselves, a commit updates the index of their names and the log of changes.
 
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
@@ -20,11 +20,11 @@ use crate::format::etag::Etag;
 use crate::format::keys;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Rows and bytes of one page of a scan.
+/// Maximum number of rows and of bytes of one page of a scan.
 const PAGE_ROWS: usize = 5_000;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// When a change of the catalog committed: what the changed resource's `_etag` and `_ts` are made of.
+/// Position and time of a commit of the catalog: the changed resource's `_etag` and `_ts` are made from them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommitPoint {
     pub lsn: Lsn,
@@ -37,18 +37,18 @@ impl CommitPoint {
     }
 }
 
-/// Rows that a commit wrote, or removed (`None`), each once.
+/// Rows that a commit wrote, or removed (`None`), each row once.
 pub(super) type Changes = Vec<(RowKey, Option<Row>)>;
 
 /// See the module.
 pub(super) struct CatalogBatch<'c, 'r> {
     write_batch: &'c mut WriteBatch<'r>,
     changes: Changes,
-    /// The change is the server's own doing: what grows by it is counted, and no reason to refuse.
+    /// Whether the change is made by the server itself: what it adds is counted, but never refused.
     is_exempt: bool,
 }
 
-/// What was committed, besides what the decision gave back.
+/// A commit, without the value that its decision returned.
 #[derive(Debug)]
 pub(super) struct Committed {
     /// The commit's log sequence number.
@@ -57,14 +57,14 @@ pub(super) struct Committed {
 }
 
 impl CatalogBatch<'_, '_> {
-    /// Drafts one commit, and checks that its definitions fit. `None` if there is nothing to commit.
+    /// Drafts one commit, and checks that its definitions do not exceed their limit. Returns `None` if there is nothing to commit.
     ///
     /// # Errors
-    /// Those of `decide`; `QuotaExceeded`. Then nothing is drafted.
+    /// The errors of `decide`; `QuotaExceeded`. Nothing is drafted then.
     pub fn draft<T>(
         write_batch: &mut WriteBatch<'_>,
         budget: &DefinitionBudget,
-        decide: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Decision<T>,
+        decide: &mut dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T>,
     ) -> Decision<(T, Option<Committed>)> {
         write_batch.batch(|write_batch| {
             let mut batch = CatalogBatch {
@@ -80,10 +80,10 @@ impl CatalogBatch<'_, '_> {
         })
     }
 
-    /// Reads, and drafts nothing.
+    /// Calls `read`, which reads rows and drafts nothing.
     pub fn read_only<T>(
         write_batch: &mut WriteBatch<'_>,
-        read: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Decision<T>,
+        read: &mut dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T>,
     ) -> Decision<T> {
         read(&mut CatalogBatch {
             write_batch,
@@ -108,21 +108,21 @@ impl CatalogBatch<'_, '_> {
         })
     }
 
-    /// When the change commits.
+    /// Returns the log sequence number and time with which the change will be committed.
     pub fn commit_point(&mut self) -> CommitPoint {
         CommitPoint {
-            // All writes of one commit share the number.
+            // All writes of one commit have the same number.
             lsn: self.write_batch.next_lsn(),
             now: self.write_batch.seconds(),
         }
     }
 
-    /// Lets definitions grow without regard to what they may take.
+    /// Exempts this change from the limit on definitions.
     pub fn is_exempt(&mut self) {
         self.is_exempt = true;
     }
 
-    /// The newest commit that what is read belongs to.
+    /// Returns the log sequence number of the newest commit that the rows read belong to.
     pub fn head(&self) -> Lsn {
         self.write_batch.head()
     }
@@ -132,13 +132,13 @@ impl CatalogBatch<'_, '_> {
         Ok(value.map(|value| decode(&value)).transpose()?)
     }
 
-    /// The account's row, which a new account does not have yet.
+    /// Returns the account's row, or the default if the account has none yet.
     pub fn account(&mut self) -> Decision<AccountRow> {
         Ok(self.read(RowKey::Account)?.unwrap_or_default())
     }
 
     /// # Errors
-    /// `NotFound`, as in all that follow.
+    /// `NotFound` if the row does not exist, as for the functions that follow.
     pub fn database(&mut self, rid: DatabaseRid) -> Decision<DatabaseRow> {
         let row = self.read(RowKey::Database(rid))?;
         Ok(row.ok_or_else(|| database_not_found(&rid.to_string()))?)
@@ -168,13 +168,13 @@ impl CatalogBatch<'_, '_> {
         Ok(row.ok_or_else(|| encryption_keys::not_found(&rid.to_string()))?)
     }
 
-    /// A row of any kind.
+    /// Reads a row of any kind.
     pub fn row(&mut self, key: RowKey) -> Decision<Option<Row>> {
         let value = self.write_batch.entry(&key.key())?;
         Ok(value.map(|value| Row::decode(key, &value)).transpose()?)
     }
 
-    /// Rows of any kind, read together.
+    /// Reads several rows of any kind at once.
     pub fn rows(&mut self, keys: &[RowKey]) -> Decision<Changes> {
         let values = self
             .write_batch
@@ -184,25 +184,25 @@ impl CatalogBatch<'_, '_> {
         Ok(rows.collect::<Result<_>>()?)
     }
 
-    /// The row that has a name.
+    /// Returns the key of the row that has a name.
     pub fn named(&mut self, name: Name<'_>) -> Decision<Option<RowKey>> {
         let key = name.key();
         let value = self.write_batch.entry(&key)?;
         Ok(value.map(|value| names::target(&key.bytes, &value)).transpose()?)
     }
 
-    /// Keys and values of a space that begin with `prefix`, from one snapshot. To be called before anything is written.
+    /// Returns the keys and values of a space whose keys begin with `prefix`, from one snapshot. Must be called before anything is written.
     pub fn scan(&mut self, space: Space, prefix: &Bytes) -> Decision<Vec<(Bytes, Bytes)>> {
         self.scan_from(space, prefix.clone(), keys::after_prefix(prefix), false)
     }
 
-    /// As [`CatalogBatch::scan`], without values.
+    /// Like [`CatalogBatch::scan`], but returns the keys only.
     pub fn scan_keys(&mut self, space: Space, prefix: &Bytes) -> Decision<Vec<Bytes>> {
         let rows = self.scan_from(space, prefix.clone(), keys::after_prefix(prefix), true)?;
         Ok(rows.into_iter().map(|(key, _)| key).collect())
     }
 
-    /// What the log of changes has from a commit on.
+    /// Returns the entries of the log of changes from a commit on.
     pub fn changes_from(&mut self, lsn: Lsn) -> Decision<Vec<(Bytes, Bytes)>> {
         self.scan_from(Space::Log, changes::key(lsn).bytes, None, false)
     }
@@ -234,10 +234,10 @@ impl CatalogBatch<'_, '_> {
         }
     }
 
-    /// Writes a row that was not there: its key was taken from a counter, or from this commit's number.
+    /// Writes a new row, whose key was taken from a counter or from this commit's number.
     ///
     /// # Errors
-    /// `Corrupt` if there is such a row.
+    /// `Corrupt` if the row exists already.
     pub fn create(&mut self, key: RowKey, row: impl Into<Row>) -> Decision<()> {
         if self.write_batch.entry(&key.key())?.is_some() {
             return Err(damaged(&format!("a new row is there already: {key:?}")).into());
@@ -246,7 +246,7 @@ impl CatalogBatch<'_, '_> {
         Ok(())
     }
 
-    /// Writes a row in the place of the one that was read.
+    /// Replaces a row that was read.
     pub fn replace(&mut self, key: RowKey, row: impl Into<Row>) -> Decision<()> {
         let before = self.row(key)?;
         let before = before.map_or_else(Vec::new, |before| names::entries(key, &before));
@@ -265,7 +265,7 @@ impl CatalogBatch<'_, '_> {
         self.changes.push((key, Some(row)));
     }
 
-    /// Removes a row with its names.
+    /// Removes a row and its names.
     pub fn remove(&mut self, key: RowKey) -> Decision<()> {
         if let Some(before) = self.row(key)? {
             for (name, _) in names::entries(key, &before) {
@@ -276,16 +276,16 @@ impl CatalogBatch<'_, '_> {
         Ok(())
     }
 
-    /// Removes a row that has no name.
+    /// Removes a row that has no names.
     pub fn remove_alone(&mut self, key: RowKey) {
         self.write_batch.delete(key.key());
         self.changes.push((key, None));
     }
 
-    /// Removes rows, and all the names that lead to them.
+    /// Removes rows, and the given names that lead to them.
     ///
     /// # Errors
-    /// `Corrupt` if one is of an unknown kind.
+    /// `Corrupt` if a row is of an unknown kind.
     pub fn remove_all(&mut self, rows: &[Bytes], names: Vec<Bytes>) -> Result<()> {
         for key in rows {
             self.remove_alone(RowKey::parse(key)?);
@@ -296,7 +296,7 @@ impl CatalogBatch<'_, '_> {
         Ok(())
     }
 
-    /// Writes entries of the index that are missing or wrong, and removes those that lead nowhere. Tells whether there were any.
+    /// Writes entries of the name index that are missing or wrong, and removes those that lead to no row. Returns whether there were any.
     pub fn mend_names(&mut self, stored: Vec<(Bytes, Bytes)>, rows: &Changes) -> bool {
         let mut wanted = names::all_entries(rows);
         let mut is_mended = false;
@@ -319,7 +319,7 @@ impl CatalogBatch<'_, '_> {
     }
 }
 
-/// Refuses a change of another version than the caller means.
+/// Refuses a change if the resource is not at the version that the caller expects.
 ///
 /// # Errors
 /// `PreconditionFailed`.
@@ -327,7 +327,7 @@ pub(super) fn check_etag(etag: Etag, if_match: Option<&str>) -> Result<()> {
     etag.check(if_match)
 }
 
-/// The error for a name that another resource has.
+/// Returns the error for a name that another resource has.
 pub(super) fn taken(what: &str) -> Error {
     Error::conflict(format!(
         "Resource with specified id, name, or unique index already exists: {what}."

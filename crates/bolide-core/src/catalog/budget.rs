@@ -1,13 +1,13 @@
-//! How much the definitions of an account may take, all kinds together.
+//! Limits the memory that the definitions of an account take, all kinds together.
 //!
-//! All of them stay in memory while the account is open, so they are limited by what they take there: each counts its own bytes and a
-//! fixed amount for what the server keeps beside it. What would take their sum above the limit is refused; deleting gives back.
+//! All definitions stay in memory while the account is open, so they are limited by the memory they take: each counts its own bytes and a fixed
+//! amount for what the server keeps for it. A change that would bring the sum above the limit is refused; deletions lower the sum.
 //!
-//! An account may have more than the limit, because the limit was lowered or because ranges were split. It opens all the same, and takes
-//! whatever lets no definition grow.
+//! An account may be above the limit because the limit was lowered or because ranges were split. It still opens, and accepts every change that makes
+//! no definition larger.
 //!
-//! The sum is this process's own, and follows its cache: where several processes share a store, each refuses by what it knows, and together they may
-//! pass the limit by what they define at the same moment.
+//! Each process has its own sum, which follows its cache. If several processes share a store, each refuses changes by its own sum, so together they
+//! may exceed the limit by the definitions that they create at the same moment.
 
 use std::collections::HashMap;
 
@@ -19,31 +19,31 @@ use super::batch::Changes;
 use super::permissions::PermissionProperties;
 use super::rows::{Row, RowKey};
 
-/// Definitions may take this part of the memory for requests, beside it: one of so many.
+/// Divisor of the memory for requests: definitions may take a quarter of that amount, in addition to it.
 const MEMORY_PART: usize = 4;
-/// What definitions may take in any case, in bytes.
+/// Minimum of the limit, in bytes, so that a small server can hold a usual number of definitions.
 const MIN_LIMIT: usize = 128 * 1024 * 1024;
 
-/// The limit on definitions of an account whose requests may hold `memory_bytes`, in bytes.
+/// Returns the limit in bytes on the definitions of an account whose requests may use `memory_bytes`.
 pub(crate) fn limit_of(memory_bytes: usize) -> usize {
     (memory_bytes / MEMORY_PART).max(MIN_LIMIT)
 }
 
-/// What definitions take, and may take.
+/// The memory that definitions take and their limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefinitionUsage {
-    /// Bytes that they take.
+    /// Bytes that definitions take.
     pub used_bytes: usize,
-    /// Bytes that they may take together.
+    /// Bytes that definitions may take together.
     pub limit_bytes: usize,
 }
 
-/// What the server keeps for a definition beside its own bytes: its record, its places in maps, for a container also its gate and meters, and for
-/// each of its partitions a worker. In bytes; measured as the resident memory of an account with thousands of a kind, divided by their
-/// number, and rounded up.
+/// Memory that the server uses for a definition besides its own bytes: its record and its entries in maps, for a container also its gate and meters,
+/// and for each of its partitions a worker. In bytes; measured as the resident memory of an account with thousands of definitions of a kind, divided
+/// by their number and rounded up.
 mod fixed {
     pub(super) const DATABASE: usize = 1280;
-    /// With the definition of a usual container, whose settings can be changed whatever is left, and the ttls that it had.
+    /// Includes the definition of a usual container, so that its settings can be changed even when no memory is left, and its former ttls.
     pub(super) const CONTAINER: usize = 8 * 1024;
     pub(super) const PARTITION: usize = 8 * 1024;
     pub(super) const USER: usize = 768;
@@ -52,13 +52,13 @@ mod fixed {
     pub(super) const ENCRYPTION_KEY: usize = 2048;
 }
 
-/// What [`parsed_bytes`] gives for the definition of a usual container: about ten paths.
+/// The result of [`parsed_bytes`] for the definition of a usual container, with about ten paths.
 const USUAL_DEFINITION: usize = 4 * 1024;
-/// What a name in a path takes in memory, and what an object takes, besides their text.
+/// Memory of a name in a path and of an object, in bytes, besides their text.
 const NAME: usize = 64;
 const OBJECT: usize = 160;
 
-/// What a row counts, in bytes; 0 if it is no definition. It depends on what its owner defines and on the number of its partitions only, not on its
+/// Returns the bytes that a row counts; 0 if it is no definition. They depend only on the definition and on the number of its partitions, not on its
 /// throughput or on when it was written.
 fn bytes_of(row: &Row) -> usize {
     match row {
@@ -68,7 +68,7 @@ fn bytes_of(row: &Row) -> usize {
             let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);
             fixed::CONTAINER + row.placements.len() * fixed::PARTITION + unusual
         }
-        // Its name is kept twice: with it, and to find it by.
+        // Its name is stored twice: in the row and in a map that finds the user by name.
         Row::User(row) => fixed::USER + 2 * row.id.len(),
         Row::Permission(row) => fixed::PERMISSION + grant_bytes(&row.grant),
         Row::Script(row) => fixed::SCRIPT + row.draft.id.len() + row.draft.body.len(),
@@ -79,7 +79,7 @@ fn bytes_of(row: &Row) -> usize {
     }
 }
 
-/// About what a container's definition takes in memory: up to thirty times its text, where that is nothing but paths.
+/// Returns about the memory in bytes of a container's definition: up to thirty times the size of its text, if that consists of paths only.
 fn parsed_bytes(properties: &ContainerProperties) -> usize {
     let written = Value::Object(properties.to_json()).to_string();
     let structure = written.bytes().map(|byte| match byte {
@@ -102,7 +102,7 @@ fn grant_bytes(grant: &PermissionProperties) -> usize {
     id.len() + mode_text.len() + resource.len() + key
 }
 
-/// What is counted: see the module. Follows commits as the cache does.
+/// The sum of all definitions; see the module. It follows commits as the cache does.
 #[derive(Debug)]
 pub(super) struct DefinitionBudget {
     usage: DefinitionUsage,
@@ -124,12 +124,12 @@ impl DefinitionBudget {
         self.usage
     }
 
-    /// Every definition that is counted.
+    /// Returns the keys of all counted definitions.
     pub fn known(&self) -> Vec<RowKey> {
         self.sizes.keys().copied().collect()
     }
 
-    /// Counts what was committed.
+    /// Counts the rows of a commit.
     pub fn apply(&mut self, changes: &Changes) {
         for (key, row) in changes {
             let bytes = row.as_ref().map_or(0, bytes_of);

@@ -1,12 +1,12 @@
-//! The catalog in memory: what requests find names, definitions and open containers by.
+//! The catalog in memory: requests find names, definitions and open containers in it.
 //!
-//! It shows what partition 0 held at one log sequence number, and moves on from commit to commit: by the rows that this process has just
-//! written, if nobody else committed before them, else by what the log of [`changes`] says. A request whose name is in memory reads
-//! nothing. Before a miss is answered, and before definitions are listed, [`Catalog::refresh`] looks whether others committed; on an engine of this process
-//! alone that is a comparison of two numbers.
+//! It shows partition 0 at one log sequence number, and follows it commit by commit: with the rows that this process has just written, if nobody else
+//! committed before them, and otherwise with the rows that the log of [`changes`] names. A request whose name is in memory reads nothing. Before a
+//! miss is answered, and before definitions are listed, [`Catalog::refresh`] checks whether others committed; on an engine that only this process
+//! uses, that is a comparison of two numbers.
 //!
-//! The rows of an open container are not taken over here, because requests may be under way in it: it is noted as outdated, and
-//! [`Catalog::reload_outdated`] replaces its state when they are out.
+//! The rows of an open container are not applied here, because requests may be running in it. The container is noted as outdated, and
+//! [`Catalog::reload_outdated`] replaces its state when no request is running in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,16 +23,17 @@ use crate::format::keys;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{PacingSettings, SharedMeter};
 
-/// From so many changed rows on, all are read instead: one read can ask for so many keys only.
+/// Maximum number of changed rows that are read by key. If more changed, all rows are read instead, because the number of keys in one read is
+/// limited.
 const MAX_CHANGED: usize = 4_096;
 
-/// The catalog as a commit left it.
+/// The catalog after one commit.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// That commit.
+    /// Log sequence number of that commit.
     pub lsn: Lsn,
     pub account: AccountRow,
-    /// By number, so in the order of creation.
+    /// By number, which is the order of creation.
     pub databases: BTreeMap<u32, Database>,
     pub names: HashMap<String, DatabaseRid>,
 }
@@ -40,7 +41,7 @@ pub(super) struct Memory {
 pub(super) struct Database {
     pub rid: DatabaseRid,
     pub row: DatabaseRow,
-    /// What its containers consume together, if it has throughput (TTL-264).
+    /// Request units that its containers consume together, if it has throughput (TTL-264).
     pub meter: Option<SharedMeter>,
     pub containers: BTreeMap<ContainerRid, Arc<Container>>,
     pub names: HashMap<String, ContainerRid>,
@@ -55,20 +56,20 @@ pub(super) struct User {
     pub permissions: BTreeMap<PermissionRid, PermissionRow>,
 }
 
-/// Rows that were read at a head.
+/// Rows that were read at one head.
 pub(super) struct Followed {
     pub head: Lsn,
     pub changes: Changes,
-    /// They are all rows there are.
+    /// Whether these are all rows of the catalog.
     pub is_everything: bool,
 }
 
-/// Partitions that were opened for containers which memory does not have yet.
+/// Partitions that were opened for containers which are not in memory yet.
 type Opened = HashMap<ContainerRid, Layout>;
 
 impl Catalog {
-    /// Lets memory show what others have committed. Reads nothing where nobody else writes to the engine. Not to be called inside a container: it may
-    /// wait until nobody is in there.
+    /// Updates memory with the commits of others. Reads nothing if nobody else writes to the engine. Must not be called by a request that runs in a
+    /// container: it may wait until no request runs there.
     ///
     /// # Errors
     /// From the engine.
@@ -77,7 +78,7 @@ impl Catalog {
             if !self.is_behind() {
                 return Ok(());
             }
-            // Most likely a change is just on its way into memory.
+            // Most likely a change was just committed and is not in memory yet.
             drop(self.changing.lock().await);
         }
         self.follow().await?;
@@ -85,12 +86,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a commit is known that memory does not show: another process made it, or this one did and could not learn how it ended.
+    /// Tells whether a commit is known that memory does not show: it was made by another process, or by this one, which could not learn its outcome.
     fn is_behind(&self) -> bool {
         self.memory.read().lsn != self.partition.lsn()
     }
 
-    /// Reads what was committed since, if that may be anything.
+    /// Applies the commits that memory does not show yet, if there may be any.
     pub(super) async fn follow(&self) -> Result<()> {
         if !self.engine.is_shared() && !self.is_behind() {
             return Ok(());
@@ -99,7 +100,7 @@ impl Catalog {
         self.catch_up().await
     }
 
-    /// Lets memory follow a commit of this process. Where that fails, memory stays behind, and whoever comes next catches up.
+    /// Updates memory with a commit of this process. If that fails, memory stays behind, and the next update reads what is missing.
     pub(super) async fn remember(&self, committed: Option<Committed>) {
         let Some(Committed { lsn, changes }) = committed else {
             return;
@@ -118,7 +119,7 @@ impl Catalog {
         }
     }
 
-    /// With [`Catalog::following`] held.
+    /// Reads and applies all commits that memory does not show. [`Catalog::following`] must be held.
     async fn catch_up(&self) -> Result<()> {
         let known = self.memory.read().lsn;
         let mut followed = self.read(move |batch| changes_since(batch, known)).await?;
@@ -135,7 +136,7 @@ impl Catalog {
         self.apply(followed.head, followed.changes).await
     }
 
-    /// Takes rows into memory that lead to `head`. With [`Catalog::following`] held.
+    /// Applies rows to memory, which then shows the commit `head`. [`Catalog::following`] must be held.
     pub(super) async fn apply(&self, head: Lsn, mut changes: Changes) -> Result<()> {
         let now = self.now().await?.seconds();
         let opened = self.open_new_containers(&changes).await?;
@@ -161,7 +162,8 @@ impl Catalog {
                 continue;
             }
             let layout = self.open_layout(row, None).await?;
-            // Who deletes a container removes its partitions after its row: if the row is there now, they go later.
+            // A process that deletes a container removes its partitions after its row. So if the row still exists now, that process has yet to remove
+            // them; if it does not, this process may have created them again and removes them.
             if self.engine.is_shared() && self.container_row(*rid).await?.is_none() {
                 self.remove_partitions(&row.placements).await?;
                 continue;
@@ -171,7 +173,7 @@ impl Catalog {
         Ok(opened)
     }
 
-    /// Gives open containers the state that their rows have by now.
+    /// Replaces the state of outdated open containers by the one of their rows.
     pub(super) async fn reload_outdated(&self) {
         let outdated = std::mem::take(&mut *self.outdated.lock());
         for container in outdated {
@@ -193,7 +195,7 @@ impl Catalog {
     }
 }
 
-/// The rows that commits after `known` changed, or all, if the log of changes does not go back so far.
+/// Reads the rows that commits after `known` changed, or all rows, if the log of changes does not reach back that far.
 fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Decision<Followed> {
     let entries = batch.changes_from(known.next())?;
     let head = batch.head();
@@ -216,7 +218,7 @@ fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Decision<Follo
     })
 }
 
-/// All rows.
+/// Reads all rows.
 pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Decision<Followed> {
     let stored = batch.scan(Space::Meta, &bytes::Bytes::new())?;
     let mut changes = Changes::with_capacity(stored.len());
@@ -235,10 +237,10 @@ pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Decision<Followed>
 }
 
 impl Memory {
-    /// Takes rows over, which are in the order of their keys. Returns the containers that were open before and are others now.
+    /// Applies rows, which are in key order. Returns the containers that were open before and whose rows have changed.
     ///
     /// # Errors
-    /// `Corrupt` if one belongs to a row that is not there.
+    /// `Corrupt` if a row belongs to another row that does not exist.
     fn apply(&mut self, changes: &Changes, mut opened: Opened, now: UnixSeconds) -> Result<Vec<Arc<Container>>> {
         let mut outdated = Vec::new();
         for (key, _) in changes.iter().rev().filter(|(_, row)| row.is_none()) {
@@ -416,7 +418,7 @@ impl Database {
     }
 }
 
-/// Takes a name away, if it still leads there: by the same change it may lead to another by now.
+/// Removes a name if it still leads to `rid`: the same change may have given it to another resource.
 fn forget<R: PartialEq>(names: &mut HashMap<String, R>, name: &str, rid: R) {
     if names.get(name) == Some(&rid) {
         names.remove(name);

@@ -1,11 +1,11 @@
-//! Which rows the last commits of the catalog changed, in the Log space of partition 0: what a cache reads to catch up.
+//! The rows that the last commits of the catalog changed, in the Log space of partition 0. A cache reads them to catch up.
 //!
 //! ```text
 //!   Log  lsn(8) ‖ 0(4)  → for each row: length(2) ‖ row key
 //! ```
 //!
-//! Each commit adds its entry and removes the one that is [`KEPT`] before it. A cache that is further behind, or finds an LSN without an entry (a
-//! version without this log wrote), reads all rows.
+//! Each commit adds its entry and removes the entry of the commit [`KEPT`] before it. A cache that is further behind, or that finds an LSN without an
+//! entry (written by a version without this log), reads all rows.
 
 use bolide_model::{Lsn, Result};
 use bolide_storage::Key;
@@ -14,15 +14,15 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::rows::{RowKey, damaged};
 use crate::format::keys::LogPosition;
 
-/// How many commits can be caught up with.
+/// Number of commits whose entries are kept.
 pub(super) const KEPT: u64 = 1024;
 
-/// The entry of a commit.
+/// Returns the key of a commit's entry.
 pub(super) fn key(lsn: Lsn) -> Key {
     LogPosition { lsn, seq: 0 }.key()
 }
 
-/// The commit of an entry.
+/// Returns the log sequence number of an entry's commit.
 ///
 /// # Errors
 /// `Corrupt` if the key is damaged.
@@ -31,7 +31,7 @@ pub(super) fn lsn_of(key: &[u8]) -> Result<Lsn> {
     Ok(position.lsn)
 }
 
-/// An entry's value.
+/// Returns an entry's value.
 pub(super) fn encode(rows: impl Iterator<Item = RowKey>) -> Bytes {
     let mut bytes = BytesMut::new();
     for row in rows {
@@ -42,7 +42,7 @@ pub(super) fn encode(rows: impl Iterator<Item = RowKey>) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads an entry's value.
+/// Decodes an entry's value.
 ///
 /// # Errors
 /// `Corrupt` if it is damaged.

@@ -41,7 +41,7 @@ impl Catalog {
         };
         let rid = self.commit(move |batch| new.create(batch)).await?;
         self.container(rid).await.map_err(|error| match error.kind {
-            // Others have deleted it by now.
+            // Others have deleted it in the meantime.
             ErrorKind::NotFound => error,
             _ => Error::new(
                 ErrorKind::Timeout,
@@ -53,13 +53,13 @@ impl Catalog {
         })
     }
 
-    /// The containers of a database, in the order of their creation.
+    /// Returns the containers of a database, in the order of their creation.
     pub fn list_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
         let memory = self.memory.read();
         Ok(memory.database(database)?.containers.values().cloned().collect())
     }
 
-    /// Every container of the account.
+    /// Returns all containers of the account.
     pub fn all_containers(&self) -> Vec<Arc<Container>> {
         let memory = self.memory.read();
         let databases = memory.databases.values();
@@ -85,7 +85,8 @@ impl Catalog {
         container.ok_or_else(|| container_not_found(&rid.to_string()))
     }
 
-    /// As [`Catalog::container_by_rid`], of what others created too. For changes: it does not wait for one.
+    /// Like [`Catalog::container_by_rid`], but also finds containers that others have created. For use inside changes: it does not wait for a running
+    /// change.
     pub(super) async fn container(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         match self.container_by_rid(rid) {
             Err(_) => {
@@ -96,13 +97,13 @@ impl Catalog {
         }
     }
 
-    /// The row of a container as it is stored now.
+    /// Returns the row of a container as it is stored now.
     pub(super) async fn container_row(&self, rid: ContainerRid) -> Result<Option<ContainerRow>> {
         self.read(move |batch| batch.container_if_there(rid)).await
     }
 
-    /// Replaces a container's definition. A changed default ttl ends the stretch of settings before it, at the server time of the
-    /// commit (TTL-227); an unchanged one begins none (TTL-231). No item is touched (TTL-234).
+    /// Replaces a container's definition. If the default ttl changes, the policy period before it ends at the server time of the commit (TTL-227);
+    /// otherwise no new period begins (TTL-231). No item is rewritten (TTL-234).
     pub async fn replace_container(
         &self,
         container: &Arc<Container>,
@@ -134,7 +135,8 @@ impl Catalog {
         Ok(container.info())
     }
 
-    /// Begins the history of a container that has no policy for it. One that has it, or a policy that says otherwise, stays as it is.
+    /// Begins the history of a container that has no change feed policy. Does nothing if the history has begun already, or if a policy decides about
+    /// it.
     pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
         let change = container.lock().await;
         loop {
@@ -159,7 +161,7 @@ impl Catalog {
         self.change_container(container, set).await.map(drop)
     }
 
-    /// Changes a container's row, and paces its purge by what it says then.
+    /// Changes a container's row, and paces its purge by the new row.
     pub(super) async fn change_container<F>(
         &self,
         container: &Arc<Container>,
@@ -178,7 +180,7 @@ impl Catalog {
         Ok(after)
     }
 
-    /// Changes a container's row if it still is the one that `state` was made of; `None` if it is another.
+    /// Changes a container's row if it still is the one from which `state` was made. Returns `None` if it is not.
     async fn change_known<F>(
         &self,
         container: &Arc<Container>,
@@ -200,7 +202,7 @@ impl Catalog {
         .await
     }
 
-    /// Commits what `change_row` makes of a container's row as it is stored, and puts it into force; `None` if it says `false`.
+    /// Commits a container's row as `change_row` changes it, and puts it into force. Returns `None` if `change_row` returns `false`.
     pub(super) async fn commit_state<F>(
         &self,
         container: &Arc<Container>,
@@ -227,7 +229,7 @@ impl Catalog {
         Ok(Some(after))
     }
 
-    /// Lets an open container follow its row, which others may have written.
+    /// Replaces the state of an open container by that of its row, which others may have written.
     async fn put_into_force(&self, change: &WriteGuard<'_>, row: &ContainerRow) -> Result<Arc<ContainerState>> {
         let before = change.state();
         let layout = if row.layout_version == before.layout.version {
@@ -239,10 +241,10 @@ impl Catalog {
         Ok(change.state())
     }
 
-    /// The state of a container that its row has by now.
+    /// Returns the container's state by its stored row.
     ///
     /// # Errors
-    /// `NotFound` if it was deleted.
+    /// `NotFound` if the container was deleted.
     async fn current_state(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<Arc<ContainerState>> {
         let state = self.newest_state(container, change).await?;
         if state.is_deleted {
@@ -251,7 +253,7 @@ impl Catalog {
         Ok(state)
     }
 
-    /// As [`Catalog::current_state`], deleted or not.
+    /// Like [`Catalog::current_state`], but also returns the state of a deleted container.
     pub(super) async fn newest_state(
         &self,
         container: &Arc<Container>,
@@ -277,12 +279,12 @@ impl Catalog {
         Ok(after)
     }
 
-    /// Deletes a container: once no request is under way, its row goes and its partitions are named for removal, in one commit.
-    /// A purge batch has committed before, or does not happen (TTL-271).
+    /// Deletes a container. Once no request is running in it, one commit removes its row and lists its partitions for removal. A write batch of the
+    /// purge is committed before that, or not at all (TTL-271).
     pub async fn delete_container(&self, rid: ContainerRid, if_match: Option<&str>) -> Result<()> {
         let container = self.container(rid).await?;
         let if_match = if_match.map(str::to_owned);
-        // What is refused does not end the work of readers.
+        // Checked here first, so that a deletion that will be refused does not interrupt readers.
         let condition = if_match.clone();
         self.read(move |batch| Ok(check_etag(batch.container(rid)?.etag, condition.as_deref())?))
             .await?;
@@ -300,7 +302,7 @@ impl Catalog {
     }
 }
 
-/// Removes a container's row and its scripts, and names its partitions for removal.
+/// Removes a container's row and its scripts, and lists its partitions for removal.
 fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<&str>) -> Decision<Vec<PartitionId>> {
     let row = batch.container(rid)?;
     check_etag(row.etag, if_match)?;
@@ -315,7 +317,7 @@ fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<
     Ok(dropped)
 }
 
-/// What is asked for.
+/// A container to create.
 struct NewContainer {
     database: DatabaseRid,
     properties: Arc<ContainerProperties>,
@@ -337,7 +339,7 @@ impl NewContainer {
         let mut account = batch.account()?;
         let rid = ContainerRid::new(self.database, database.next_container);
         database.next_container += 1;
-        // In a database with throughput of its own, a container without any shares it.
+        // If the database has throughput of its own, a container without throughput shares it.
         let has_offer = self.throughput.is_some() || database.offer.is_none();
         let row = self.row(batch.commit_point(), &mut account, has_offer);
         batch.replace(RowKey::Account, account)?;
@@ -381,7 +383,7 @@ impl NewContainer {
     }
 }
 
-/// What earlier policies left of the history goes: it begins with the next write.
+/// Removes the history that earlier policies left. The new history begins with the next write.
 async fn begin_history(state: &Arc<ContainerState>) -> Result<()> {
     for partition in &state.layout.partitions {
         history::trim::begin(state.retention(), partition).await?;
@@ -389,7 +391,7 @@ async fn begin_history(state: &Arc<ContainerState>) -> Result<()> {
     Ok(())
 }
 
-/// The definition itself cannot judge the queries in it; the query language does.
+/// Checks the queries of computed properties, which the definition itself cannot check.
 fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
     for computed in &properties.computed_properties {
         bolide_query::check_computed(&computed.query).map_err(|error| {
@@ -403,7 +405,7 @@ fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a policy that names keys which the database does not have. Clients look for these words. Source: .NET's suite.
+/// Refuses an encryption policy that names keys which do not exist in the database. Clients look for these words. Source: .NET's suite.
 fn check_encryption_keys(
     batch: &mut CatalogBatch<'_, '_>,
     database: DatabaseRid,

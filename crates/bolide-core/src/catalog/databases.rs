@@ -15,7 +15,7 @@ use crate::format::etag::Etag;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
-/// What a database is and is called.
+/// Identity and version of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseInfo {
     /// Its resource id.
@@ -29,7 +29,7 @@ pub struct DatabaseInfo {
 }
 
 impl DatabaseRow {
-    /// The meter of what the database's containers consume together; `None` without throughput.
+    /// Returns the meter for the request units that the database's containers consume together; `None` if the database has no throughput.
     pub(super) fn meter(&self, now: UnixSeconds) -> Option<SharedMeter> {
         let settings = PacingSettings::of(self.offer.as_ref()?.throughput);
         Some(Meter::shared(&settings, 1, now))
@@ -59,7 +59,7 @@ impl Catalog {
         self.commit(move |batch| create(batch, &id, throughput)).await
     }
 
-    /// All databases, in the order of their creation.
+    /// Returns all databases, in the order of their creation.
     pub fn list_databases(&self) -> Vec<DatabaseInfo> {
         self.memory.read().databases.values().map(Database::info).collect()
     }
@@ -82,7 +82,7 @@ impl Catalog {
         loop {
             for container in self.read(move |batch| containers_of(batch, rid)).await? {
                 match self.delete_container(container, None).await {
-                    // Another was quicker.
+                    // Another request has deleted it in the meantime.
                     Err(error) if error.kind == ErrorKind::NotFound => {}
                     deleted => deleted?,
                 }
@@ -129,7 +129,7 @@ fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Decision
     Ok(containers)
 }
 
-/// Removes a database, its users, permissions and client encryption keys. `false` if it has containers: then nothing.
+/// Removes a database, its users, permissions and client encryption keys. Returns `false`, and removes nothing, if the database has containers.
 fn delete(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Decision<bool> {
     batch.database(rid)?;
     if !containers_of(batch, rid)?.is_empty() {

@@ -1,4 +1,5 @@
-//! Client encryption keys of a database: stored for clients, and never deleted, since what they encrypted could not be read any more.
+//! Client encryption keys of a database. They are stored for clients and never deleted, because data encrypted with a deleted key could not be read
+//! any more.
 
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ impl Catalog {
         .await
     }
 
-    /// The keys of a database, in the order of their creation.
+    /// Returns the keys of a database, in the order of their creation.
     pub fn list_encryption_keys(&self, database: DatabaseRid) -> Result<Vec<EncryptionKeyInfo>> {
         let memory = self.memory.read();
         let keys = memory.database(database)?.encryption_keys.iter();
@@ -110,7 +111,7 @@ fn create(
     if batch.named(Name::EncryptionKey(database, &properties.id))?.is_some() {
         return Err(taken(&format!("client encryption key '{}'", properties.id)).into());
     }
-    // None is ever deleted, so the highest number is the last one given.
+    // No key is ever deleted, so the highest number is the last one used.
     let mut last = 0;
     for (name, value) in batch.scan(Space::Index, &names::encryption_keys_of(database))? {
         if let RowKey::EncryptionKey(rid) = names::target(&name, &value)? {

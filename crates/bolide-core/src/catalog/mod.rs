@@ -1,9 +1,9 @@
 //! The catalog: databases, containers and their offers, users and their permissions, client encryption keys, scripts.
 //!
-//! Partition 0 keeps it ([`rows`] has the rows). Every change is one commit there, decided from rows that were read in its write batch ([`batch`]): it
-//! stays right whoever else writes to the store. What requests need is in memory too: a [`cache`] that follows the log sequence number of partition 0 and reads what
-//! others changed. In one process changes come one after the other ([`Catalog::carry_out`]); that keeps them in order and is not what
-//! makes them right.
+//! It is stored in partition 0, in the rows that [`rows`] describes. Every change is one commit there, decided from rows that were read in its write
+//! batch ([`batch`]), so it is correct whoever else writes to the store. What requests need is also in memory: a [`cache`] that follows the log
+//! sequence number of partition 0 and reads what others changed. Within one process, changes run one after the other ([`Catalog::carry_out`]); that
+//! keeps them in order, but their correctness does not depend on it.
 //!
 //! ```text
 //!   change ──▶ batch: read rows, decide, write rows ──commit──▶ partition 0
@@ -12,8 +12,8 @@
 //!   requests ◀── names, definitions, open containers ──────── cache ◀── what others committed
 //! ```
 //!
-//! A crash between the commit of a container and the creation of its partitions is mended by whoever opens it next; partitions of deleted containers are
-//! named in the same commit that deletes them, and removed from there.
+//! If the server crashes between the commit of a container and the creation of its partitions, the next process that opens the container creates
+//! them. The commit that deletes a container lists its partitions for removal, so they are removed even after a crash.
 
 mod account;
 mod batch;
@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use bolide_model::{Error, Result};
 use bolide_storage::Engine;
+use futures_util::FutureExt as _;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
@@ -60,39 +61,43 @@ use crate::partition::write_batch::{Decision, WriteBatch};
 /// See the module.
 pub(crate) struct Catalog {
     engine: Arc<dyn Engine>,
-    /// Rings when something will be due early.
+    /// Wakes the purge's scheduler when an item expires early.
     wakeup: Arc<Wakeup>,
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
-    /// Held while memory follows what was committed.
+    /// Held while `memory` is brought up to date with commits.
     following: Mutex<()>,
-    /// Containers whose rows others changed: what is open of them is to follow.
+    /// Open containers whose rows were changed by others. Their state is to be replaced.
     outdated: parking_lot::Mutex<Vec<Arc<Container>>>,
     budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
     /// Held while this process changes the catalog.
     changing: Arc<Mutex<()>>,
 }
 
+/// A decision on the catalog's rows. Boxed, so that the partition's code is compiled once for each result and not for each decision.
+type BoxedDecision<T> = Box<dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send>;
+
 impl Catalog {
-    /// Carries a change out, one at a time and to its end: its request may be dropped meanwhile, and memory still follows what was committed.
-    /// Everything that changes the catalog of an open account goes through here.
+    /// Carries out one change at a time, to its end: even if its request is dropped meanwhile, memory follows what was committed. Everything that
+    /// changes the catalog of an open account is called through this function.
     ///
     /// # Errors
-    /// Those of the change; `Internal` if it panicked.
+    /// The errors of the change; `Internal` if it panicked.
     pub async fn carry_out<T, F>(self: &Arc<Self>, change: impl FnOnce(Arc<Catalog>) -> F) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        // Who waits still leaves with its request: no more than one change at a time outlives it.
+        // A request that is dropped while it waits here starts no change. So at most one change outlives its request.
         let changing = self.changing.clone().lock_owned().await;
-        let change = change(self.clone());
+        // Boxed: the task below is compiled once for each result, and not for each change.
+        let change = change(self.clone()).boxed();
         let catalog = self.clone();
         let carried_out = tokio::spawn(async move {
             let _changing = changing;
             let changed = change.await;
-            // Not before the change has let go of its container.
+            // Only after the change has released its container.
             catalog.reload_outdated().await;
             changed
         });
@@ -101,10 +106,10 @@ impl Catalog {
             .unwrap_or_else(|_| Err(Error::internal("a change of the catalog panicked")))
     }
 
-    /// Commits one change, and lets memory follow.
+    /// Commits one change and updates memory.
     ///
     /// # Errors
-    /// Those of `decide`; `QuotaExceeded` if definitions would take more than they may.
+    /// The errors of `decide`; `QuotaExceeded` if definitions would exceed their limit.
     async fn commit<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
@@ -115,30 +120,32 @@ impl Catalog {
         Ok(value)
     }
 
-    /// Commits one change, which memory does not show before [`Catalog::remember`].
+    /// Commits one change. Memory does not show it before [`Catalog::remember`] is called.
     ///
     /// # Errors
-    /// As [`Catalog::commit`].
-    async fn commit_unseen<T, F>(&self, mut decide: F) -> Result<(T, Option<Committed>)>
+    /// The errors of [`Catalog::commit`].
+    async fn commit_unseen<T, F>(&self, decide: F) -> Result<(T, Option<Committed>)>
     where
         T: Send + 'static,
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
         let budget = self.budget.clone();
+        let mut decide: BoxedDecision<T> = Box::new(decide);
         let draft = move |batch: &mut WriteBatch<'_>| CatalogBatch::draft(batch, &budget.lock(), &mut decide);
-        // First in its write batch: only the first decision may scan.
+        // Queued as background work, so that it is the first in its write batch: only the first decision may scan.
         self.partition.background(draft).await
     }
 
     /// Reads rows, all from one snapshot.
     ///
     /// # Errors
-    /// Those of `read`; from the engine.
-    async fn read<T, F>(&self, mut read: F) -> Result<T>
+    /// The errors of `read` and of the engine.
+    async fn read<T, F>(&self, read: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
+        let mut read: BoxedDecision<T> = Box::new(read);
         self.partition
             .background(move |batch| CatalogBatch::read_only(batch, &mut read))
             .await

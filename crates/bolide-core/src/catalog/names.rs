@@ -1,4 +1,4 @@
-//! The index of names, in the Index space of partition 0: finds a row by what its owner calls it.
+//! The index of names, in the Index space of partition 0: finds a row by its name.
 //!
 //! ```text
 //!   Index  'D' ‖ name                               → row key of a database
@@ -6,12 +6,13 @@
 //!          'U' ‖ database rid ‖ name                → of a user
 //!          'K' ‖ database rid ‖ name                → of a client encryption key
 //!          'P' ‖ user rid ‖ name                    → of a permission
-//!          'G' ‖ user rid ‖ digest(16)              → of the permission for a resource: no user has two for one
+//!          'G' ‖ user rid ‖ digest(16)              → of the permission for a resource: at most one per user and resource
 //!          'R' ‖ container rid ‖ kind(1) ‖ name     → of a script ‖ bytes of its source(8)
 //! ```
 //!
-//! With it a change of the catalog finds in a few reads whether a name is taken, however many there are. The entries follow from the rows alone. They are
-//! compared when an account opens, so a store from before there was an index, or one that such a version has written since, gets what is missing.
+//! With this index a change finds in a few reads whether a name is taken, however many names there are. The entries follow from the rows alone. They
+//! are compared with the rows when an account opens, so a store from before there was an index, or one that such a version has written since, gets
+//! the missing entries.
 
 use std::collections::BTreeMap;
 
@@ -32,10 +33,10 @@ const PERMISSION: u8 = b'P';
 const GRANT: u8 = b'G';
 const SCRIPT: u8 = b'R';
 
-/// Bytes of a script's length behind its row key.
+/// Bytes of a script's length, which follows its row key.
 const LENGTH_BYTES: usize = 8;
 
-/// What leads to at most one row.
+/// A name, which leads to at most one row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name<'n> {
     Database(&'n str),
@@ -43,14 +44,14 @@ pub(super) enum Name<'n> {
     User(DatabaseRid, &'n str),
     EncryptionKey(DatabaseRid, &'n str),
     Permission(UserRid, &'n str),
-    /// The resource and partition key that a permission is for.
+    /// The resource and the partition key for which a permission is granted.
     Grant(UserRid, &'n PermissionProperties),
-    /// The script of this name, of the kind of this resource id, in its container.
+    /// A script's name. The resource id gives its container and its kind.
     Script(ChildRid, &'n str),
 }
 
 impl Name<'_> {
-    /// The key in the Index space.
+    /// Returns the key in the Index space.
     pub fn bytes(self) -> Bytes {
         match self {
             Name::Database(name) => prefixed(DATABASE, name.as_bytes()),
@@ -63,38 +64,38 @@ impl Name<'_> {
         }
     }
 
-    /// The key in a partition.
+    /// Returns the key with its space.
     pub fn key(self) -> Key {
         Key::new(Space::Index, self.bytes())
     }
 }
 
-/// What the names of a database's containers begin with.
+/// Returns the prefix of the names of a database's containers.
 pub(super) fn containers_of(database: DatabaseRid) -> Bytes {
     prefixed(CONTAINER, &database.bytes())
 }
 
-/// What the names of a database's client encryption keys begin with.
+/// Returns the prefix of the names of a database's client encryption keys.
 pub(super) fn encryption_keys_of(database: DatabaseRid) -> Bytes {
     prefixed(ENCRYPTION_KEY, &database.bytes())
 }
 
-/// What the names of a database's users begin with, of their permissions, and of its client encryption keys.
+/// Returns the prefixes of the names of a database's users, their permissions, and its client encryption keys.
 pub(super) fn access_of(database: DatabaseRid) -> [Bytes; 4] {
     [USER, PERMISSION, GRANT, ENCRYPTION_KEY].map(|kind| prefixed(kind, &database.bytes()))
 }
 
-/// What the names of a user's permissions begin with.
+/// Returns the prefixes of the names of a user's permissions.
 pub(super) fn permissions_of(user: UserRid) -> [Bytes; 2] {
     [PERMISSION, GRANT].map(|kind| prefixed(kind, &user.bytes()))
 }
 
-/// What the names of a container's scripts begin with.
+/// Returns the prefix of the names of a container's scripts.
 pub(super) fn scripts_of(container: ContainerRid) -> Bytes {
     prefixed(SCRIPT, &container.bytes())
 }
 
-/// The entries that lead to a row: where, and what they say.
+/// Returns the keys and values of the entries that lead to a row.
 pub(super) fn entries(key: RowKey, row: &Row) -> Vec<(Bytes, Bytes)> {
     let here = key.bytes();
     match (key, row) {
@@ -119,13 +120,13 @@ pub(super) fn entries(key: RowKey, row: &Row) -> Vec<(Bytes, Bytes)> {
     }
 }
 
-/// All entries that there are to be.
+/// Returns all entries that the index must have for these rows.
 pub(super) fn all_entries(rows: &Changes) -> BTreeMap<Bytes, Bytes> {
     let rows = rows.iter().filter_map(|(key, row)| Some((*key, row.as_ref()?)));
     rows.flat_map(|(key, row)| entries(key, row)).collect()
 }
 
-/// The row that an entry of the index leads to.
+/// Returns the key of the row that an index entry leads to.
 ///
 /// # Errors
 /// `Corrupt` if the entry is damaged.
@@ -138,13 +139,13 @@ pub(super) fn target(entry: &[u8], value: &[u8]) -> bolide_model::Result<RowKey>
     RowKey::parse(&value[..value.len().saturating_sub(length)])
 }
 
-/// How long the source of a script is, by its entry's value.
+/// Returns the length of a script's source in bytes, from the value of its index entry.
 pub(super) fn source_bytes(value: &[u8]) -> usize {
     let length = value.last_chunk::<LENGTH_BYTES>().copied().unwrap_or_default();
     u64::from_be_bytes(length) as usize
 }
 
-/// A resource can be named by a longer text than a key may have.
+/// Returns a digest of a permission's resource and partition key, because their text can be longer than a key may be.
 fn digest(grant: &PermissionProperties) -> [u8; 16] {
     let mut hash = Sha256::new();
     hash.update(grant.resource.trim_matches('/'));
@@ -157,7 +158,7 @@ fn digest(grant: &PermissionProperties) -> [u8; 16] {
     digest
 }
 
-/// The container and kind of a script, as its row key has them.
+/// Returns the container and the kind of a script, encoded as in its row key.
 fn kind_of(rid: ChildRid) -> Bytes {
     let key = RowKey::Script(rid).bytes();
     key.slice(1..1 + rid.container.bytes().len() + 1)

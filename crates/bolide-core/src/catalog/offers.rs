@@ -10,7 +10,7 @@ use crate::container::ResourceOffer;
 use crate::format::etag::Etag;
 use crate::throughput::{OfferType, Throughput};
 
-/// What an offer is for.
+/// The resource that an offer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferResource {
     /// Throughput shared by the containers of a database.
@@ -24,9 +24,9 @@ pub enum OfferResource {
 pub struct Offer {
     /// Its resource id.
     pub rid: OfferRid,
-    /// What it is for.
+    /// The resource that it is for.
     pub resource: OfferResource,
-    /// What it grants.
+    /// The throughput that it grants.
     pub throughput: Throughput,
     /// The performance level it was created with.
     pub kind: OfferType,
@@ -50,7 +50,7 @@ impl Offer {
 }
 
 impl OfferRow {
-    /// What it says.
+    /// Returns the offer that the row describes.
     pub fn offer(&self) -> ResourceOffer {
         ResourceOffer {
             number: self.number,
@@ -61,7 +61,7 @@ impl OfferRow {
         }
     }
 
-    /// Grants something else, if this is the offer that the caller means.
+    /// Sets the throughput, if the row is the offer `rid`.
     ///
     /// # Errors
     /// `NotFound`, `PreconditionFailed`.
@@ -82,7 +82,7 @@ impl OfferRow {
     }
 }
 
-/// A new offer, with the next number of the account.
+/// Returns a new offer, with the next number of the account.
 pub(super) fn new_offer(
     account: &mut AccountRow,
     throughput: Option<Throughput>,
@@ -102,7 +102,7 @@ pub(super) fn new_offer(
 }
 
 impl Catalog {
-    /// All offers.
+    /// Returns all offers.
     pub fn list_offers(&self) -> Vec<Offer> {
         let memory = self.memory.read();
         let of_databases = memory.databases.values().filter_map(|database| {
@@ -125,7 +125,7 @@ impl Catalog {
         found.ok_or_else(|| not_found(rid))
     }
 
-    /// Replaces what an offer grants, and paces the purge by it.
+    /// Replaces the throughput of an offer, and paces the purge by it.
     pub async fn replace_offer(&self, rid: OfferRid, throughput: Throughput, if_match: Option<&str>) -> Result<Offer> {
         throughput.validate()?;
         let known = match self.offer(rid) {

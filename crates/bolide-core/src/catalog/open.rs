@@ -1,4 +1,4 @@
-//! Opening the catalog: reads every row, opens every container, and ends what a crash interrupted.
+//! Opens the catalog: reads every row, opens every container, and completes what a crash interrupted.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
 impl Catalog {
-    /// Opens the catalog of a new or existing account whose definitions may take so many bytes.
+    /// Opens the catalog of a new or existing account whose definitions may take at most `definition_bytes` of memory.
     ///
     /// # Errors
     /// From the engine; `Corrupt` if a row is damaged.
@@ -55,7 +55,7 @@ impl Catalog {
         });
         let dropped: Vec<PartitionId> = dropped.collect();
         catalog.apply(head, changes).await?;
-        // Where others are at work they may be what a split or an import of theirs fills.
+        // On a shared engine these partitions may belong to a split or an import that another process is running.
         if !dropped.is_empty() && !catalog.engine.is_shared() {
             catalog.remove_dropped(dropped).await?;
         }
@@ -63,10 +63,10 @@ impl Catalog {
     }
 }
 
-/// Reads all rows, and mends the index of names where it does not agree with them.
+/// Reads all rows, and repairs the index of names where it does not agree with them.
 fn read_and_mend(write_batch: &mut WriteBatch<'_>) -> Decision<Followed> {
     write_batch.batch(|write_batch| {
-        CatalogBatch::read_only(write_batch, |batch| {
+        CatalogBatch::read_only(write_batch, &mut |batch| {
             let mut read = everything(batch)?;
             let names = batch.scan(Space::Index, &Bytes::new())?;
             if batch.mend_names(names, &read.changes) {

@@ -1,4 +1,4 @@
-//! The partitions of containers: opened from rows, named for removal, removed.
+//! The partitions of containers: opened from rows, listed for removal, removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::partition::write_batch::Decision;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
 
-/// How soon to ask again for the outcome of a commit.
+/// Interval between two attempts to find out the outcome of a commit.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 impl Catalog {
-    /// Opens the partitions of a container, and creates those that a crash left out. What `before` has open stays open.
+    /// Opens the partitions of a container, and creates those that do not exist because of a crash. Partitions that are open in `before` are kept.
     ///
     /// # Errors
     /// From the engine.
@@ -43,7 +43,7 @@ impl Catalog {
         })
     }
 
-    /// Removes partitions of a container whose row is gone.
+    /// Removes the partitions of a container whose row does not exist any more.
     pub(super) async fn remove_partitions(&self, placements: &[Placement]) -> Result<()> {
         for placement in placements {
             self.engine.remove(placement.id).await.map_err(engine_error)?;
@@ -51,8 +51,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise
-    /// or they are removed, so a crash in between leaves nothing behind.
+    /// Takes `count` new partition ids and returns the first. They are listed for removal until [`Catalog::commit_split`] takes them off the list or
+    /// they are removed, so a crash in between leaves no partition behind.
     pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
         self.commit(move |batch| {
             let mut account = batch.account()?;
@@ -67,11 +67,11 @@ impl Catalog {
         .await
     }
 
-    /// Puts a container's new ranges into force, and names the partition for removal that they take the place of. Where the outcome of the commit is
-    /// unknown, waits until it is known, or until `is_closing`: what was written into the wrong ranges would be lost.
+    /// Puts a container's new ranges into force, and lists the partition that they replace for removal. If the outcome of the commit is unknown,
+    /// waits until it is known, or until `is_closing`, because anything written to the wrong ranges would be lost.
     ///
     /// # Errors
-    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. Otherwise nothing has changed.
+    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. After all other errors nothing has changed.
     pub async fn commit_split(
         &self,
         container: &Arc<Container>,
@@ -111,7 +111,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// A container's row after a commit of unknown outcome: once another commit is made, the one before has happened or never will.
+    /// Returns a container's row after a commit of unknown outcome. Makes another commit first: after it, the earlier one has been applied or never
+    /// will be.
     async fn row_for_sure(&self, rid: ContainerRid, is_closing: impl Fn() -> bool) -> Result<Option<ContainerRow>> {
         loop {
             let fenced = self.commit(move |batch| {
@@ -127,14 +128,14 @@ impl Catalog {
         }
     }
 
-    /// Removes partitions that a commit has named, or leaves that to the next start: what the commit says holds already.
+    /// Removes partitions that a commit has listed for removal. If that fails, the next start removes them; the commit itself is already in force.
     pub async fn remove_named(&self, partitions: Vec<PartitionId>) {
         if let Err(error) = self.remove_dropped(partitions).await {
             tracing::warn!(%error, "the partitions of what was deleted are removed at the next start");
         }
     }
 
-    /// Removes partitions that a commit has named; also after a restart.
+    /// Removes partitions that a commit has listed for removal; also used after a restart.
     pub async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
         for partition in &partitions {
             self.engine.remove(*partition).await.map_err(engine_error)?;
@@ -149,7 +150,7 @@ impl Catalog {
     }
 }
 
-/// Checks that a split may still replace the ranges that it began with: gives the new partitions, named for removal until then.
+/// Checks that a split may still replace the ranges with which it began. Returns the row keys that list the new partitions for removal.
 fn check_split(
     batch: &mut CatalogBatch<'_, '_>,
     row: &ContainerRow,

@@ -1,4 +1,4 @@
-//! Permissions of a user: what a token made of one opens. What that means for a request is the front end's business.
+//! Permissions of a user: the resources to which a permission's token gives access. Front ends decide what that means for a request.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub enum PermissionMode {
 }
 
 impl PermissionMode {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             PermissionMode::All => "All",
@@ -31,7 +31,7 @@ impl PermissionMode {
         }
     }
 
-    /// Reads the name, in any case.
+    /// Parses the name, in upper or lower case.
     pub fn parse(name: &str) -> Option<PermissionMode> {
         [PermissionMode::All, PermissionMode::Read]
             .into_iter()
@@ -44,17 +44,17 @@ impl PermissionMode {
 pub struct PermissionProperties {
     /// Its name.
     pub id: String,
-    /// What may be done.
+    /// What its holder may do.
     pub mode: PermissionMode,
-    /// The mode as its owner spelled it: clients compare what comes back.
+    /// The mode as the client wrote it: clients compare it with what they sent.
     pub mode_text: String,
-    /// Link of a container or of something in it, by names or resource ids. It need not exist.
+    /// Link of a container or of a resource in it, by names or resource ids. The resource need not exist.
     pub resource: String,
-    /// Restricts it to the items of one partition key.
+    /// Restricts the permission to the items of one partition key.
     pub partition_key: Option<PartitionKey>,
 }
 
-/// What a permission is and is called.
+/// Identity and version of a permission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionInfo {
     /// Its resource id.
@@ -117,7 +117,7 @@ impl Catalog {
         .await
     }
 
-    /// The permissions of a user, in the order of their creation.
+    /// Returns the permissions of a user, in the order of their creation.
     pub fn list_permissions(&self, user: UserRid) -> Result<Vec<PermissionInfo>> {
         let memory = self.memory.read();
         let permissions = &memory.user(user)?.permissions;
@@ -182,7 +182,7 @@ fn replace(
     Ok(info)
 }
 
-/// Refuses a second permission of the same name, or for the same items; `except` is about to be replaced.
+/// Refuses a permission if another one has its name, or is for the same items. `except` is the permission that is being replaced.
 fn check_free(
     batch: &mut CatalogBatch<'_, '_>,
     user: UserRid,

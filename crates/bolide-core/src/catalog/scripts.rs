@@ -14,13 +14,13 @@ use super::rows::{Row, RowKey, ScriptRow, Unknown};
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
 use crate::partition::write_batch::Decision;
 
-/// Most scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
+/// Maximum number of scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
 const SCRIPTS: usize = 500;
-/// Most bytes of all scripts of a container together: they stay in memory.
+/// Maximum size in bytes of all scripts of a container together, because they stay in memory.
 const SCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
 impl Catalog {
-    /// Creates a script, or replaces the one of this id if `is_upsert`. Tells whether it was created.
+    /// Creates a script, or replaces the one with this id if `is_upsert`. Returns whether it was created.
     pub async fn create_script(
         &self,
         container: &Container,
@@ -37,7 +37,7 @@ impl Catalog {
                     Some(existing) if is_upsert => Ok((write(batch, existing, kind, &draft)?, false)),
                     Some(_) => Err(already_there(kind, &draft.id).into()),
                     None => {
-                        // Numbered by its commit, so that no number comes twice.
+                        // Its number is that of its commit, so that no number is used twice.
                         let new = ChildRid::new(rid, child_kind(kind), batch.commit_point().lsn.0);
                         Ok((write(batch, new, kind, &draft)?, true))
                     }
@@ -88,7 +88,7 @@ impl Catalog {
     }
 }
 
-/// The script of this id.
+/// Finds the script with this id.
 fn find(
     batch: &mut CatalogBatch<'_, '_>,
     container: ContainerRid,
@@ -102,7 +102,7 @@ fn find(
     })
 }
 
-/// The script of this name, and its row.
+/// Returns the script with this name, and its row.
 fn existing(
     batch: &mut CatalogBatch<'_, '_>,
     container: ContainerRid,
@@ -120,7 +120,7 @@ fn existing(
     }
 }
 
-/// Writes a new script, or one in the place of another.
+/// Writes a new script, or replaces one.
 fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draft: &ScriptDraft) -> Decision<Script> {
     let key = RowKey::Script(rid);
     let before = batch.row(key)?;
@@ -140,7 +140,7 @@ fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draf
     Ok(row.into_script(rid, kind))
 }
 
-/// Checks that a script fits beside the others, in place of the one it replaces if it replaces one.
+/// Checks that a script fits beside the other scripts of its container. A script that it replaces is not counted.
 fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, bytes: usize) -> Decision<()> {
     let (mut of_kind, mut others) = (0, 0_usize);
     for (name, value) in batch.scan(Space::Index, &names::scripts_of(rid.container))? {
@@ -172,7 +172,7 @@ fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind,
     .into())
 }
 
-/// Shows a script in its open container as its row has it. One that is as it was keeps what is known of its runs.
+/// Adds a script to its open container, or replaces it there. A script that has not changed keeps what was recorded about its runs.
 pub(super) fn show(container: &Container, rid: ChildRid, row: &ScriptRow) {
     let Some(kind) = script_kind(rid.kind) else { return };
     let known = container.scripts();
@@ -183,7 +183,7 @@ pub(super) fn show(container: &Container, rid: ChildRid, row: &ScriptRow) {
     }
 }
 
-/// Takes a script that was removed out of its open container.
+/// Removes a deleted script from its open container.
 pub(super) fn hide(container: &Container, rid: ChildRid) {
     if let Some(kind) = script_kind(rid.kind) {
         container.change_scripts(|scripts| scripts.remove(kind, rid.number));

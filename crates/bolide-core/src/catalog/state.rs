@@ -1,4 +1,4 @@
-//! The state of an open container, as its row has it.
+//! Builds the state of an open container from its row.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::container::{ContainerState, Layout};
 use crate::throughput::SharedMeter;
 
 impl ContainerState {
-    /// What a row says, over the partitions that it names.
+    /// Returns the state that a row describes, with the opened partitions that the row names.
     pub(super) fn of(row: &ContainerRow, layout: Arc<Layout>, database_meter: Option<SharedMeter>) -> ContainerState {
         ContainerState {
             database_meter,
@@ -25,7 +25,7 @@ impl ContainerState {
         }
     }
 
-    /// Whether it is what a row says. A definition is another whenever its etag is.
+    /// Tells whether this is the state that a row describes. The etag identifies the definition, so definitions are not compared.
     pub(super) fn shows(&self, row: &ContainerRow) -> bool {
         !self.is_deleted
             && self.etag == row.etag

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Catalog;
 use crate::throughput::OfferType;
 
-/// The queue of [`Catalog::carry_out`] keeps changes of one process in order; what is decided from rows is right without it.
+/// The queue of [`Catalog::carry_out`] keeps the changes of one process in order; changes that are decided from rows are correct without it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn changes_that_do_not_queue_lose_nothing_and_take_no_number_twice() {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(100_000)));

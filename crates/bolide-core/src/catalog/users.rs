@@ -1,4 +1,4 @@
-//! Users of a database: whom permissions are granted to. They sign nothing themselves; a permission's token does.
+//! Users of a database, to whom permissions are granted. They do not sign requests themselves; the tokens of their permissions do.
 
 use bolide_model::rid::{DatabaseRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
@@ -11,7 +11,7 @@ use super::rows::{RowKey, Unknown, UserRow};
 use crate::format::etag::Etag;
 use crate::partition::write_batch::Decision;
 
-/// What a user is and is called.
+/// Identity and version of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserInfo {
     /// Its resource id.
@@ -79,7 +79,7 @@ impl Catalog {
         .await
     }
 
-    /// The users of a database, in the order of their creation.
+    /// Returns the users of a database, in the order of their creation.
     pub fn list_users(&self, database: DatabaseRid) -> Result<Vec<UserInfo>> {
         let memory = self.memory.read();
         let users = &memory.database(database)?.users;
@@ -99,7 +99,7 @@ impl Catalog {
     }
 }
 
-/// A user whose name is free.
+/// Creates a user. Its name must be free.
 fn create(batch: &mut CatalogBatch<'_, '_>, database: DatabaseRid, id: &str) -> Decision<UserInfo> {
     let mut owner = batch.database(database)?;
     let rid = UserRid::new(database, owner.next_user);

@@ -1,4 +1,4 @@
-//! One entry of the history, and its bytes.
+//! One entry of the history, and its encoding.
 
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -10,13 +10,13 @@ const FORMAT: u8 = 1;
 /// What happened to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was not there, or expired, before.
+    /// It was created; it did not exist, or was expired, before.
     Create,
-    /// A new version took the place of a live one.
+    /// A new version replaced a live one.
     Replace,
     /// A client deleted it.
     Delete,
-    /// It had expired and was purged, by the purge or by a write in whose way it was (TTL-250).
+    /// It had expired and was removed, by the purge or by a write that displaced it (TTL-250).
     Expire,
 }
 
@@ -29,7 +29,7 @@ impl ChangeKind {
     ];
 }
 
-/// See the module above for its bytes.
+/// An entry of the history. Its encoding is described in [`crate::change_log`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HistoryEntry {
     pub kind: ChangeKind,
@@ -59,10 +59,10 @@ impl HistoryEntry {
         bytes.freeze()
     }
 
-    /// Takes stored bytes for an entry.
+    /// Decodes an entry.
     ///
     /// # Errors
-    /// `Corrupt` if they cannot be one.
+    /// `Corrupt` if the bytes are not a valid entry.
     pub fn decode(bytes: &Bytes) -> Result<HistoryEntry> {
         let damaged = || Error::new(ErrorKind::Corrupt, "an entry of the history is damaged");
         let entry = HistoryEntry::split(bytes.clone()).ok_or_else(damaged)?;
@@ -84,7 +84,7 @@ impl HistoryEntry {
         if has == wants { Ok(entry) } else { Err(damaged()) }
     }
 
-    /// Only the time of an entry, without its records.
+    /// Returns only the time of an encoded entry, without decoding its records.
     pub fn crts_of(bytes: &[u8]) -> Option<UnixSeconds> {
         let crts = bytes.get(2..10)?.try_into().ok()?;
         Some(UnixSeconds(i64::from_be_bytes(crts)))

@@ -1,16 +1,16 @@
-//! The history of a container: every version and every delete, in the order of commit, for as long as its change feed policy says.
+//! The history of a container: every version and every delete, in commit order, kept for the time that the change feed policy sets.
 //!
-//! It is what the change feed in its all-versions mode shows (cosmos-rest §8.4). A container without the policy keeps none. Where there
-//! is one, each write adds its entry in its own commit, purges of ghosts included, so history and items never disagree (TTL-250,
-//! TTL-274). An entry has the new version and the one before: deletes are told by the id and partition key of what is gone.
+//! The all-versions mode of the change feed reads it (cosmos-rest §8.4). A container without the policy has no history. In a container with it, each
+//! write adds its entry in its own commit, purges of ghosts included, so history and items always agree (TTL-250, TTL-274). An entry has the new
+//! version and the previous one: a delete is reported with the id and partition key of the removed item.
 //!
 //! ```text
 //!   Log  'FE' ‖ lsn(8) ‖ seq(4) → format(1) ‖ kind(1) ‖ crts(8) ‖ length(2) ‖ item key
 //!                                 ‖ length(4) ‖ new record ‖ old record
 //! ```
 //!
-//! History lies in the Log space behind the log itself, whose keys begin with an LSN that never gets so high. Entries leave at the
-//! front once they are older than the retention ([`trim`]); until then readers hide them.
+//! The history is in the Log space, after the log itself, whose keys begin with an LSN that never becomes that high. The oldest entries are removed
+//! once their retention is over ([`trim`]); until then readers hide them.
 
 mod entry;
 pub(crate) mod trim;
@@ -26,11 +26,11 @@ use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 use crate::partition::write_batch::WriteBatch;
 
-/// How long history is kept where a client has begun the all-versions feed without a policy, in minutes: as long as the shorter of the
-/// service's continuous backups. To be kept for every container from its creation, it would make every write dearer.
+/// Retention in minutes where a client has started the all-versions feed without a policy: that of the shorter of the service's two continuous backup
+/// tiers. History does not begin with the container, because it would make every write more expensive.
 const DEFAULT_RETENTION_MINUTES: u32 = 7 * 24 * 60;
 
-/// How long a container of this definition keeps history, in seconds; `None`: it keeps none. `is_begun`: a client has begun the feed.
+/// Returns the retention of a container's history in seconds; `None` if it has no history. `is_begun`: a client has started the feed.
 pub(crate) fn retention(properties: &ContainerProperties, is_begun: bool) -> Option<i64> {
     let minutes = match properties.change_feed_policy {
         Some(policy) => policy.retention_minutes,
@@ -40,12 +40,12 @@ pub(crate) fn retention(properties: &ContainerProperties, is_begun: bool) -> Opt
     (minutes > 0).then(|| i64::from(minutes) * 60)
 }
 
-/// Whether an entry of `crts` has left the history at `now`: it is kept for exactly the retention.
+/// Tells whether an entry of `crts` has left the history at `now`: it is kept for exactly the retention.
 pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSeconds) -> bool {
     retention.is_none_or(|seconds| crts.0.saturating_add(seconds) <= now.0)
 }
 
-/// Adds what happened to an item, if the container keeps history. `version` is the place of the write that did it.
+/// Adds a change of an item to the history, if the container has one. `version` is the log position of the write.
 pub(crate) fn log(batch: &mut WriteBatch<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
     let Some(retention) = retention else { return };
     let crts = batch.seconds();
@@ -60,7 +60,7 @@ pub(crate) fn log(batch: &mut WriteBatch<'_>, retention: Option<i64>, version: L
     batch.after.expect_trim(crts.0.saturating_add(retention));
 }
 
-/// What happened to an item.
+/// A change of an item.
 pub(crate) struct Change<'a> {
     kind: ChangeKind,
     item_key: &'a Bytes,
@@ -69,7 +69,7 @@ pub(crate) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// It was written, in the place of `previous` if that was there.
+    /// Returns the change of a written item that replaces `previous`, if there was one.
     pub fn written(item_key: &'a Bytes, current: &'a Record, previous: Option<&'a Record>) -> Change<'a> {
         let kind = match previous {
             Some(_) => ChangeKind::Replace,
@@ -83,7 +83,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// A client deleted it.
+    /// Returns the change of an item that a client deleted.
     pub fn deleted(item_key: &'a Bytes, previous: &'a Record) -> Change<'a> {
         Change {
             kind: ChangeKind::Delete,
@@ -93,7 +93,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// It had expired, and is physically gone now.
+    /// Returns the change of an expired item that was removed.
     pub fn purged(item_key: &'a Bytes, previous: &'a Record) -> Change<'a> {
         Change {
             kind: ChangeKind::Expire,

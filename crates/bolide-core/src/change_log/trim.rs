@@ -1,7 +1,7 @@
-//! Taking entries out of the history once their retention is over.
+//! Removes entries from the history once their retention is over.
 //!
-//! Like the purge it is a client of the partition's worker, in small steps. The partition remembers how far the history has been
-//! trimmed, so each step begins where the last one ended, and a reader that comes too late is told so.
+//! Like the purge, it queues small steps at the partition's worker. The partition stores how far its history has been trimmed, so each step begins
+//! where the last one ended, and a reader that needs removed entries gets an error.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::format::keys::{self, LogPosition};
 use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Entries of one step: more would hold up users' writes.
+/// Maximum number of entries of one step, so that it does not delay users' writes.
 const ROWS: usize = 200;
 const BYTES: usize = 512 * 1024;
 
-/// One step; tells whether it was the last that is needed now.
+/// Carries out one step. Returns whether no further step is needed now.
 pub(crate) async fn step(retention: Option<i64>, partition: &Arc<Partition>) -> Result<bool> {
     partition.background(move |batch| decide(batch, retention)).await
 }
 
-/// Takes out everything that is due.
+/// Removes all entries whose retention is over.
 pub(crate) async fn all(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
     while !step(retention, partition).await? {}
     Ok(())
 }
 
-/// Begins a history with the next write: what an earlier policy left behind goes first.
+/// Begins a history with the next write. Entries that an earlier policy left are removed first.
 pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
     all(retention, partition).await?;
     partition
         .background(|batch| {
-            // The commit that carries this has an LSN too.
+            // The commit of this change has an LSN too.
             let lsn = batch.next_lsn().next();
             batch.state.history_from = LogPosition { lsn, seq: 0 };
             Ok(())

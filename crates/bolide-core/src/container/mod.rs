@@ -1,4 +1,4 @@
-//! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
+//! A container: its definition, its settings of expiry, its ranges, and the gates that keep requests and changes of settings apart.
 
 mod offer;
 mod quarantine;
@@ -27,57 +27,57 @@ use crate::format::etag::Etag;
 use crate::partition::{Partition, Placement};
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
-/// How long a change of a container waits before it ends the long work of readers.
+/// How long a change of a container waits before it ends the long tasks of readers.
 const READERS_END: Duration = Duration::from_millis(100);
 
 /// A container. Requests reach its items through [`Container::enter`].
 pub struct Container {
     rid: ContainerRid,
     database_id: String,
-    /// Requests hold the read side of one of the gates from their server time to their answer; whoever changes settings or ranges holds the
-    /// write sides of all. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
-    /// server time is not later than a change it has not seen (docs/ttl.md, "Time").
+    /// Requests hold the read side of one of the gates from their server time to their answer; a change of settings or ranges holds the write sides
+    /// of all. So every request uses either only the settings before a change or only those after it (TTL-233), and its server time is not later
+    /// than a change that it has not seen (docs/ttl.md, "Time").
     gates: Gates,
     ending: Ending,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
     scripts: RwLock<Arc<Scripts>>,
-    /// Held by a full check: its tallies are one check's at a time.
+    /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
-    /// Held by a split: ranges change one split at a time.
+    /// Held by a split: only one split at a time changes the ranges.
     splitting: tokio::sync::Mutex<()>,
 }
 
-/// What changes of a container replace as a whole.
+/// The state of a container, which a change replaces as a whole.
 #[derive(Clone)]
 pub(crate) struct ContainerState {
     pub properties: Arc<ContainerProperties>,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
-    /// The policy in force and the floors that earlier ones left.
+    /// The policy in force and the floors left by earlier policies.
     pub settings: Settings,
-    /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
+    /// When each policy came into force, oldest first. For statistics and for users; whether an item is live follows from the floors alone.
     pub history: Vec<PolicyPeriod>,
     pub offer: Option<ResourceOffer>,
     pub pacing: PacingSettings,
-    /// A client has begun the all-versions feed of a container without a policy for it.
+    /// Whether a client has begun the all-versions feed although the container has no policy for it.
     pub keeps_all_versions: bool,
-    /// Of the database, if it has throughput.
+    /// The meter of the database, if the database has throughput.
     pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,
-    /// The next range's id.
+    /// The id of the next range.
     pub next_range: u32,
     pub is_deleted: bool,
 }
 
 impl ContainerState {
-    /// How long history is kept, in seconds; `None`: there is none.
+    /// Returns how long history is kept, in seconds; `None`: the container keeps none.
     pub fn retention(&self) -> Option<i64> {
         change_log::retention(&self.properties, self.keeps_all_versions)
     }
 
-    /// The meter of the database, if the container shares its throughput: it has no offer of its own, and nobody has given it another
-    /// budget.
+    /// Returns the meter of the database, if the container shares its throughput: the container has no offer of its own, and no other budget was
+    /// set for it.
     pub fn shared_meter(&self) -> Option<&SharedMeter> {
         let is_on_its_own = self.offer.is_some() || self.pacing.pacing != Pacing::Unlimited;
         self.database_meter.as_ref().filter(|_| !is_on_its_own)
@@ -102,7 +102,7 @@ impl ContainerState {
     }
 }
 
-/// A stretch of time under one policy; it ends where the next begins.
+/// A period of time under one policy; it ends where the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PolicyPeriod {
     pub start: UnixSeconds,
@@ -118,7 +118,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Where each partition stands among the ranges.
+    /// Returns the id, range, keys and parents of each partition.
     pub fn placements(&self) -> Vec<Placement> {
         let placements = self.partitions.iter().map(|partition| Placement {
             id: partition.id,
@@ -129,7 +129,7 @@ impl Layout {
         placements.collect()
     }
 
-    /// The partition that holds a key.
+    /// Returns the partition that holds a key.
     pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
         let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);
         after
@@ -138,10 +138,10 @@ impl Layout {
             .ok_or_else(|| Error::internal("no range holds the effective partition key"))
     }
 
-    /// The partition with a range's id.
+    /// Returns the partition with a range's id.
     ///
     /// # Errors
-    /// `RangeGone` if there is none: the range was split, or never was.
+    /// `RangeGone` if there is none: the range was split, or never existed.
     pub fn partition_with_id(&self, range: u32) -> Result<&Arc<Partition>> {
         self.partitions
             .iter()
@@ -155,7 +155,7 @@ impl Layout {
     }
 }
 
-/// What a container is and is called.
+/// The names and the definition of a container.
 #[derive(Debug, Clone)]
 pub struct ContainerInfo {
     /// Its resource id.
@@ -177,14 +177,14 @@ pub struct ContainerInfo {
 pub struct Ranges {
     /// Changes with every split.
     pub version: u64,
-    /// In the order of their keys; together they hold every key.
+    /// The ranges in the order of their keys; together they hold every key.
     pub ranges: Vec<Range>,
 }
 
 /// A partition key range: one physical partition as clients see it.
 #[derive(Debug, Clone)]
 pub struct Range {
-    /// Its id.
+    /// Id of the range.
     pub id: u32,
     /// The keys it holds.
     pub epk: EpkRange,
@@ -209,17 +209,17 @@ impl Container {
         })
     }
 
-    /// The resource id.
+    /// Returns the resource id.
     pub fn rid(&self) -> ContainerRid {
         self.rid
     }
 
-    /// Whether its throughput is its database's, which other containers use too.
+    /// Returns whether it uses the throughput of its database, which other containers use too.
     pub fn shares_throughput(&self) -> bool {
         self.state().shared_meter().is_some()
     }
 
-    /// What the container is and is called.
+    /// Returns the names and the definition of the container.
     pub fn info(&self) -> ContainerInfo {
         let state = self.state();
         ContainerInfo {
@@ -232,12 +232,12 @@ impl Container {
         }
     }
 
-    /// The definition.
+    /// Returns the definition.
     pub fn properties(&self) -> Arc<ContainerProperties> {
         self.state().properties.clone()
     }
 
-    /// The partition key ranges.
+    /// Returns the partition key ranges.
     pub fn ranges(&self) -> Ranges {
         let layout = self.state().layout.clone();
         let ranges = layout.partitions.iter().map(|partition| Range {
@@ -252,7 +252,7 @@ impl Container {
         }
     }
 
-    /// The stored procedures, triggers and user-defined functions.
+    /// Returns the stored procedures, triggers and user-defined functions.
     pub(crate) fn scripts(&self) -> Arc<Scripts> {
         self.scripts.read().clone()
     }
@@ -266,7 +266,7 @@ impl Container {
         self.state.read().clone()
     }
 
-    /// Lets a request in that does a few reads and writes. Hold the visit until the answer is decided.
+    /// Admits a request that makes a few reads and writes. Hold the guard until the response is decided.
     ///
     /// # Errors
     /// `NotFound` if the container was deleted.
@@ -274,7 +274,7 @@ impl Container {
         self.guard(self.gates.short.read().await)
     }
 
-    /// Lets a request in that may take long, and ends when [`Container::ending`] wants it: a page of a query or feed.
+    /// Admits a request that may take long and ends when [`Container::ending`] tells it to: a page of a query or feed.
     ///
     /// # Errors
     /// As [`Container::enter`].
@@ -282,7 +282,7 @@ impl Container {
         self.guard(self.gates.interruptible.read().await)
     }
 
-    /// Lets a request in that may take long, and goes on to its end: a script, figures, a condition that waits for a thread of the executor.
+    /// Admits a request that may take long and runs to its end: a script, statistics, a condition that waits for a thread of the executor.
     ///
     /// # Errors
     /// As [`Container::enter`].
@@ -298,13 +298,13 @@ impl Container {
         Ok(ReadGuard { _gate: gate, state })
     }
 
-    /// Waits until no request is under way, and keeps new ones out while the state is replaced.
+    /// Waits until no request is in progress, and keeps new ones out while the state is replaced.
     pub(crate) async fn lock(&self) -> WriteGuard<'_> {
         self.hold_long_work().await.lock().await
     }
 
-    /// The first half of [`Container::lock`]: waits until no long work is under way, and keeps new long work out. Short requests go on. Long
-    /// work of readers is ended if it keeps this waiting.
+    /// The first half of [`Container::lock`]: waits until no long request is in progress, and keeps new long requests out. Short requests continue. Long
+    /// tasks of readers are ended if they take longer than [`READERS_END`].
     pub(crate) async fn hold_long_work(&self) -> LongWorkHold<'_> {
         let uninterruptible = self.gates.uninterruptible.write().await;
         let interruptible = match tokio::time::timeout(READERS_END, self.gates.interruptible.write()).await {
@@ -320,43 +320,43 @@ impl Container {
         }
     }
 
-    /// Whether long work of readers is to end now.
+    /// Returns the signal that tells long tasks of readers to end.
     pub(crate) fn ending(&self) -> &Ending {
         &self.ending
     }
 
-    /// Keeps other full checks of the container out.
+    /// Waits for the other full checks of the container, and keeps new ones out.
     pub(crate) async fn check_alone(&self) -> MutexGuard<'_, ()> {
         self.checking.lock().await
     }
 
-    /// Keeps other splits of the container out.
+    /// Waits for the other splits of the container, and keeps new ones out.
     pub(crate) async fn split_alone(&self) -> MutexGuard<'_, ()> {
         self.splitting.lock().await
     }
 
-    /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
-    /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (docs/ttl.md, "Time").
+    /// Registers a request that reads in several steps at server time `now`: until the pin is dropped, the purge removes nothing that is still live at
+    /// `now`. So if two items expire in the same second, the request never shows one and misses the other (docs/ttl.md, "Time").
     pub(crate) fn pin_reads_at(&self, now: UnixSeconds) -> ReadPin<'_> {
         *self.readers.lock().entry(now).or_insert(0) += 1;
         ReadPin { container: self, now }
     }
 
-    /// The earliest server time that a request still reads at.
+    /// Returns the earliest server time at which a registered request reads.
     pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
         self.readers.lock().keys().next().copied()
     }
 }
 
-/// A request inside a container, and the state it is judged by.
+/// A request inside a container, and the state of the container that it uses.
 pub(crate) struct ReadGuard<'a> {
     _gate: RwLockReadGuard<'a, ()>,
     pub state: Arc<ContainerState>,
 }
 
-/// A gate for each kind of request. A change takes them in the order of how long it may wait for each, the longest first: while it waits for
-/// a script, pages and short requests go on; while it waits for a page, short ones do. New requests of a kind wait with the change
-/// for old ones of their kind, never for longer ones.
+/// A gate for each kind of request. A change takes the gates in the order of how long it may wait for each, the longest first: while it waits for a
+/// script, pages and short requests continue; while it waits for a page, short requests continue. New requests of a kind wait together with the
+/// change for old ones of their kind, never for those of a longer kind.
 #[derive(Default)]
 struct Gates {
     uninterruptible: tokio::sync::RwLock<()>,
@@ -364,14 +364,14 @@ struct Gates {
     short: tokio::sync::RwLock<()>,
 }
 
-/// Keeps long work out of a container. See [`Container::hold_long_work`].
+/// Keeps long requests out of a container. See [`Container::hold_long_work`].
 pub(crate) struct LongWorkHold<'a> {
     gates: [RwLockWriteGuard<'a, ()>; 2],
     container: &'a Container,
 }
 
 impl<'a> LongWorkHold<'a> {
-    /// Keeps short requests out, too, once those under way have ended.
+    /// Waits until no short request is in progress, and keeps new ones out, too.
     pub async fn lock(self) -> WriteGuard<'a> {
         WriteGuard {
             _short: self.container.gates.short.write().await,
@@ -398,7 +398,7 @@ impl WriteGuard<'_> {
     }
 }
 
-/// See [`Container::pin_reads_at`].
+/// A registered reader; see [`Container::pin_reads_at`].
 pub(crate) struct ReadPin<'a> {
     container: &'a Container,
     now: UnixSeconds,

@@ -1,4 +1,4 @@
-//! What a container or database has of an offer.
+//! The offer of a container or database, as its state holds it.
 
 use bolide_model::UnixSeconds;
 
@@ -9,7 +9,7 @@ use crate::throughput::{OfferType, Throughput};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResourceOffer {
     pub number: u32,
-    /// `None`: created without any; shown as the default.
+    /// `None`: created without throughput; the default is shown.
     pub throughput: Option<Throughput>,
     pub kind: OfferType,
     pub etag: Etag,

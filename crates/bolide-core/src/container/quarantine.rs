@@ -1,8 +1,8 @@
-//! A script that keeps running into its limits is blocked for a while (cosmos-rest §11.2): each run holds up its whole partition.
+//! A script that repeatedly exceeds its limits is blocked for a while (cosmos-rest §11.2), because each of its runs blocks its whole partition.
 //!
-//! A run that is ended for its time or its memory, or that brings down its process, is an offence. After [`MAX`] of them within [`WITHIN_SECONDS`], without a run that came to
-//! its end between them, the script is refused until [`WITHIN_SECONDS`] after the last, by server time. A script that is replaced, or deleted
-//! and created, is another one. Offences are forgotten with the process: a block is to save time, and a restart takes some.
+//! A run that is ended for its time or its memory, or that crashes its process, is an offence. After [`MAX`] offences within [`WITHIN_SECONDS`],
+//! without a completed run between them, the script is refused until [`WITHIN_SECONDS`] after the last offence, by server time. A script that is
+//! replaced, or deleted and created again, counts as a new one. Offences are not persisted: a block saves time, and a restart takes some anyway.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use parking_lot::Mutex;
 
 use super::Script;
 
-/// Offences after which a script is blocked.
+/// Number of offences after which a script is blocked.
 const MAX: usize = 3;
-/// How close together they are, and how long the block lasts.
+/// Maximum time between the first and the last of these offences, and how long the block lasts, in seconds.
 const WITHIN_SECONDS: i64 = 600;
 
-/// What is remembered of a script's runs.
+/// The most recent offences of a script, by server time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScriptQuarantine(Arc<Mutex<Vec<UnixSeconds>>>);
 
-/// No property of the script itself.
+/// Always equal, because offences are not a property of the script itself.
 impl PartialEq for ScriptQuarantine {
     fn eq(&self, _: &ScriptQuarantine) -> bool {
         true
@@ -31,7 +31,7 @@ impl PartialEq for ScriptQuarantine {
 impl Eq for ScriptQuarantine {}
 
 impl ScriptQuarantine {
-    /// A run ended: what that says about the script.
+    /// Records the end of a run: whether it completed or was an offence.
     pub fn ended<T>(&self, result: &Result<T, ScriptError>, now: UnixSeconds) {
         match result {
             Ok(_) => self.0.lock().clear(),
@@ -47,7 +47,7 @@ impl ScriptQuarantine {
         }
     }
 
-    /// A run was ended for its time or its memory.
+    /// Records that a run was ended for its time or its memory.
     pub fn offended(&self, now: UnixSeconds) {
         let mut offences = self.0.lock();
         if offences.len() == MAX {
@@ -56,7 +56,7 @@ impl ScriptQuarantine {
         offences.push(now);
     }
 
-    /// The second from which the script may run again, if it is blocked.
+    /// Returns the second from which the script may run again, if it is blocked.
     fn blocked_until(&self, now: UnixSeconds) -> Option<i64> {
         let offences = self.0.lock();
         let (first, last) = (offences.first()?.0, offences.last()?.0);
@@ -66,10 +66,10 @@ impl ScriptQuarantine {
 }
 
 impl Script {
-    /// Whether the script may run.
+    /// Checks whether the script may run.
     ///
     /// # Errors
-    /// `Forbidden` while it is blocked.
+    /// `Forbidden` while the script is blocked.
     pub(crate) fn check_quarantine(&self, now: UnixSeconds) -> Result<()> {
         let Some(end) = self.quarantine.blocked_until(now) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Definitions of stored procedures, triggers and user-defined functions, as a container has them.
+//! Definitions of a container's stored procedures, triggers and user-defined functions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use bolide_model::{Error, Result, UnixSeconds};
 use super::ScriptQuarantine;
 use crate::format::etag::Etag;
 
-/// What kind of script.
+/// The kind of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScriptKind {
     /// Executed by name, in one transaction.
@@ -21,7 +21,7 @@ pub enum ScriptKind {
 }
 
 impl ScriptKind {
-    /// What people call it.
+    /// Returns the name of the kind, for messages.
     pub fn noun(self) -> &'static str {
         match self {
             ScriptKind::StoredProcedure => "stored procedure",
@@ -30,7 +30,7 @@ impl ScriptKind {
         }
     }
 
-    /// The error for a name that no script of the kind has.
+    /// Returns the error for a name that no script of the kind has.
     pub(crate) fn not_found(self, name: &ScriptName) -> Error {
         let name = match name {
             ScriptName::Id(id) => id.clone(),
@@ -40,12 +40,12 @@ impl ScriptKind {
     }
 }
 
-/// When a trigger may run, relative to the write.
+/// When a trigger runs, relative to the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerTime {
-    /// Before: it may change what is written.
+    /// Before the write, which it may change.
     Pre,
-    /// After, in the same transaction.
+    /// After the write, in the same transaction.
     Post,
 }
 
@@ -59,14 +59,14 @@ impl TriggerTime {
     }
 }
 
-/// Which writes a trigger may be named in.
+/// The writes that may name a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerOperation {
-    /// Any.
+    /// Any write.
     All,
     /// A create.
     Create,
-    /// A replace or a patch, in the service's older word.
+    /// A replace or a patch; the service's older name for `Replace`.
     Update,
     /// A delete.
     Delete,
@@ -104,22 +104,22 @@ impl TriggerOperation {
     }
 }
 
-/// When a trigger runs.
+/// When a trigger runs, and for which writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriggerFires {
     /// Before or after the write.
     pub time: TriggerTime,
-    /// Which writes.
+    /// The writes that may name it.
     pub operation: TriggerOperation,
-    /// Time and operation as the client spelled them: clients compare what comes back.
+    /// Time and operation as the client spelled them, because clients compare the returned spelling.
     spelled: [Arc<str>; 2],
 }
 
 impl TriggerFires {
-    /// Reads both as a client spells them, in any case. `Err` has the one that is unknown: 0 the time, 1 the operation.
+    /// Parses both, without regard to case.
     ///
     /// # Errors
-    /// See above.
+    /// The index of the one that is unknown: 0 the time, 1 the operation.
     pub fn parse(time: &str, operation: &str) -> std::result::Result<TriggerFires, usize> {
         let spelled = [time.into(), operation.into()];
         Ok(TriggerFires {
@@ -129,14 +129,14 @@ impl TriggerFires {
         })
     }
 
-    /// Time and operation, as the client spelled them.
+    /// Returns time and operation, as the client spelled them.
     pub fn spelled(&self) -> [&str; 2] {
         let [time, operation] = &self.spelled;
         [time, operation]
     }
 }
 
-/// A script as a client sends it. The source is compiled when it first runs, as the service does.
+/// A script as a client sends it. The source is compiled when the script first runs, as in the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptDraft {
     /// Its name.
@@ -150,7 +150,7 @@ pub struct ScriptDraft {
 /// A stored script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What it is.
+    /// Its kind.
     pub kind: ScriptKind,
     /// Its resource id.
     pub rid: ChildRid,
@@ -164,7 +164,7 @@ pub struct Script {
     pub etag: Etag,
     /// When it was last written.
     pub last_modified: UnixSeconds,
-    /// Whether its runs keep to their limits.
+    /// Offences of its runs against their limits.
     pub(crate) quarantine: ScriptQuarantine,
 }
 
@@ -184,22 +184,22 @@ pub(crate) struct Scripts {
 }
 
 impl Scripts {
-    /// The scripts of one kind.
+    /// Returns the scripts of one kind.
     pub fn of(&self, kind: ScriptKind) -> impl Iterator<Item = &Arc<Script>> {
         self.by_number
             .range((kind, 0)..=(kind, u64::MAX))
             .map(|(_, script)| script)
     }
 
-    /// The script with this id.
+    /// Returns the script with this id.
     pub fn by_id(&self, kind: ScriptKind, id: &str) -> Option<&Arc<Script>> {
         self.of(kind).find(|script| script.id == id)
     }
 
-    /// The script of this name.
+    /// Returns the script with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn get(&self, kind: ScriptKind, name: &ScriptName) -> Result<&Arc<Script>> {
         let found = match name {
             ScriptName::Id(id) => self.by_id(kind, id),
@@ -208,7 +208,7 @@ impl Scripts {
         found.ok_or_else(|| kind.not_found(name))
     }
 
-    /// The script of this number.
+    /// Returns the script with this number.
     pub fn by_number(&self, kind: ScriptKind, number: u64) -> Option<&Arc<Script>> {
         self.by_number.get(&(kind, number))
     }

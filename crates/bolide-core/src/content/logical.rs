@@ -1,30 +1,30 @@
 //! What identifies a logical partition in storage keys: its effective partition key, and a tag of the key itself.
 //!
-//! An effective partition key says where items lie, and clients depend on how it is made. But murmur3 is no cryptographic hash: whoever
-//! chooses partition keys can make one in a moment that hashes as somebody else's does. So a tag stands behind it that cannot be
-//! aimed at, and two keys never share their items.
+//! An effective partition key determines the place of items, and clients depend on how it is computed. But murmur3 is not a cryptographic hash:
+//! a client that chooses partition keys can quickly make one that has the hash of another client's key. So a tag follows the effective partition
+//! key that cannot be made to collide, and two keys never share their items.
 //!
 //! ```text
 //!   one component        epk ‖ first 16 bytes of SHA-256(key)
 //!   several components   epk ‖ first 8 bytes of SHA-256(first component) ‖ … of SHA-256(first two) ‖ …
 //! ```
 //!
-//! The tag comes last, so that keys still order by what a range is cut by.
+//! The tag comes last, so that keys still sort by the effective partition key, by which ranges are split.
 
 use bolide_model::epk::{self, Epk};
 use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of the tag of a key with one component.
+/// Length of the tag of a key with one component, in bytes.
 const TAG_BYTES: usize = 16;
-/// Bytes of the tag of each level of a hierarchical key: below a prefix, one of them is looked at.
+/// Length of the tag of each level of a hierarchical key, in bytes: a prefix is checked by one of them.
 const LEVEL_TAG_BYTES: usize = 8;
-/// What stands before a key that is digested.
+/// Prefix of every key that is digested.
 const DOMAIN: &[u8] = b"bolide logical partition\n";
 
-/// The bytes that begin the item keys of a logical partition.
+/// Returns the bytes that begin the item keys of a logical partition.
 ///
-/// `key` is whole. A prefix of a hierarchical key has no tag, and gives a prefix of the bytes; see [`PrefixTag`] for the rest.
+/// `key` is a whole key. For a prefix of a hierarchical key, which has no tag, returns a prefix of the bytes; [`PrefixTag`] checks the rest.
 pub(crate) fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk {
     let epk = Epk::of(definition, key);
     if !definition.is_full(key) {
@@ -41,7 +41,7 @@ pub(crate) fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk
     Epk::from_bytes(bytes)
 }
 
-/// How many of the first bytes of `bytes` are those of a logical partition, whatever follows; `None` if they begin with none.
+/// Returns how many of the first bytes of `bytes` belong to a logical partition, whatever follows; `None` if they do not begin with one.
 ///
 /// Agrees with: [`of`].
 pub(crate) fn length_in(definition: &PartitionKeyDefinition, bytes: &[u8]) -> Option<usize> {
@@ -53,7 +53,7 @@ pub(crate) fn length_in(definition: &PartitionKeyDefinition, bytes: &[u8]) -> Op
     (length <= bytes.len()).then_some(length)
 }
 
-/// Tells the item keys below a prefix of a hierarchical key from those below another prefix with the same hash.
+/// Distinguishes the item keys with a prefix of a hierarchical key from those with another prefix of the same hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PrefixTag {
     at: usize,
@@ -61,12 +61,12 @@ pub(crate) struct PrefixTag {
 }
 
 impl PrefixTag {
-    /// Of a prefix; `None` if `key` is whole, whose bytes have its tag, or empty.
+    /// Returns the tag of a prefix; `None` if `key` is whole (its bytes contain its tag) or empty.
     pub fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Option<PrefixTag> {
         if key.is_empty() || definition.is_full(key) {
             return None;
         }
-        // Every level of a hierarchical key has an effective partition key of its own, all of one length.
+        // Every level of a hierarchical key has an effective partition key of its own; all have the same length.
         let level_bytes = Epk::of(definition, key).as_bytes().len() / key.0.len();
         let mut tag = [0; LEVEL_TAG_BYTES];
         tag.copy_from_slice(&digest(key, key.0.len())[..LEVEL_TAG_BYTES]);
@@ -76,7 +76,7 @@ impl PrefixTag {
         })
     }
 
-    /// Whether an item key lies below the prefix, if its effective partition key does.
+    /// Returns whether an item key has the prefix, provided that its effective partition key has.
     pub fn matches(&self, item_key: &[u8]) -> bool {
         item_key.get(self.at..self.at + LEVEL_TAG_BYTES) == Some(&self.tag[..])
     }

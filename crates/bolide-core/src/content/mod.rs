@@ -1,4 +1,4 @@
-//! What an item is to clients: where its document places it, and its JSON text.
+//! An item as clients see it: the logical partition of its document, and its JSON text.
 
 pub(crate) mod logical;
 mod stored_item;

@@ -12,10 +12,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::format::etag::Etag;
 use crate::format::record::Record;
 
-/// About as many bytes as the system properties take.
+/// Approximate size of the system properties, in bytes.
 const SYSTEM_BYTES: usize = 256;
 
-/// A stored item. Its document stays as it was written; system properties are added when it is shown.
+/// A stored item. Its document stays as it was written; system properties are added when it is returned to clients.
 #[derive(Debug, Clone)]
 pub struct StoredItem {
     container: ContainerRid,
@@ -27,27 +27,27 @@ impl StoredItem {
         StoredItem { container, record }
     }
 
-    /// The resource id.
+    /// Returns the resource id.
     pub fn rid(&self) -> ItemRid {
         ItemRid::new(self.container, self.record.number())
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn etag(&self) -> Etag {
         self.record.etag()
     }
 
-    /// `_ts`: when the item was last written.
+    /// Returns `_ts`: when the item was last written.
     pub fn last_modified(&self) -> UnixSeconds {
         self.record.last_modified()
     }
 
-    /// The log sequence number of the last write.
+    /// Returns the log sequence number of the last write.
     pub fn lsn(&self) -> Lsn {
         self.record.version().lsn
     }
 
-    /// The caller's name for it.
+    /// Returns the id that the client gave the item.
     pub fn id(&self) -> &str {
         self.record.id()
     }
@@ -56,27 +56,27 @@ impl StoredItem {
         &self.record
     }
 
-    /// Bytes of its document, about as many as its JSON text has.
+    /// Returns the size of the document in bytes, which is approximately that of its JSON text.
     pub fn document_bytes(&self) -> usize {
         self.record.size()
     }
 
-    /// `_self`: the item's link by resource ids.
+    /// Returns `_self`: the item's link by resource ids.
     pub(crate) fn self_link(&self) -> String {
         format!("{}docs/{}/", self.container.self_link(), self.rid())
     }
 
-    /// The whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).
+    /// Returns the whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).
     pub fn to_json(&self) -> Bytes {
         self.to_json_with(true, "")
     }
 
-    /// As [`StoredItem::to_json`], without `_self` and `_attachments`, as clients ask for that exclude system properties.
+    /// As [`StoredItem::to_json`], without `_self` and `_attachments`, for clients that exclude system properties.
     pub fn to_json_without_links(&self) -> Bytes {
         self.to_json_with(false, "")
     }
 
-    /// As [`StoredItem::to_json`], with `_lsn` at the end, as change feeds show it.
+    /// As [`StoredItem::to_json`], with `_lsn` at the end, for change feeds.
     pub fn to_json_with_lsn(&self) -> Bytes {
         self.to_json_with(true, &format!(",\"_lsn\":{}", self.lsn()))
     }
@@ -101,7 +101,7 @@ impl StoredItem {
     }
 
     /// Writes `_rid`, `_self`, `_etag`, `_attachments` and `_ts` as members of an object.
-    // In pieces: formatting them all at once took a fifteenth of a point read.
+    // Written in pieces: formatting them all at once took a fifteenth of the time of a point read.
     fn write_system_properties(&self, out: &mut dyn Write) -> fmt::Result {
         let rid = self.rid().text();
         let (database, container) = (self.container.database().text(), self.container.text());
@@ -136,7 +136,7 @@ impl StoredItem {
         )
     }
 
-    /// The document as a tree, for changing it.
+    /// Parses the document of a record, for changing it.
     ///
     /// # Errors
     /// `Corrupt` if the stored text is not an object.
@@ -155,7 +155,7 @@ impl SystemProperties for StoredItem {
         self.record.stamp()
     }
 
-    /// Without writing them: a scan asks for it with every item. All but `_ts` are as long in every item.
+    /// Computes the length without writing the members, because a scan calls this for every item. All members except `_ts` have a fixed length.
     fn members_bytes(&self) -> usize {
         const ALL_BUT_DIGITS: usize = 194;
         let ts = self.record.last_modified().0;

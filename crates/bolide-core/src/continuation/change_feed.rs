@@ -1,15 +1,15 @@
-//! Positions of change feeds: how far each range of a scope was read, and the continuation that says so.
+//! Positions of change feeds: up to where each range of a scope was read, and the continuation that holds these positions.
 
 use bolide_model::{Error, Lsn, Result};
 
-/// The next LSN to be read of one range.
+/// The next LSN to read in one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangeFeedPosition {
     pub range: u32,
     pub next: Lsn,
 }
 
-/// `57` for one range, `0:57,2:9` for several: what has been consumed, as the service shows it.
+/// Encodes the consumed LSN of each range, as the service shows it: `57` for one range, `0:57,2:9` for several.
 pub(crate) fn encode(positions: &[ChangeFeedPosition]) -> String {
     let consumed = |position: &ChangeFeedPosition| position.next.0.saturating_sub(1);
     match positions {
@@ -49,8 +49,8 @@ pub(crate) fn decode(text: &str) -> Result<Vec<ChangeFeedPosition>> {
     parts.collect()
 }
 
-/// Where a range goes on: its own position, or that of the youngest ancestor the continuation knows. A token of one position is for whatever
-/// range it is sent to, as the service's are.
+/// Returns the LSN from which a range is read next: its own position, or that of the youngest ancestor that the continuation has. A token of one
+/// position is valid for any range it is sent to, as the service's tokens are.
 pub(crate) fn resume(range: u32, parents: &[u32], known: &[ChangeFeedPosition]) -> Lsn {
     if let [only] = known {
         return only.next;

@@ -1,13 +1,13 @@
-//! Continuations: where the next page of a feed or query goes on.
+//! Continuations: where the next page of a feed or query starts.
 //!
 //! ```text
 //!   base64url of: format(1) ‖ check(8) ‖ payload
 //! ```
 //!
-//! The check covers the payload and what the continuation belongs to (the container and what was asked of it), so that one that was
-//! damaged, or sent with another request, is refused instead of giving a wrong page. Nothing in it depends on the process: it
-//! survives restarts, purges and splits. What a payload says of each kind of page is in the modules below; change feeds show the service's own
-//! form, without a check.
+//! The check covers the payload and what the continuation belongs to (the container and the request's parameters), so that a continuation that
+//! is damaged, or sent with another request, is refused instead of giving a wrong page. Nothing in a continuation depends on the process: it
+//! survives restarts, purges and splits. The modules below define the payload of each kind of page; change feeds use the service's own form,
+//! without a check.
 
 pub(crate) mod change_feed;
 pub(crate) mod query;
@@ -24,7 +24,7 @@ use crate::format::digest;
 const FORMAT: u8 = 1;
 const CHECK_BYTES: usize = 8;
 
-/// Writes a continuation that belongs to `owner`.
+/// Encodes a continuation that belongs to `owner`.
 pub(crate) fn encode(owner: &[&[u8]], payload: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(1 + CHECK_BYTES + payload.len());
     bytes.push(FORMAT);
@@ -33,10 +33,10 @@ pub(crate) fn encode(owner: &[&[u8]], payload: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Reads a continuation of `owner` back.
+/// Decodes a continuation of `owner` and returns its payload.
 ///
 /// # Errors
-/// `BadRequest` if it is damaged, or belongs to something else.
+/// `BadRequest` if it is damaged, or belongs to another owner.
 pub(crate) fn decode(owner: &[&[u8]], text: &str) -> Result<Vec<u8>> {
     let refused = || Error::bad_request("Invalid Continuation Token: it is malformed, or belongs to another request.");
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;

@@ -1,12 +1,12 @@
-//! Where a page of a query ends, and the continuation that says so.
+//! Where a page of a query ends, and the continuation that holds this position.
 //!
 //! ```text
-//!   continuation   base64url of the checked position, see the module above ‖ "." ‖ what the execution says
+//!   continuation   base64url of the checked position, see the module above ‖ "." ‖ the execution's own state
 //!   position          kind(1) ‖ key ‖ from ‖ to       each of the last three: length(4) ‖ bytes
 //! ```
 //!
-//! The key is empty, an item key, or a resource id, as the kind says. `from` and `to` are the interval of item keys that the page was
-//! asked for; an empty `to` is no end. A continuation is good for every part of that interval: which range holds it, and how a
+//! The key is empty, an item key, or a resource id, depending on the kind. `from` and `to` are the interval of item keys that the page was
+//! requested for; an empty `to` means no end. A continuation is valid for every part of that interval: which range holds it, and how a
 //! request names it, may change from page to page, and a split leaves each child its own part.
 
 use bolide_model::rid::ContainerRid;
@@ -17,17 +17,17 @@ use crate::format::key_interval::KeyInterval;
 
 const KIND: &[u8] = b"query";
 
-/// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
+/// Where a page begins or ends: after which item of the scan, and the execution's own state about what it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct QueryPosition {
     pub after: After,
     pub resume: Option<String>,
 }
 
-/// What a walk has dealt with.
+/// Which items a scan has processed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum After {
-    /// Nothing yet.
+    /// No items yet.
     #[default]
     Nothing,
     /// Items up to this key, in the order of keys.
@@ -45,7 +45,7 @@ impl After {
     }
 }
 
-/// What a continuation of a query belongs to: the container, the query (`bolide_query::Query::identity`), and of which part it was asked.
+/// The owner of a query's continuation: the container, the query (`bolide_query::Query::identity`), and the requested part of the container.
 pub(crate) struct Owner {
     question: [Vec<u8>; 3],
     asked: KeyInterval,
@@ -59,17 +59,17 @@ impl Owner {
         }
     }
 
-    /// The continuation of a position.
+    /// Encodes the continuation of a position.
     pub fn write(&self, position: &QueryPosition) -> String {
         let resume = position.resume.as_deref().unwrap_or_default();
         let checked = super::encode(&self.with(resume), &self.encode(&position.after));
         format!("{checked}.{resume}")
     }
 
-    /// The position of a continuation.
+    /// Decodes the position of a continuation.
     ///
     /// # Errors
-    /// `BadRequest` if it is damaged, or was given for something else or for a smaller part.
+    /// `BadRequest` if it is damaged, or was given for another query or for a smaller part of the container.
     pub fn read(&self, text: &str) -> Result<QueryPosition> {
         let (checked, resume) = text.split_once('.').unwrap_or((text, ""));
         let bytes = super::decode(&self.with(resume), checked)?;

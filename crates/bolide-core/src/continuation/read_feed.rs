@@ -1,11 +1,11 @@
 //! Where a page of the read feed ends.
 //!
 //! ```text
-//!   length(4) ‖ from ‖ ( rid(8) ‖ length(4) ‖ to )*      everything before `from`, and from there to `to` what was created up to `rid`
+//!   length(4) ‖ from ‖ ( rid(8) ‖ length(4) ‖ to )*      everything before `from`, and from there to `to` the items created up to `rid`
 //! ```
 //!
-//! These are positions among keys, so that they hold when a range was split meanwhile; then each part goes on by itself, and there are
-//! several pairs. An empty `to` is the end of all keys.
+//! These are positions among keys, so that they stay valid when a range is split between two pages; then each child continues on its own, and
+//! there are several pairs. An empty `to` is the end of all keys.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 
@@ -14,16 +14,16 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 pub(crate) struct ReadFeedPosition {
     /// Everything before this key was listed.
     pub from: Bytes,
-    /// Behind it, one after the other.
+    /// The intervals after `from` that were listed in part, in ascending order.
     pub begun: Vec<Begun>,
 }
 
-/// Items of which those that were created first were listed.
+/// An interval of items of which only the first created were listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Begun {
-    /// The key behind them; `None` is the end of all keys.
+    /// The end of the interval, exclusive; `None` is the end of all keys.
     pub to: Option<Bytes>,
-    /// What was created up to here was listed.
+    /// Items with a resource number up to this one were listed.
     pub rid: u64,
 }
 
@@ -34,7 +34,7 @@ impl Begun {
 }
 
 impl ReadFeedPosition {
-    /// The position at a later key. `begun`: what was listed of the items from there on.
+    /// Returns the position at a later key. `begun` says which items from that key on were listed.
     pub fn later(&self, from: Bytes, begun: Option<Begun>) -> ReadFeedPosition {
         let end = begun.as_ref().map_or(Some(&from), |begun| begun.to.as_ref());
         let rest = self
@@ -47,12 +47,12 @@ impl ReadFeedPosition {
         }
     }
 
-    /// What was begun of the items around a key.
+    /// Returns the partly listed interval that contains a key.
     pub fn begun_at(&self, key: &Bytes) -> Option<&Begun> {
         self.begun.iter().find(|begun| begun.ends_behind(key))
     }
 
-    /// Whether the item with this key and number has been listed.
+    /// Returns whether the item with this key and number has been listed.
     pub fn has_listed(&self, key: &Bytes, number: u64) -> bool {
         self.begun_at(key).is_some_and(|begun| number <= begun.rid)
     }

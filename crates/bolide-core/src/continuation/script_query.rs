@@ -3,16 +3,16 @@
 use bolide_model::{Error, Result};
 use bytes::Bytes;
 
-/// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
+/// Where a page begins or ends: after which item of the scan, and the execution's own state about what it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ScriptQueryPosition {
-    /// Items up to this key have been dealt with.
+    /// Items up to this key have been processed.
     pub after: Option<Bytes>,
     pub resume: Option<String>,
 }
 
 impl ScriptQueryPosition {
-    /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
+    /// Encodes the position as `flag(1) ‖ length(2) ‖ key ‖ resume`; there is no key if the flag is 0.
     pub fn encode(&self) -> Vec<u8> {
         let key = self.after.as_deref().unwrap_or_default();
         let mut bytes = vec![u8::from(self.after.is_some())];

@@ -1,22 +1,22 @@
-//! What ends the long work of a container's readers.
+//! Ends long tasks of a container's readers when a change of the container waits for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Tells the long work of a container's readers to end, because a change of its state waits for them.
+/// Tells the long tasks of a container's readers to end, because a change of the container's state waits for them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ending {
     waiting: Arc<AtomicUsize>,
 }
 
 impl Ending {
-    /// Until the result is dropped, work is to end.
+    /// Tells tasks to end until the returned guard is dropped.
     pub fn begin(&self) -> EndingGuard {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         EndingGuard(self.waiting.clone())
     }
 
-    /// Whether work is to end.
+    /// Returns whether tasks must end.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }

@@ -1,14 +1,13 @@
-//! The executor: threads for what users wrote (queries, conditions) and for walks over many items (feeds, figures), apart from those that
-//! serve connections and partitions.
+//! The executor: threads for what users wrote (queries, conditions) and for scans over many items (feeds, statistics), separate from the threads
+//! that serve connections and partitions.
 //!
 //! ```text
-//!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
-//!                 │ no: the oldest ▲ looks every millisecond: is the request still there? do others wait?
-//!                 │ ends (429)
-//! ```
+//!   request ──▶ admitted? ──▶ task on a thread of low priority, in time slices ──▶ answer
+//!                 │ no: the oldest ▲ checks every millisecond: is the request still there? do other tasks wait?
+//!                 │ task ends (429)
 //!
-//! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,
-//! or the account closes), and waits while it is others' turn.
+//! A thread runs one task to its end. Through its [`Watch`] a task learns that it must end (its request was dropped, its time is over, or the
+//! account closes), and waits while other tasks have the time slices.
 
 mod ending;
 mod priority;
@@ -33,42 +32,42 @@ use turns::{TimeSlice, TimeSlices};
 pub(crate) use watch::Watch;
 use watch::{Deadline, Signal};
 
-/// Pieces of work at most, and threads.
+/// Maximum number of admitted tasks, and of threads.
 const ADMITTED: usize = 512;
 
-/// Threads that run at one time, for each processor: some of them wait for the disk.
+/// Number of threads that run at one time, for each processor: more than one, because some of them wait for the disk.
 const RUNNING_PER_PROCESSOR: usize = 2;
 
-/// How long a thread without work is kept.
+/// How long an idle thread is kept.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Stack of a thread: expressions nest as deep as the parser allows.
+/// Stack size of a thread, in bytes: expressions nest as deep as the parser allows.
 const STACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long clients are asked to wait before they try again what was not admitted.
+/// How long clients are asked to wait before they try again when a task was not admitted.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// How long work waits for the end of the oldest, when there is no room.
+/// How long a new task waits for the oldest task to end, when there is no room.
 const EVICTION: Duration = Duration::from_secs(2);
 
-/// How long closing waits for work to end. It ends within milliseconds but for a script that does not.
+/// How long closing waits for tasks to end. They end within milliseconds, except for a script that does not stop.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Runs tasks on threads of low priority; see the module.
 pub(crate) struct Executor {
     clock: Monotonic,
     admitted: Arc<Semaphore>,
     turns: Arc<TimeSlices>,
-    /// What was admitted, by its number.
+    /// Admitted tasks, by their number.
     work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
     admissions: AtomicU64,
     is_closing: Arc<AtomicBool>,
-    /// Only its threads for blocking work are used, which start when they are needed.
+    /// Only the threads for blocking work of this runtime are used; they start when they are needed.
     threads: Mutex<Option<Runtime>>,
 }
 
 impl Executor {
-    /// An executor without work. Work has its time and its turns by `clock`.
+    /// Creates an executor without tasks. `clock` measures the deadlines and time slices of its tasks.
     pub fn new(clock: Monotonic) -> Executor {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Executor {
@@ -82,10 +81,10 @@ impl Executor {
         }
     }
 
-    /// Runs work for at most `limit`, and returns what it comes to. Dropping the future ends the work.
+    /// Runs a task for at most `limit`, and returns its result. Dropping the future ends the task.
     ///
     /// # Errors
-    /// `Throttled` if there is too much work already; `Unavailable` if the account is closed; what the work fails with.
+    /// `Throttled` if too many tasks are running already; `Unavailable` if the account is closed; the errors of the task itself.
     pub async fn run<T, F, W>(&self, limit: Duration, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -95,10 +94,10 @@ impl Executor {
         self.run_until(limit, Ending::default(), work).await
     }
 
-    /// As [`Executor::run`], for work inside a container, which also ends when a change of the container waits for it.
+    /// As [`Executor::run`], for a task inside a container, which also ends when a change of the container waits for it.
     ///
     /// # Errors
-    /// As [`Executor::run`]; `Throttled` if it ended for a change.
+    /// As [`Executor::run`]; `Throttled` if the task ended for a change of the container.
     pub async fn run_until<T, F, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -133,8 +132,8 @@ impl Executor {
         }
     }
 
-    /// Room for one more piece of work. If there is none, the oldest ends for it: what is short gets through however much there is that is
-    /// long.
+    /// Admits one more task. If there is no room, the oldest task is ended for it, so that short requests are served however many long ones there
+    /// are.
     async fn admit(&self) -> Result<OwnedSemaphorePermit> {
         if let Ok(admitted) = self.admitted.clone().try_acquire_owned() {
             return Ok(admitted);
@@ -148,7 +147,7 @@ impl Executor {
 
     fn evict_oldest(&self) {
         let work: Vec<Arc<Signal>> = self.work.lock().values().cloned().collect();
-        // Whoever has been told is on its way out. What waits for its first turn may be short.
+        // A task that has been evicted already is ending. A task that waits for its first time slice may be short, so it is not evicted.
         let _ = work.iter().any(|signal| signal.has_run() && signal.evict());
     }
 
@@ -161,7 +160,7 @@ impl Executor {
         }
     }
 
-    /// Ends all work, and takes no more.
+    /// Ends all tasks, and admits no more.
     pub async fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
         self.turns.open();
@@ -175,7 +174,7 @@ impl Executor {
         self.shut_down();
     }
 
-    /// How much work was admitted and has not ended.
+    /// Returns the number of tasks that were admitted and have not ended.
     pub fn running(&self) -> usize {
         ADMITTED - self.admitted.available_permits()
     }
@@ -197,7 +196,7 @@ impl Executor {
 
     fn shut_down(&self) {
         if let Some(threads) = self.threads.lock().take() {
-            // Waiting is not possible within a runtime, and of no use: what still runs was told to end.
+            // Waiting is not possible within a runtime, and not needed: tasks that still run were told to end.
             threads.shutdown_background();
         }
     }
@@ -222,7 +221,7 @@ fn start() -> Result<Runtime> {
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no threads for queries: {error}")))
 }
 
-/// A piece of work in the list, until it is dropped.
+/// An entry in the list of admitted tasks; removed when it is dropped.
 struct Listed {
     number: u64,
     work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
@@ -234,7 +233,7 @@ impl Drop for Listed {
     }
 }
 
-/// Ends work when whoever waits for it is gone.
+/// Ends a task when the request that waits for it is dropped.
 struct CancelOnDrop(Arc<Signal>);
 
 impl Drop for CancelOnDrop {

@@ -1,13 +1,13 @@
-//! What the system tells and is told about threads.
+//! Priority and processor time of threads, from the operating system.
 
 use std::time::Duration;
 
-/// Lets the threads that serve connections and partitions go before this one.
+/// Lowers the priority of this thread below that of the threads that serve connections and partitions.
 #[cfg(target_os = "linux")]
 pub(super) fn lower() {
-    // Far enough for whoever serves to go first when it wakes; not so far that other processes leave nothing for queries.
+    // High enough that a serving thread runs first when it wakes; not so high that other processes leave no processor time for queries.
     const NICE: i32 = 10;
-    // On Linux a priority is a thread's. Without it, work competes with requests on equal terms.
+    // On Linux a priority belongs to a thread. Without a lower one, queries compete with requests on equal terms.
     if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE) {
         tracing::debug!(%error, "the priority of a thread for queries was not lowered");
     }
@@ -16,7 +16,7 @@ pub(super) fn lower() {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn lower() {}
 
-/// How long this thread has run on a processor.
+/// Returns how long this thread has run on a processor.
 #[cfg(target_os = "linux")]
 pub(super) fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -24,7 +24,7 @@ pub(super) fn thread_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Elsewhere the time that passed stands for it.
+/// Returns the time that has passed, on systems without processor times of threads.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn thread_time() -> Duration {
     use std::sync::LazyLock;

@@ -7,7 +7,7 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Work that goes on until it is told to end, and tells why.
+/// A task that runs until it is told to end, and returns why.
 async fn endless(watch: Arc<Watch>) -> Result<Interrupt> {
     loop {
         if let Some(interrupt) = watch.pending() {
@@ -158,7 +158,7 @@ async fn a_panic_is_an_error_and_gives_its_place_back() {
     until_idle(&executor).await;
 }
 
-/// Takes a turn on a thread of its own, and tells its name when it has it.
+/// Waits for a time slice on a thread of its own, and sends its name when it gets one.
 fn wait_for_turn(
     turns: &Arc<TimeSlices>,
     name: &'static str,

@@ -1,8 +1,8 @@
-//! Whose turn it is to use a processor: a few threads run, the others wait in their looks.
+//! Time slices: a few tasks use a processor, the others wait where they check for interrupts.
 //!
-//! A piece of work that has run for a slice lets the next one go on, in the middle of whatever it does. Work that has not had a slice yet
-//! goes first, nearly always: so a small query waits for a slice or two, however many large ones there are, and few threads compete with
-//! those that serve.
+//! A task that has run for a slice lets the next one run, in the middle of whatever it does. Tasks that have not had a slice yet nearly always
+//! go first: so a small query waits for one or two slices, however many large queries there are, and few threads compete with those that serve
+//! connections and partitions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use parking_lot::{Condvar, Mutex};
 
 use super::watch::Signal;
 
-/// How long work runs before it lets others go on.
+/// How long a task runs before it lets other tasks run.
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 
-/// Of so many turns one is for work that had one before, if such work waits.
+/// One of this many slices goes to a task that has had one before, if such a task waits; so new tasks cannot starve it.
 const TURN_OF_OLD: u32 = 4;
 
-/// The turns of all work.
+/// The time slices of all tasks, and the tasks that wait for one.
 pub(super) struct TimeSlices {
     clock: Monotonic,
     state: Mutex<State>,
 }
 
 struct State {
-    /// TimeSlices that nobody has.
+    /// Number of slices that no task holds.
     free: usize,
-    /// Waiting, in the order in which they came: without a slice so far, and with.
+    /// Waiting tasks in order of arrival: those without a slice so far in `fresh`, the others in `old`.
     fresh: VecDeque<Arc<Waiter>>,
     old: VecDeque<Arc<Waiter>>,
     given: u32,
-    /// Everybody goes on, to find out that it must end.
+    /// All tasks run without a slice, so that they find out that they must end.
     is_open: bool,
 }
 
-/// One that waits. Whoever must end is called out of the line, and goes on without a turn to find out.
+/// A waiting task. A task that must end is called out of the queue, and continues without a slice to find out.
 #[derive(Default)]
 pub(super) struct Waiter {
     state: Mutex<Wait>,
@@ -63,7 +63,7 @@ impl TimeSlices {
         }
     }
 
-    /// Lets everybody go on.
+    /// Lets all tasks run without a slice.
     pub fn open(&self) {
         let mut state = self.state.lock();
         state.is_open = true;
@@ -72,7 +72,7 @@ impl TimeSlices {
         }
     }
 
-    /// Waits for a turn. Tells whether there is one: not for work that must end, nor when all go on.
+    /// Waits for a slice. Returns whether the task has one: not if the task must end, nor when all tasks run without.
     fn take(&self, is_fresh: bool, signal: &Signal) -> bool {
         let waiter = {
             let mut state = self.state.lock();
@@ -94,7 +94,7 @@ impl TimeSlices {
         has_turn || self.leave(&waiter)
     }
 
-    /// Leaves the line. Tells whether a turn was given meanwhile.
+    /// Leaves the queue. Returns whether a slice was given to the task meanwhile.
     fn leave(&self, waiter: &Arc<Waiter>) -> bool {
         let mut state = self.state.lock();
         state.fresh.retain(|other| !Arc::ptr_eq(other, waiter));
@@ -102,7 +102,7 @@ impl TimeSlices {
         waiter.state.lock().has_turn
     }
 
-    /// Gives a turn back, or on.
+    /// Gives a slice to the next waiting task, or back if none waits.
     fn give_back(&self) {
         let mut state = self.state.lock();
         match state.next() {
@@ -115,7 +115,7 @@ impl TimeSlices {
         self.waiting() > 0
     }
 
-    /// How many wait for a turn.
+    /// Returns the number of tasks that wait for a slice.
     pub fn waiting(&self) -> usize {
         let state = self.state.lock();
         state.fresh.len() + state.old.len()
@@ -134,7 +134,7 @@ impl State {
 }
 
 impl Waiter {
-    /// Waits until there is a turn, or somebody calls. Tells whether there is a turn.
+    /// Waits until the task has a slice or is called out of the queue. Returns whether it has a slice.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while !state.has_turn && !state.is_called {
@@ -148,23 +148,23 @@ impl Waiter {
         self.changed.notify_one();
     }
 
-    /// Calls out of the line.
+    /// Calls the task out of the queue.
     pub fn call(&self) {
         self.state.lock().is_called = true;
         self.changed.notify_one();
     }
 }
 
-/// The turn of one piece of work, taken and given back on its thread.
+/// The time slice of one task, taken and given back on its thread.
 pub(super) struct TimeSlice {
     turns: Arc<TimeSlices>,
     signal: Arc<Signal>,
-    /// When it was taken; `None` while it is given away.
+    /// When the slice was taken; `None` while it is given away.
     since: Mutex<Option<Instant>>,
 }
 
 impl TimeSlice {
-    /// Waits for the first turn.
+    /// Waits for the first slice of a task.
     pub fn begin(turns: &Arc<TimeSlices>, signal: Arc<Signal>) -> TimeSlice {
         TimeSlice::begin_as(turns, signal, true)
     }
@@ -179,7 +179,7 @@ impl TimeSlice {
         }
     }
 
-    /// Lets others go on, if there are any and this has run for its slice.
+    /// Lets other tasks run, if any wait and this one has used its slice.
     pub fn share(&self) {
         let clock = &self.turns.clock;
         let has_run = |since: Instant| clock.since(since) >= SLICE;
@@ -193,14 +193,14 @@ impl TimeSlice {
         }
     }
 
-    /// Lets others go on while this waits for something else than a processor.
+    /// Lets other tasks run while this one waits for something other than a processor.
     pub fn give_away(&self) {
         if self.since.lock().take().is_some() {
             self.turns.give_back();
         }
     }
 
-    /// Waits for the turn after one was given away.
+    /// Waits for a slice after the last one was given away.
     pub fn take_again(&self) {
         let has_turn = self.turns.take(false, &self.signal);
         *self.since.lock() = has_turn.then(|| self.turns.clock.now());

@@ -1,4 +1,4 @@
-//! What tells a piece of work that it must end.
+//! Tells a task that it must end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use super::priority;
 use super::turns::{TimeSlice, Waiter};
 use crate::sql::query_error;
 
-/// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
+/// Maximum processor time for one item, or for compiling the text of a query: `bolide_query` limits work too, but not exactly by time.
 const ITEM: Duration = Duration::from_millis(500);
 
-/// When the time of a piece of work is over.
+/// When the time of a task is over.
 pub(super) struct Deadline {
     clock: Monotonic,
     at: Instant,
@@ -35,19 +35,19 @@ impl Deadline {
     }
 }
 
-/// What others tell a piece of work.
+/// Signals from others to a task.
 pub(super) struct Signal {
     is_cancelled: AtomicBool,
-    /// Of all work: the account closes.
+    /// For all tasks: the account closes.
     is_closing: Arc<AtomicBool>,
-    /// Of the work inside one container: a change waits for it.
+    /// For the tasks inside one container: a change of the container waits for them.
     ending: Ending,
     deadline: Deadline,
-    /// Too much work is there, and this has had most of the time.
+    /// The task was ended to make room for others: there were too many, and it was the oldest that had run.
     is_evicted: AtomicBool,
-    /// It has had a turn.
+    /// The task has had a time slice.
     has_run: AtomicBool,
-    /// While it waits for its turn.
+    /// Set while the task waits for a time slice.
     waiter: Mutex<Option<Arc<Waiter>>>,
 }
 
@@ -64,35 +64,35 @@ impl Signal {
         }
     }
 
-    /// Ends the work.
+    /// Ends the task.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
         self.call();
     }
 
-    /// Ends the work for the sake of other work. Tells whether it had not been ended so before.
+    /// Ends the task to make room for others. Returns whether this is the first call.
     pub fn evict(&self) -> bool {
         let is_first = !self.is_evicted.swap(true, Ordering::SeqCst);
         self.call();
         is_first
     }
 
-    /// Its first turn has come.
+    /// Records that the first time slice of the task has begun.
     pub fn runs(&self) {
         self.has_run.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has had a turn.
+    /// Returns whether the task has had a time slice.
     pub fn has_run(&self) -> bool {
         self.has_run.load(Ordering::Relaxed)
     }
 
-    /// Whether it was ended for the sake of other work.
+    /// Returns whether the task was ended to make room for others.
     pub fn is_evicted(&self) -> bool {
         self.is_evicted.load(Ordering::SeqCst)
     }
 
-    /// The work waits in line; `None`: no more.
+    /// Records that the task waits in the queue for time slices; `None`: it waits no more.
     pub fn waits(&self, waiter: Option<Arc<Waiter>>) {
         *self.waiter.lock() = waiter;
         if self.is_cancelled.load(Ordering::SeqCst) || self.is_evicted() {
@@ -121,7 +121,7 @@ impl Signal {
     }
 }
 
-/// Watches one piece of work.
+/// Watches one task.
 pub(crate) struct Watch {
     signal: Arc<Signal>,
     turn: TimeSlice,
@@ -132,21 +132,21 @@ impl Watch {
         Watch { signal, turn }
     }
 
-    /// The clock by which the work has its time.
+    /// Returns the clock that measures the deadline of the task.
     pub fn clock(&self) -> &Monotonic {
         &self.signal.deadline.clock
     }
 
-    /// Why the work must end, if it must. Waits while it is others' turn.
+    /// Returns why the task must end, if it must. Waits while other tasks have the time slices.
     pub fn pending(&self) -> Option<Interrupt> {
         self.turn.share();
         self.signal.pending()
     }
 
-    /// Ends work that must end, between two of its steps. Waits while it is others' turn.
+    /// Checks between two steps of a task whether it must end. Waits while other tasks have the time slices.
     ///
     /// # Errors
-    /// `Unavailable` if nobody waits for it any more, or a change does; `BadRequest` if its time is over.
+    /// `Unavailable` if no request waits for the task any more, or a change of the container does; `BadRequest` if its time is over.
     pub fn check(&self) -> Result<()> {
         match self.pending() {
             None => Ok(()),
@@ -154,7 +154,7 @@ impl Watch {
         }
     }
 
-    /// Runs what waits for something else than a processor: others go on meanwhile.
+    /// Runs code that waits for something other than a processor; other tasks run meanwhile.
     pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.turn.give_away();
         let done = wait();
@@ -162,7 +162,7 @@ impl Watch {
         done
     }
 
-    /// What an execution, or a compilation, on this thread asks.
+    /// Returns the interrupts that an execution or a compilation on this thread checks.
     pub fn interrupts(self: &Arc<Self>) -> Arc<dyn Interrupts> {
         Arc::new(ItemWatch {
             watch: self.clone(),
@@ -171,10 +171,10 @@ impl Watch {
     }
 }
 
-/// Watches the items of one execution.
+/// Limits the processor time for each item of one execution.
 struct ItemWatch {
     watch: Arc<Watch>,
-    /// The item that was asked about last, and the thread's time when it was first asked about.
+    /// The last item that was checked, and the thread's processor time at its first check.
     item: Mutex<(u64, Duration)>,
 }
 

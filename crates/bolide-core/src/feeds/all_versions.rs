@@ -1,8 +1,8 @@
 //! The change feed in its all-versions mode: every version and every delete, in the order of commit (cosmos-rest §8.4).
 //!
-//! It shows the container's history (`crate::change_log`). What was written stays readable for the retention, whether it has expired or was
-//! deleted since; that an item ended by its ttl shows when it is purged, not before (TTL-250). Continuations are those of the latest
-//! versions: the next LSN of each range.
+//! It shows the container's history (`crate::change_log`). A change stays readable for the retention period, even if the item has expired or was
+//! deleted since; the end of an item by its ttl appears when the item is purged, not before (TTL-250). Continuations are those of the
+//! latest-version mode: the next LSN of each range.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::response::{ChargedResult, Cost, RangePosition, Response};
 use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{Slice, add_charge, record_range};
 
-/// Entries and bytes of them read at once.
+/// Maximum number of entries, and of their bytes, in one read.
 const PAGE_ROWS: usize = 200;
 const PAGE_BYTES: usize = 1024 * 1024;
 
@@ -31,24 +31,24 @@ const PAGE_BYTES: usize = 1024 * 1024;
 pub struct ItemChange {
     /// What happened.
     pub kind: ChangeKind,
-    /// The log sequence number of the commit that did it.
+    /// The log sequence number of the change's commit.
     pub lsn: Lsn,
     /// Server time of that commit.
     pub crts: UnixSeconds,
-    /// The new version; `None` after deletes.
+    /// The new version; `None` for deletes.
     pub current: Option<StoredItem>,
-    /// The version before; `None` for creates.
+    /// The previous version; `None` for creates.
     pub previous: Option<StoredItem>,
 }
 
-/// A page of changes in all versions.
+/// A page of the all-versions feed.
 #[derive(Debug)]
 pub struct VersionPage {
     /// In the order of commit, range by range.
     pub changes: Vec<ItemChange>,
     /// Where the next page starts. Never empty.
     pub continuation: String,
-    /// The memory that it takes; to be held until it is written out.
+    /// The memory that the page takes; held until the page is written out.
     pub memory: MemoryShare,
 }
 
@@ -84,7 +84,7 @@ impl Runtime {
     }
 }
 
-/// A page to be read.
+/// The job of reading one page.
 struct Job {
     container: Arc<Container>,
     state: Arc<ContainerState>,
@@ -109,7 +109,7 @@ impl Job {
             held: self.held,
         };
         for (slice, position) in self.slices.iter().zip(&mut self.positions) {
-            // As in the other mode, a page is of one range.
+            // As in the other mode, a page contains changes of one range only.
             if !filling.changes.is_empty() || filling.is_full() {
                 break;
             }
@@ -135,7 +135,7 @@ impl Job {
     }
 }
 
-/// As clients recognise it (cosmos-rest §8.4).
+/// Returns the error in the words by which clients recognise it (cosmos-rest §8.4).
 fn not_enabled() -> Error {
     Error::bad_request(
         "The change feed mode 'All Versions and Deletes' must be enabled for the container: set \
@@ -174,13 +174,13 @@ fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>>
     Ok(positions.collect())
 }
 
-/// A change costs what reading its version costs.
+/// Returns the charge of a change: that of reading its version.
 fn cost(change: &ItemChange) -> RequestUnits {
     let shown = change.current.as_ref().or(change.previous.as_ref());
     charge::point_read(shown.map_or(0, |item| item.record().size()))
 }
 
-/// A page on its way.
+/// A page that is being filled.
 struct Filling<'a> {
     now: UnixMillis,
     container: &'a Container,
@@ -198,7 +198,7 @@ impl Filling<'_> {
         self.changes.len() >= self.max || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
-    /// Adds the changes of one slice from `next` on, whole transactions only. Returns where to go on.
+    /// Adds the changes of one slice from `next` on, whole transactions only. Returns the LSN where the next page starts.
     async fn read(&mut self, slice: &Slice, next: Lsn) -> Result<Lsn> {
         let begin = LogPosition { lsn: next, seq: 0 };
         let mut from = begin;
@@ -244,7 +244,7 @@ impl Filling<'_> {
         self.held.grow(self.bytes, self.changes.len())
     }
 
-    /// The oldest entry that is wanted is over its retention, whether it is still stored or not.
+    /// Returns whether the oldest requested entry is older than the retention period, whether it is still stored or not.
     fn first_has_left(&self, page: &Page, head: Head) -> Result<bool> {
         let now = self.now.max(head.stamp).seconds();
         let Some((_, value)) = page.rows.first() else {

@@ -1,8 +1,8 @@
 //! The change feed in its latest-version mode: each live item once, in the order of its last write (cosmos-rest §8.2).
 //!
-//! Deletes are not shown, nor is anything of an item from its expiry on (TTL-249): the log has one entry for each stored item, and
-//! what is expired is left out. A continuation names the next LSN of each range of its scope; a child of a split goes on
-//! where its parent stood, since it inherits the parent's log.
+//! The feed shows neither deletes nor an item from its expiry on (TTL-249): the log has one entry for each stored item, and expired items are
+//! left out. A continuation names the next LSN of each range of its scope; a child of a split continues where its parent stopped, because it
+//! inherits the parent's log.
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ use crate::response::{ChargedResult, Cost, RangePosition, Response};
 use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{ScanScope, Slice, add_charge, record_range};
 
-/// Log entries looked at in one read.
+/// Maximum number of log entries, and of their bytes, in one read.
 const PAGE_ROWS: usize = 1_000;
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Reads changes.
+/// A request for changes.
 #[derive(Debug, Clone)]
 pub struct ReadChanges {
-    /// Of which part of the container.
+    /// The part of the container to read.
     pub scope: ScanScope,
-    /// Since when.
+    /// From where on to read.
     pub start: FeedStart,
-    /// Most items of the page; a transaction is not cut in two, so a page may have more. `None`: the server decides.
+    /// Maximum number of items of the page; a transaction is not cut in two, so a page may have more. `None`: the server decides.
     pub max_items: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ pub struct ChangePage {
     pub items: Vec<StoredItem>,
     /// Where the next page starts. Never empty.
     pub continuation: String,
-    /// The memory that it takes; to be held until it is written out.
+    /// The memory that the page takes; held until the page is written out.
     pub memory: MemoryShare,
 }
 
@@ -91,7 +91,7 @@ impl Runtime {
     }
 }
 
-/// A page to be read.
+/// The job of reading one page.
 struct Job {
     container: Arc<Container>,
     state: Arc<ContainerState>,
@@ -107,7 +107,7 @@ impl Job {
         let _pin = self.container.pin_reads_at(self.now.seconds());
         let mut positions = start(&self.start, &self.slices).await?;
         let now = match self.slices.first() {
-            // As in a walk: what the purge removed before the registration was due by now.
+            // As in an item scan: items that the purge removed before this reader was registered had expired by this time.
             Some(slice) => self.now.max(slice.partition.now().await?),
             None => self.now,
         };
@@ -119,7 +119,7 @@ impl Job {
             held: self.held,
         };
         for (slice, position) in self.slices.iter().zip(&mut positions) {
-            // A page is of one range, as the service's are: clients take one range's session token with it.
+            // A page contains items of one range only, as the service's do: clients take that range's session token with the page.
             if !filling.items.is_empty() || filling.is_full() {
                 break;
             }
@@ -178,7 +178,7 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosi
     Ok(positions)
 }
 
-/// The LSN of the first change after this second: the log's `_ts` never falls (TTL-208), so halving finds it.
+/// Returns the LSN of the first change after this second. The log's `_ts` never falls (TTL-208), so a binary search finds it.
 async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> {
     let (mut low, mut high) = (0, partition.lsn().0 + 1);
     while low < high {
@@ -196,7 +196,7 @@ async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> 
     Ok(Lsn(low))
 }
 
-/// A page on its way.
+/// A page that is being filled.
 struct Filling {
     max: usize,
     items: Vec<StoredItem>,
@@ -206,12 +206,12 @@ struct Filling {
 }
 
 impl Filling {
-    /// A page ends by its number of items or by its bytes, but not before its first item.
+    /// Returns whether the page has reached its maximum number of items or bytes. A page takes at least one item.
     fn is_full(&self) -> bool {
         self.items.len() >= self.max || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
-    /// How many of some changes may be on the page if all of them are still there; at least one.
+    /// Returns how many of the changes fit on the page if all their items still exist; at least one.
     fn room_for(&self, changes: &[ChangedItem]) -> usize {
         let mut bytes = self.bytes;
         let fits = changes.iter().take(self.max.saturating_sub(self.items.len()));
@@ -242,7 +242,8 @@ struct ChangeReader<'a> {
 }
 
 impl ChangeReader<'_> {
-    /// Adds live items whose last write is `next` or later until the page is full, and whole transactions. Returns where to go on.
+    /// Adds live items whose last write is `next` or later until the page is full, whole transactions only. Returns the LSN where the next page
+    /// starts.
     async fn read(&self, next: Lsn, filling: &mut Filling) -> Result<Lsn> {
         let range = self.slice.partition.range;
         let mut last_lsn = None;
@@ -273,7 +274,7 @@ impl ChangeReader<'_> {
         }
     }
 
-    /// The entries of a log page inside the slice.
+    /// Returns the entries of a log page that lie inside the slice.
     fn changes(&self, page: &Page) -> Result<Vec<ChangedItem>> {
         let mut changes = Vec::new();
         for (key, value) in &page.rows {
@@ -291,7 +292,7 @@ impl ChangeReader<'_> {
         Ok(changes)
     }
 
-    /// The live items of some changes; `None` for what has ended or was written again since.
+    /// Returns the live items of the changes; `None` for an item that has ended or was written again since.
     async fn fetch(&self, changes: &[ChangedItem]) -> Result<Vec<Option<StoredItem>>> {
         let key = |change: &ChangedItem| Key::new(Space::Item, change.item_key.clone());
         let request = || ReadRequest {

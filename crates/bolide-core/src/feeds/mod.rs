@@ -1,6 +1,6 @@
-//! Feeds: all items, and all changes.
+//! Feeds: the read feed of items, and the feeds of changes.
 //!
-//! [`read_feed`] goes through live items ([`crate::scan`]), [`change_feed`] through the log, and [`all_versions`] through the history.
+//! [`read_feed`] scans live items ([`crate::scan`]), [`change_feed`] the log, and [`all_versions`] the history.
 
 mod all_versions;
 mod change_feed;
@@ -13,7 +13,7 @@ pub use read_feed::{FeedPage, ReadFeed};
 
 use bolide_model::limits;
 
-/// How many items a page may have, of a feed or a query, by what its request asks for.
+/// Returns the maximum number of items of a page of a feed or a query, from the number that its request asks for.
 pub(crate) fn page_items(asked: Option<usize>) -> usize {
     asked.unwrap_or(limits::PAGE_ITEMS).clamp(1, limits::PAGE_ITEMS)
 }

@@ -1,13 +1,13 @@
-//! The memory of a page of a feed.
+//! The memory of a feed's page.
 
 use bolide_model::Result;
 
 use crate::memory::{MemoryBudget, MemoryShare};
 
-/// A page holds its items, and their text when it is written out.
+/// Number of copies that a page's share covers: its items, and their text when the page is written out.
 const COPIES: usize = 2;
 
-/// Memory that grows with a page. Where there is none left, a page ends with what it has.
+/// Memory that grows with a page. When no memory is left, the page ends with the items that it has.
 pub(super) struct PageMemory {
     budget: MemoryBudget,
     share: MemoryShare,
@@ -15,7 +15,7 @@ pub(super) struct PageMemory {
 }
 
 impl PageMemory {
-    /// Nothing yet.
+    /// Creates a share of zero bytes.
     pub fn of(budget: &MemoryBudget) -> PageMemory {
         PageMemory {
             budget: budget.clone(),
@@ -24,10 +24,10 @@ impl PageMemory {
         }
     }
 
-    /// A page of so many bytes, and of so many items.
+    /// Grows the share to that of a page with `page_bytes` bytes and `items` items.
     ///
     /// # Errors
-    /// `Throttled` if there is no memory for its first item.
+    /// `Throttled` if there is no memory for the first item of the page.
     pub fn grow(&mut self, page_bytes: usize, items: usize) -> Result<()> {
         match self.budget.try_grow(&mut self.share, COPIES * page_bytes) {
             Ok(()) => Ok(()),
@@ -39,12 +39,12 @@ impl PageMemory {
         }
     }
 
-    /// Whether the page has to end.
+    /// Returns whether the page has to end because memory ran out.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// What the page holds.
+    /// Returns the memory share of the page.
     pub fn into_share(self) -> MemoryShare {
         self.share
     }

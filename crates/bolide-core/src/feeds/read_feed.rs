@@ -1,8 +1,8 @@
 //! The read feed: all live items, range by range, in the order in which they were created (cosmos-rest §5.7).
 //!
-//! A page is of one range. Items lie in the order of their keys, which begin with a hash, so one read of a range is put into the order
-//! of creation, as it is for queries; a range that one read does not hold is listed in the order of keys, and each logical partition in
-//! that of creation. A continuation says how far both orders were followed ([`crate::continuation::read_feed`]).
+//! A page contains items of one range only. Items are stored in the order of their keys, which begin with a hash. If one read holds the whole
+//! range, its items are sorted by creation, as for queries. A larger range is listed in the order of keys, and each logical partition in the order
+//! of creation. A continuation says how far both orders were followed ([`crate::continuation::read_feed`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ use crate::response::{ChargedResult, Cost, Response};
 use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{ItemScan, ScanScope, ScannedItem, ScannedItems, Slice, add_charge, begin_at};
 
-/// Lists items.
+/// A request for a page of items.
 #[derive(Debug, Clone, Default)]
 pub struct ReadFeed {
-    /// Of which part of the container.
+    /// The part of the container to read.
     pub scope: ScanScope,
-    /// Most items of the page; `None`: the server decides.
+    /// Maximum number of items of the page; `None`: the server decides.
     pub max_items: Option<usize>,
-    /// From an earlier page.
+    /// The continuation of an earlier page.
     pub continuation: Option<String>,
 }
 
@@ -40,15 +40,15 @@ pub struct ReadFeed {
 pub struct FeedPage {
     /// Live items.
     pub items: Vec<StoredItem>,
-    /// Where the next page goes on; `None` if this is the last.
+    /// Where the next page starts; `None` if this is the last.
     pub continuation: Option<String>,
-    /// The memory that it takes; to be held until it is written out.
+    /// The memory that the page takes; held until the page is written out.
     pub memory: MemoryShare,
 }
 
 const KIND: &[u8] = b"read feed";
 
-/// Most items of a range that has grown beyond one read that are put into the order of creation at once, and about how many bytes.
+/// Maximum number of items, and of bytes (approximately), that are sorted by creation at once, in a range that has grown beyond one read.
 const IN_ORDER_OF_CREATION: usize = 1_000;
 const IN_ORDER_BYTES: usize = 2 * 1024 * 1024;
 
@@ -154,7 +154,7 @@ impl Filling {
     }
 }
 
-/// A page on its way.
+/// A page that is being filled.
 struct Page<'a> {
     walk: ItemScan<'a>,
     slices: &'a [Slice],
@@ -169,7 +169,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Adds the items of one range. Returns where to go on if they did not all fit.
+    /// Adds the items of one range. Returns where the next page starts if they did not all fit.
     async fn fill_from(&mut self, range: u32) -> Result<Option<ReadFeedPosition>> {
         let is_begun = self
             .walk
@@ -183,7 +183,7 @@ impl Page<'_> {
             return self.go_on_in_order_of_creation(range, read).await;
         }
         loop {
-            // From here on the page's own share counts them; nothing waits before.
+            // From here on the page's own share counts the items. Nothing waits for memory before that.
             let ScannedItems { items, memory } = read;
             drop(memory);
             for walked in items {
@@ -207,7 +207,7 @@ impl Page<'_> {
         }
     }
 
-    /// The next items that were not listed.
+    /// Returns the next items that were not listed yet.
     async fn next(&mut self) -> Result<ScannedItems> {
         self.watch.check()?;
         let mut read = self.walk.next_page().await?.unwrap_or_default();
@@ -216,7 +216,7 @@ impl Page<'_> {
         Ok(read)
     }
 
-    /// Adds what was created first of the rest of a range that has grown beyond one read since it was begun in this order.
+    /// Adds the oldest of the remaining items of a range that was begun in the order of creation and has grown beyond one read since.
     async fn go_on_in_order_of_creation(
         &mut self,
         range: u32,
@@ -232,7 +232,7 @@ impl Page<'_> {
         self.add_in_order_of_creation(range, oldest, is_all)
     }
 
-    /// Adds items as they were created, which is the order of their resource ids. `is_all`: there are no others in the range.
+    /// Adds items in the order of their creation, which is that of their resource ids. `is_all`: the range has no others.
     fn add_in_order_of_creation(
         &mut self,
         range: u32,
@@ -253,7 +253,7 @@ impl Page<'_> {
         Ok(last.filter(|_| !is_all).and_then(|rid| self.position_in(range, rid)))
     }
 
-    /// The position in a range of which everything was listed that was created up to `rid`.
+    /// Returns the position in a range whose items with a resource number up to `rid` were all listed.
     fn position_in(&self, range: u32, rid: u64) -> Option<ReadFeedPosition> {
         let slice = self.slices.iter().find(|slice| slice.partition.range == range)?;
         let epk = &slice.partition.epk;
@@ -276,7 +276,7 @@ impl Page<'_> {
         self.held.grow(self.bytes, self.items.len())
     }
 
-    /// The position behind the range that the page ends with, if any item comes after it: no page is empty but the only one.
+    /// Returns the position after the range that the page ends with, if any item follows it, so that no page is empty except an only one.
     async fn position_behind_range(&mut self) -> Result<Option<ReadFeedPosition>> {
         if self.items.is_empty() {
             return Ok(None);

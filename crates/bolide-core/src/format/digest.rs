@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// A hash that has taken in some parts, each behind its length: bytes that move from one part to the next give another hash.
+/// Returns a hash of `parts`, each preceded by its length: moving bytes from one part to the next gives another hash.
 pub(crate) fn of_parts(parts: &[&[u8]]) -> Sha256 {
     let mut hash = Sha256::new();
     for part in parts {

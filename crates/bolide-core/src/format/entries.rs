@@ -1,4 +1,4 @@
-//! Every entry that a stored item has beside its record, in one list.
+//! Every entry that a stored item has in addition to its record, in one list.
 //!
 //! ```text
 //!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id
@@ -7,9 +7,9 @@
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
 //! ```
 //!
-//! Writes put what the list says, replaces and the purge delete it, a split and an import build from it, and the full check compares with it.
-//! Entries are a function of the item's key and its record, so whoever has those two never reads an entry to remove it. The history
-//! (`crate::change_log`) is no part of it: it is about changes, not about what is stored.
+//! Writes put the entries of this list, replaces and the purge delete them, a split and an import build them, and the full check compares
+//! against them. Entries are a function of the item's key and its record, so a caller who has those two never reads an entry to remove it. The
+//! history (`crate::change_log`) is not in this list: it is about changes, not about what is stored.
 
 use bolide_storage::Key;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ enum Kind {
     Expiry,
 }
 
-/// The entries of the item that is stored as `record` under `item_key`.
+/// Returns the entries of the item that is stored as `record` under `item_key`.
 pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<Item = Entry<'i>> {
     let item = Item { key: item_key, record };
     let epk = keys::epk_of_item(item_key);
@@ -54,7 +54,7 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
 }
 
 impl Entry<'_> {
-    /// The bytes to store.
+    /// Returns the bytes to store.
     pub fn value(&self) -> Bytes {
         let Item { key, record } = self.item;
         let size = || u32::try_from(record.size()).expect("limits::ITEM_BYTES fits");

@@ -6,19 +6,19 @@ use bolide_model::{Error, ErrorKind, Lsn, Result};
 
 /// Version of a resource for conditional operations.
 ///
-/// Shape: shown as the service shows it, a GUID inside quotes that belong to the value. Made of the partition, LSN and place in the
-/// transaction of the write, so no two writes of an account ever share one, a ghost's and its successor's included (TTL-242).
+/// Shape: shown as the service shows it, a GUID inside quotes that belong to the value. It consists of the partition, the LSN and the position
+/// in the transaction of the write, so no two writes of an account share one, not even the writes of a ghost and its successor (TTL-242).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Etag(pub u128);
 
 impl Etag {
-    /// The tag of a write.
+    /// Returns the tag of a write.
     pub(crate) fn of_write(partition: u64, lsn: Lsn, seq: u32) -> Etag {
         Etag((u128::from(partition as u32) << 96) | (u128::from(lsn.0) << 32) | u128::from(seq))
     }
 
-    /// The tag as it is shown, with its quotes; ASCII.
-    // By hand: every answer about an item shows its tag twice, and formatting it part by part took a tenth of a point read.
+    /// Returns the tag as clients see it, with its quotes; ASCII.
+    // Written by hand: every answer about an item shows its tag twice, and formatting it part by part took a tenth of the time of a point read.
     pub fn text(self) -> [u8; TEXT_BYTES] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = *b"\"00000000-0000-0000-0000-000000000000\"";
@@ -31,10 +31,10 @@ impl Etag {
         text
     }
 
-    /// Checks an `If-Match` condition; none is always met.
+    /// Checks an `If-Match` condition; `None` always matches.
     ///
     /// # Errors
-    /// `PreconditionFailed` if the caller knows another version.
+    /// `PreconditionFailed` if the condition names another version.
     pub(crate) fn check(self, if_match: Option<&str>) -> Result<()> {
         match if_match {
             Some(header) if !self.matches(header) => Err(Error::new(
@@ -45,7 +45,7 @@ impl Etag {
         }
     }
 
-    /// Whether an `If-Match` or `If-None-Match` header names this version. `*` names any; quotes may be missing.
+    /// Returns whether an `If-Match` or `If-None-Match` header names this version. `*` names any version; the quotes may be missing.
     pub fn matches(self, header: &str) -> bool {
         let header = header.trim();
         let text = self.text();
@@ -53,9 +53,9 @@ impl Etag {
     }
 }
 
-/// A GUID and two quotes.
+/// Length of a GUID with its two quotes, in bytes.
 const TEXT_BYTES: usize = 38;
-/// After which bytes a GUID has a hyphen.
+/// Whether a hyphen follows a byte of the GUID.
 const GROUP_ENDS: [bool; 16] = {
     let mut ends = [false; 16];
     ends[3] = true;

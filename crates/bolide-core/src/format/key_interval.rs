@@ -23,8 +23,8 @@ impl KeyInterval {
         }
     }
 
-    /// With bounds that are longer than an effective partition key moved behind the key that they begin with: it is below them, and in item keys
-    /// other bytes follow it.
+    /// Returns the interval with every bound that is longer than an effective partition key moved behind the key that the bound begins with: that
+    /// key is below the bound, and in item keys other bytes follow it.
     pub fn between_whole_keys(self, definition: &PartitionKeyDefinition) -> KeyInterval {
         let moved = |bound: Bytes| match Epk::length_in(definition, &bound) {
             Some(length) if length < bound.len() => super::keys::after_prefix(&bound[..length]),
@@ -44,7 +44,7 @@ impl KeyInterval {
         };
     }
 
-    /// Whether all of `other` lies inside; nothing lies inside everything.
+    /// Returns whether all of `other` lies inside this interval. An empty interval lies inside every other.
     pub fn covers(&self, other: &KeyInterval) -> bool {
         let ends_inside = match (&self.to, &other.to) {
             (None, _) => true,

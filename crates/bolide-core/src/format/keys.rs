@@ -5,23 +5,23 @@
 //!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
 //!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
-//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `history`)
+//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `change_log`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
 //!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
-//! `epk ‖ tag` is what identifies a logical partition (see `logical`) and is called its epk below. Those of one definition are never
-//! prefixes of one another, so what follows needs no separator.
-//! Every key but those of Log, Expiry and Meta holds the effective partition key at a fixed place: a split is a key range.
+//! `epk ‖ tag` identifies a logical partition (see `content::logical`) and is called its epk below. The epks of one definition are never prefixes of
+//! one another, so no separator follows them.
+//! Every key except those of Log, Expiry and Meta holds the effective partition key at a fixed position, so a split copies a key range.
 
 use bolide_model::{Lsn, UnixSeconds, epk::Epk};
 use bolide_storage::{Key, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Bytes of a resource number at the end of an item key.
+/// Length of the resource number at the end of an item key, in bytes.
 pub(crate) const RID_BYTES: usize = 8;
-/// Bytes of a digest of unique key values.
+/// Length of a digest of unique key values, in bytes.
 pub(crate) const DIGEST_BYTES: usize = 16;
 
 const ID_INDEX: u8 = b'I';
@@ -30,7 +30,7 @@ const UNIQUE_INDEX: u8 = b'U';
 /// Digest of the values at the paths of one unique key constraint.
 pub(crate) type UniqueDigest = [u8; DIGEST_BYTES];
 
-/// The key of an item's record.
+/// Returns the key of an item's record.
 pub(crate) fn item(epk: &Epk, number: u64) -> Key {
     let mut bytes = BytesMut::with_capacity(epk.as_bytes().len() + RID_BYTES);
     bytes.put_slice(epk.as_bytes());
@@ -38,12 +38,12 @@ pub(crate) fn item(epk: &Epk, number: u64) -> Key {
     Key::new(Space::Item, bytes.freeze())
 }
 
-/// The effective partition key inside an item key.
+/// Returns the effective partition key inside an item key.
 pub(crate) fn epk_of_item(item_key: &[u8]) -> &[u8] {
     &item_key[..item_key.len().saturating_sub(RID_BYTES)]
 }
 
-/// The resource number inside an item key.
+/// Returns the resource number inside an item key.
 pub(crate) fn number_of_item(item_key: &[u8]) -> u64 {
     let tail = item_key.len().saturating_sub(RID_BYTES);
     item_key[tail..]
@@ -51,7 +51,7 @@ pub(crate) fn number_of_item(item_key: &[u8]) -> u64 {
         .fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
-/// The index entry that finds an item by its id.
+/// Returns the key of the index entry that finds an item by its id.
 pub(crate) fn id_index(epk: &[u8], id: &[u8]) -> Key {
     let mut bytes = BytesMut::with_capacity(1 + epk.len() + id.len());
     bytes.put_u8(ID_INDEX);
@@ -60,7 +60,7 @@ pub(crate) fn id_index(epk: &[u8], id: &[u8]) -> Key {
     Key::new(Space::Index, bytes.freeze())
 }
 
-/// The index entry that holds the values of one unique key constraint.
+/// Returns the key of the index entry that holds the values of one unique key constraint.
 pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest) -> Key {
     let mut bytes = BytesMut::with_capacity(2 + epk.len() + DIGEST_BYTES);
     bytes.put_u8(UNIQUE_INDEX);
@@ -70,12 +70,12 @@ pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest)
     Key::new(Space::Index, bytes.freeze())
 }
 
-/// The effective partition key with the id behind it, of an index entry that finds an item by its id; `None` for other entries.
+/// Returns the effective partition key followed by the id, from an index entry that finds an item by its id; `None` for other entries.
 pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
     index_key.strip_prefix(&[ID_INDEX])
 }
 
-/// The effective partition key an index entry belongs to, with whatever follows it; `None` for an unknown kind of entry.
+/// Returns the effective partition key that an index entry belongs to, with the bytes that follow it; `None` for an unknown kind of entry.
 pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
     match *index_key.first()? {
         ID_INDEX => Some(&index_key[1..]),
@@ -84,7 +84,7 @@ pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The place of a version in the log: LSN, then its place among the writes of one transaction.
+/// The position of a version in the log: its LSN, then its position among the writes of one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct LogPosition {
     pub lsn: Lsn,
@@ -92,10 +92,10 @@ pub(crate) struct LogPosition {
 }
 
 impl LogPosition {
-    /// Bytes of a position.
+    /// Length of an encoded position, in bytes.
     pub const BYTES: usize = 12;
 
-    /// The first place that could follow this one. The last place of all, which only damaged bytes name, follows itself.
+    /// Returns the lowest position above this one. The last possible position, which only damaged bytes name, is followed by itself.
     pub fn next(self) -> LogPosition {
         match (self.seq.checked_add(1), self.lsn.0.checked_add(1)) {
             (Some(seq), _) => LogPosition { lsn: self.lsn, seq },
@@ -117,28 +117,28 @@ impl LogPosition {
         })
     }
 
-    /// The log's key for this place.
+    /// Returns the bytes of the log key at this position.
     pub fn to_bytes(self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(LogPosition::BYTES);
         self.put(&mut bytes);
         bytes.freeze()
     }
 
-    /// The log entry of this place.
+    /// Returns the log key at this position.
     pub fn key(self) -> Key {
         Key::new(Space::Log, self.to_bytes())
     }
 }
 
-/// Stands before the keys of the history, and so behind those of the log: an LSN does not get so high.
+/// Prefix of the history's keys. It sorts them after the keys of the log, because an LSN never gets so high.
 const HISTORY: u8 = 0xFE;
 
-/// The end of the log inside its space, exclusive: there the history begins.
+/// Returns the end of the log inside its space, exclusive. The history begins there.
 pub(crate) fn log_end() -> Bytes {
     Bytes::from_static(&[HISTORY])
 }
 
-/// The entry of the history for the write at a place.
+/// Returns the key of the history's entry for the write at a position.
 pub(crate) fn history(position: LogPosition) -> Key {
     let mut bytes = BytesMut::with_capacity(1 + LogPosition::BYTES);
     bytes.put_u8(HISTORY);
@@ -146,7 +146,7 @@ pub(crate) fn history(position: LogPosition) -> Key {
     Key::new(Space::Log, bytes.freeze())
 }
 
-/// The place that a key of the history names.
+/// Returns the position that a key of the history names.
 pub(crate) fn history_position(key: &[u8]) -> Option<LogPosition> {
     let (HISTORY, position) = key.split_first().map(|(first, rest)| (*first, rest))? else {
         return None;
@@ -154,7 +154,7 @@ pub(crate) fn history_position(key: &[u8]) -> Option<LogPosition> {
     LogPosition::decode(position)
 }
 
-/// The place of an item with a ttl of its own in its purge queue: when it ends, then where it stands in the log (TTL-266).
+/// The position of an item with a ttl of its own in its purge queue: when it expires, then its position in the log (TTL-266).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ExpiryPosition {
     pub base: UnixSeconds,
@@ -162,7 +162,7 @@ pub(crate) struct ExpiryPosition {
 }
 
 impl Default for ExpiryPosition {
-    /// The start of the queue.
+    /// Returns the start of the queue.
     fn default() -> ExpiryPosition {
         ExpiryPosition {
             base: UnixSeconds(i64::MIN),
@@ -172,7 +172,7 @@ impl Default for ExpiryPosition {
 }
 
 impl ExpiryPosition {
-    /// Bytes of a position.
+    /// Length of an encoded position, in bytes.
     pub const BYTES: usize = 8 + LogPosition::BYTES;
 
     pub fn next(self) -> ExpiryPosition {
@@ -183,7 +183,7 @@ impl ExpiryPosition {
     }
 
     pub fn put(self, bytes: &mut BytesMut) {
-        // The flipped sign bit makes unsigned byte order agree with signed numbers.
+        // With the sign bit flipped, unsigned byte order agrees with the order of signed numbers.
         bytes.put_u64(self.base.0.cast_unsigned() ^ (1 << 63));
         self.version.put(bytes);
     }
@@ -208,12 +208,12 @@ impl ExpiryPosition {
     }
 }
 
-/// The key of a partition's counters and cursors.
+/// Returns the key of a partition's counters and cursors.
 pub(crate) fn state() -> Key {
     Key::new(Space::Meta, Bytes::from_static(b"S"))
 }
 
-/// The first bytes that are above everything that starts with `prefix`; `None` if nothing is.
+/// Returns the lowest bytes above everything that starts with `prefix`; `None` if there are none.
 pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
@@ -221,7 +221,7 @@ pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
     Some(end.into())
 }
 
-/// The first bytes above `key`.
+/// Returns the lowest bytes above `key`.
 pub(crate) fn after(key: &[u8]) -> Bytes {
     let mut next = BytesMut::with_capacity(key.len() + 1);
     next.put_slice(key);

@@ -1,12 +1,12 @@
-//! The two expiry queues of a partition, and the one code that reads their entries: for the purge and for figures.
+//! The two expiry queues of a partition, and the only code that reads their entries, for the purge and for statistics.
 //!
 //! ```text
 //!   ExpiryPosition   Expiry space, by (_ts + ttl, lsn, seq)   items with a ttl of their own
-//!   LogPosition      the log, by (lsn, seq) and so by _ts     items that live by the container's default; others are stepped over
+//!   LogPosition      the log, by (lsn, seq) and so by _ts     items that live by the container's default; others are skipped
 //! ```
 //!
-//! Each is sorted by what its thresholds are compared with, so its first entry that is not due ends what is due. Entries are named by their
-//! positions, which are the keys.
+//! Each queue is sorted by the value that its threshold is compared with, so no entry after the first one that is not due is due. An entry is
+//! identified by its position, which is its key.
 
 use bolide_model::ttl::{Class, Horizon, Stamp};
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
@@ -19,7 +19,7 @@ use crate::format::record::{ExpiryEntry, LogEntry};
 /// An entry of a queue.
 pub(crate) struct QueueEntry<P> {
     pub position: P,
-    /// The version that it was made for. The item may be another by now.
+    /// The version that the entry was made for. The item may have a newer version by now.
     pub version: LogPosition,
     pub stamp: Stamp,
     /// Bytes of the item's document.
@@ -27,28 +27,30 @@ pub(crate) struct QueueEntry<P> {
     pub item_key: Bytes,
 }
 
-/// A place in a queue. Names the queue by its type.
+/// A position in a queue. Its type names the queue.
 pub(crate) trait Queue: Copy + Ord + Default {
-    /// The class of its items; entries of other classes are stepped over.
+    /// The class of the queue's items; entries of other classes are skipped.
     const CLASS: Class;
     const SPACE: Space;
 
-    /// Before every entry with this base that the queue has or will have, if that is known.
+    /// Returns the position before every entry with this base that the queue has or will have, if it is known.
     fn of_base(base: i64) -> Option<Self>;
 
-    /// The first place behind this one.
+    /// Returns the lowest position behind this one.
     fn next(self) -> Self;
 
     fn to_bytes(self) -> Bytes;
 
-    /// The end of the queue in its space; `None`: that of the space.
+    /// Returns the end of the queue in its space; `None`: the end of the space.
     fn end() -> Option<Bytes>;
 
-    /// Entries with a base up to here are due.
+    /// Returns the highest base that is due.
     fn threshold(horizon: Horizon) -> i64;
 
+    /// Decodes a row.
+    ///
     /// # Errors
-    /// `Corrupt` if the row is no entry.
+    /// `Corrupt` if the row is not an entry of the queue.
     fn entry(key: &[u8], value: &Bytes) -> Result<QueueEntry<Self>>;
 }
 
@@ -99,7 +101,7 @@ impl Queue for LogPosition {
     const CLASS: Class = Class::Inherited;
     const SPACE: Space = Space::Log;
 
-    /// New entries come at the end of the log, whatever their base is.
+    /// Returns `None`: new entries are appended to the log, whatever their base is.
     fn of_base(_: i64) -> Option<LogPosition> {
         None
     }
@@ -128,7 +130,7 @@ impl Queue for LogPosition {
             version: position,
             stamp: Stamp {
                 class: entry.class,
-                // Of a version with a ttl of its own it is not the base, and its class keeps it from being compared.
+                // For a version with a ttl of its own this is not the base; its class keeps it from being compared.
                 base: entry.last_modified,
             },
             size: entry.size as usize,
@@ -138,13 +140,13 @@ impl Queue for LogPosition {
 }
 
 impl<P: Queue> QueueEntry<P> {
-    /// Whether the queue is that of the item; otherwise the entry is stepped over.
+    /// Returns whether this is the queue of the entry's item; otherwise the entry is skipped.
     pub fn belongs(&self) -> bool {
         self.stamp.class == P::CLASS
     }
 }
 
-/// The next entries of a queue.
+/// Returns a scan of the next entries of a queue.
 pub(crate) fn scan<P: Queue>(from: P, to: Option<P>, max_rows: usize, max_bytes: usize) -> Scan {
     Scan {
         space: P::SPACE,
@@ -157,7 +159,7 @@ pub(crate) fn scan<P: Queue>(from: P, to: Option<P>, max_rows: usize, max_bytes:
     }
 }
 
-/// The entries of a page.
+/// Returns the entries of a page.
 pub(crate) fn entries<P: Queue>(page: &Page) -> impl Iterator<Item = Result<QueueEntry<P>>> {
     page.rows.iter().map(|(key, value)| P::entry(key, value))
 }

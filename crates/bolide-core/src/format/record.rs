@@ -1,4 +1,4 @@
-//! The stored form of an item: a fixed header, what the purge needs, then the document as the client sent it.
+//! The stored form of an item: a fixed header, the fields that the purge needs, then the document as the client sent it.
 //!
 //! ```text
 //!   at  bytes
@@ -6,7 +6,7 @@
 //!    1      1  class of the stamp: 0 inherited, 1 own, 2 never
 //!    2      1  number of unique key digests
 //!    3      1  reserved, 0
-//!    4      4  seq: place in its transaction
+//!    4      4  seq: position in its transaction
 //!    8      8  lsn
 //!   16      8  _ts, seconds
 //!   24      8  base of the stamp, seconds
@@ -16,8 +16,8 @@
 //!   58      …  id, then the digests (16 bytes each), then the document: JSON text without system properties
 //! ```
 //!
-//! Numbers are big-endian. A verdict needs the header only, and a purge needs no JSON: the id and the digests name every
-//! index entry there is.
+//! Numbers are big-endian. Deciding whether an item is live needs only the header, and a purge does not parse JSON: the id and the digests name
+//! every index entry of the item.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub(crate) struct Record {
     bytes: Bytes,
 }
 
-/// What a record is made of.
+/// The fields of a record.
 pub(crate) struct Parts<'a> {
     pub version: LogPosition,
     pub last_modified: UnixSeconds,
@@ -50,7 +50,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Record {
-    /// Puts a record together.
+    /// Encodes a record.
     pub fn new(parts: &Parts<'_>) -> Record {
         let id_bytes = u16::try_from(parts.id.len()).expect("limits::ITEM_ID_BYTES fits");
         let mut bytes = BytesMut::with_capacity(
@@ -75,10 +75,10 @@ impl Record {
         Record { bytes: bytes.freeze() }
     }
 
-    /// Takes stored bytes for a record.
+    /// Decodes stored bytes as a record.
     ///
     /// # Errors
-    /// `Corrupt` if they cannot be one.
+    /// `Corrupt` if the bytes are not a record.
     pub fn decode(bytes: Bytes) -> Result<Record> {
         let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, format!("a stored item is damaged: {what}"));
         if bytes.len() < HEADER_BYTES {
@@ -97,7 +97,7 @@ impl Record {
         Ok(record)
     }
 
-    /// The stored bytes.
+    /// Returns the stored bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
@@ -133,7 +133,7 @@ impl Record {
         std::str::from_utf8(self.id_bytes()).expect("checked by decode")
     }
 
-    /// Digests of the unique keys the item holds, in the order of the container's constraints.
+    /// Returns the digests of the unique keys that the item holds, in the order of the container's constraints.
     pub fn unique(&self) -> impl Iterator<Item = UniqueDigest> + '_ {
         let start = HEADER_BYTES + self.id_bytes().len();
         self.bytes[start..self.document_at()]
@@ -141,22 +141,22 @@ impl Record {
             .map(|digest| digest.try_into().expect("chunks have the length of a digest"))
     }
 
-    /// The document as JSON text, without system properties.
+    /// Returns the document as JSON text, without system properties.
     pub fn document(&self) -> Bytes {
         self.bytes.slice(self.document_at()..)
     }
 
-    /// As [`Record::document`], without a share in the stored bytes.
+    /// As [`Record::document`], as a borrow of the stored bytes.
     pub fn document_text(&self) -> &[u8] {
         &self.bytes[self.document_at()..]
     }
 
-    /// Bytes of the document: what counts for charges and quotas.
+    /// Returns the size of the document in bytes, which charges and quotas use.
     pub fn size(&self) -> usize {
         self.bytes.len() - self.document_at()
     }
 
-    /// The item's place in the queue of items with a ttl of their own, if it is one.
+    /// Returns the item's position in the queue of items with a ttl of their own, or `None` if it has no ttl of its own.
     pub fn expiry_position(&self) -> Option<ExpiryPosition> {
         let stamp = self.stamp();
         (stamp.class == Class::Own).then(|| ExpiryPosition {
@@ -214,7 +214,7 @@ pub(crate) fn class_from_byte(byte: u8) -> Option<Class> {
     }
 }
 
-/// What the log keeps of a version: enough to judge it and to count it without reading the item.
+/// What the log stores of a version: enough to decide whether it is live and to count it without reading the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogEntry {
     pub class: Class,
@@ -247,7 +247,7 @@ impl LogEntry {
     }
 }
 
-/// What the queue of items with a ttl of their own keeps of a version.
+/// What the queue of items with a ttl of their own stores of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExpiryEntry {
     pub size: u32,

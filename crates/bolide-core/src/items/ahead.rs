@@ -1,7 +1,7 @@
-//! Patches of large items: made ahead of the decision, over the version that is stored then.
+//! Patches of large items: applied before the decision, to the version that is stored then.
 //!
-//! A partition's worker decides for everybody who writes to the partition. Reading and writing a document of megabytes takes tens of
-//! milliseconds, so it is done on a thread for queries, and the worker only looks whether the version is still the same.
+//! A partition's worker decides all writes of the partition. Parsing and writing a document of several megabytes takes tens of milliseconds, so this
+//! is done on a query thread, and the worker only checks that the version is still the same.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::partition::write_batch::{Decision, Stop};
 use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 
-/// What a patch makes of one version of its item.
+/// The result of a patch for one version of its item.
 #[derive(Clone, Default)]
 pub(crate) struct Ahead {
     made: Option<(LogPosition, Arc<PreparedItem>)>,
 }
 
 impl Ahead {
-    /// What was made of a version; `None` if it is to be made where it is decided.
+    /// Returns the result for a version; `None` if the patch is to be applied during the decision.
     ///
     /// # Errors
-    /// `Unprepared` if it must be made first.
+    /// `Unprepared` if the patch must be applied before the decision.
     pub fn of(&self, record: &Record) -> Decision<Option<Arc<PreparedItem>>> {
         match &self.made {
             Some((version, draft)) if *version == record.version() => Ok(Some(draft.clone())),
@@ -50,10 +50,10 @@ impl Ahead {
 }
 
 impl Runtime {
-    /// Makes what a patch makes of the version that is stored now, if it is too large to be patched in a worker.
+    /// Applies a patch to the version that is stored now, if that is too large to be patched in a worker.
     ///
     /// # Errors
-    /// What applying the patch raises; `BadRequest` if it takes too long.
+    /// The errors of applying the patch; `BadRequest` if it takes too long.
     pub(super) async fn patch_ahead(
         &self,
         state: &Arc<ContainerState>,
@@ -83,10 +83,10 @@ impl Runtime {
 }
 
 impl PreparedItem {
-    /// What a patch makes of a stored version.
+    /// Returns the result of a patch for a stored version.
     ///
     /// # Errors
-    /// `BadRequest`: an operation cannot be applied, or what it makes cannot be stored.
+    /// `BadRequest` if an operation cannot be applied, or if its result cannot be stored.
     pub fn patched(record: &Record, patch: &Patch, state: &ContainerState) -> Result<PreparedItem> {
         let before = StoredItem::document(record)?;
         PreparedItem::new(before.patched(patch, &state.properties.partition_key)?, state)

@@ -1,7 +1,7 @@
-//! Transactional batches: several operations on one logical partition, all or nothing (cosmos-rest §5.8).
+//! Transactional batches: several operations on one logical partition, of which all are committed or none (cosmos-rest §5.8).
 //!
-//! The operations are decided in order, each over the effects of those before it, at one server time and with one LSN (TTL-208,
-//! TTL-243). The first that is refused refuses them all: nothing of the batch happens.
+//! The operations are decided in order, each on the effects of those before it, at one server time and with one LSN (TTL-208, TTL-243). If one is
+//! refused, none of them is committed.
 
 use std::sync::Arc;
 
@@ -22,31 +22,31 @@ use crate::partition::write_batch::{Decision, Stop, WriteBatch};
 use crate::response::{ChargedResult, Response};
 use crate::runtime::{RequestContext, Runtime};
 
-/// Operations on one logical partition, all or nothing.
+/// Operations on one logical partition, of which all are committed or none.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The partition key of all items.
     pub partition_key: PartitionKey,
-    /// In order.
+    /// The operations, in order.
     pub operations: Vec<BatchOperation>,
 }
 
 /// One operation of a batch.
 #[derive(Debug, Clone)]
 pub enum BatchOperation {
-    /// As [`super::CreateItem`].
+    /// See [`super::CreateItem`].
     Create {
         /// The whole item.
         document: Document,
     },
-    /// As [`super::UpsertItem`].
+    /// See [`super::UpsertItem`].
     Upsert {
         /// The whole item.
         document: Document,
         /// Replace only this version.
         if_match: Option<String>,
     },
-    /// As [`super::ReplaceItem`].
+    /// See [`super::ReplaceItem`].
     Replace {
         /// The item to replace.
         id: String,
@@ -55,7 +55,7 @@ pub enum BatchOperation {
         /// Replace only this version.
         if_match: Option<String>,
     },
-    /// As [`super::PatchItem`].
+    /// See [`super::PatchItem`].
     Patch {
         /// The item to change.
         id: String,
@@ -64,47 +64,47 @@ pub enum BatchOperation {
         /// Change only this version.
         if_match: Option<String>,
     },
-    /// As [`super::DeleteItem`].
+    /// See [`super::DeleteItem`].
     Delete {
         /// The item to delete.
         id: String,
         /// Delete only this version.
         if_match: Option<String>,
     },
-    /// As [`super::ReadItem`].
+    /// See [`super::ReadItem`].
     Read {
         /// The item to read.
         id: String,
-        /// Spare the body if the item still is this version.
+        /// Return no body if the item still is this version.
         if_none_match: Option<String>,
     },
-    /// An operation that cannot be carried out, whatever is stored.
+    /// An invalid operation, which is refused whatever is stored.
     Invalid {
-        /// Why.
+        /// The reason.
         error: Error,
     },
 }
 
-/// How a batch ended.
+/// The outcome of a batch.
 #[derive(Debug, Clone)]
 pub enum BatchResponse {
-    /// Every operation was carried out; results in their order.
+    /// All operations were committed; their results, in the same order.
     Committed(Vec<OperationResult>),
-    /// Nothing happened, because of this one.
+    /// Nothing was committed, because of one operation.
     RolledBack {
         /// The operation that was refused, counted from 0.
         at: usize,
-        /// Why.
+        /// The reason.
         error: Error,
     },
 }
 
-/// What an operation of a committed batch came to.
+/// The result of one operation of a committed batch.
 #[derive(Debug, Clone)]
 pub struct OperationResult {
     /// What it did.
     pub done: OperationDone,
-    /// What it cost.
+    /// Its cost in request units.
     pub charge: RequestUnits,
 }
 
@@ -210,7 +210,7 @@ impl Runtime {
             .await
     }
 
-    /// The condition of each operation.
+    /// Compiles the conditions of all operations.
     async fn conditions_of(&self, operations: &[BatchOperation]) -> Vec<Condition> {
         let text = |operation: &BatchOperation| match operation {
             BatchOperation::Patch { patch, .. } => patch.condition.clone(),
@@ -233,10 +233,10 @@ impl Runtime {
     }
 }
 
-/// The condition of an operation, if it has one, or why it is none.
+/// The condition of an operation, if it has one, or the error of its compilation.
 type Condition = Option<Result<Judged>>;
 
-/// An operation, checked as far as it can be without looking at items.
+/// An operation, checked as far as possible without reading items.
 enum Prepared {
     Create(PreparedItem),
     Upsert(PreparedItem, Option<String>),
@@ -270,7 +270,7 @@ impl Prepared {
         })
     }
 
-    /// The item that it is about, by its id.
+    /// Returns the id of its item, if the operation names the item by id.
     fn id(&self) -> Option<&str> {
         match self {
             Prepared::Create(draft) | Prepared::Upsert(draft, _) => Some(&draft.id),
@@ -323,10 +323,10 @@ impl Prepared {
     }
 }
 
-/// What a batch came to.
+/// The result of deciding a batch.
 enum BatchDecided {
     Response(BatchResponse),
-    /// The condition of the operation at this place is to be judged before the batch is decided.
+    /// The condition of operation `at` must be evaluated before the batch is decided.
     Unprepared {
         at: usize,
         error: Error,
@@ -363,8 +363,8 @@ fn read(
     })
 }
 
-/// Most bytes of items that the patches of a batch write together: nobody else writes to the partition meanwhile, and a small text can patch a
-/// large item a hundred times.
+/// Maximum size in bytes of the items that the patches of a batch write together. Nobody else writes to the partition meanwhile, and a short request
+/// can patch a large item a hundred times.
 const PATCHED_BYTES: usize = 4 * 1024 * 1024;
 
 fn too_large() -> Error {
@@ -382,12 +382,12 @@ fn too_large_to_answer() -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-/// What the operations of a batch came to so far.
+/// The results of the operations so far.
 struct Results {
     results: Written<Vec<OperationResult>>,
-    /// Documents that the answer will have.
+    /// Size in bytes of the documents that the response will contain.
     answered_bytes: usize,
-    /// Documents that patches wrote.
+    /// Size in bytes of the documents that patches wrote.
     patched_bytes: usize,
 }
 
@@ -441,7 +441,7 @@ fn decide(
             let written = operation.decide(items, batch, condition)?;
             all.add(operation, written, answers_written.get(at) == Some(&true));
             if all.answered_bytes > limits::PAGE_BYTES {
-                // It is all of them together that do not fit, and the last one says so, as in the service.
+                // All operations together exceed the limit; the error is reported for the last one, as in the service.
                 refused_at = operations.len() - 1;
                 return Err(Stop::Refused(too_large_to_answer()));
             }
@@ -453,7 +453,7 @@ fn decide(
     });
     match decided {
         Ok(all) => {
-            // A batch that only read stands where the log stands.
+            // A batch without writes returns the log sequence number of the partition's head.
             let lsn = all.lsn.max(batch.head());
             Ok(Written {
                 lsn,
@@ -461,7 +461,8 @@ fn decide(
             })
         }
         Err(Stop::NeedsRead) => {
-            // Large items, which are not all read ahead. The batch is decided anew after each read, so the next one takes as much as it may.
+            // The items are too large to be read all ahead. The batch is decided again after each read, so the next read takes as many of them as its
+            // limit allows.
             items.read_on(batch, operations[refused_at..].iter().filter_map(Prepared::id));
             Err(Stop::NeedsRead)
         }

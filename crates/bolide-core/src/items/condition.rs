@@ -1,16 +1,15 @@
-//! Conditions of patches: cheap ones are judged where the patch is decided, others before.
+//! Conditions of patches: cheap ones are evaluated during the decision, others before it.
 //!
 //! ```text
-//!   worker: cheap? ──yes──▶ judged over the version that is patched
+//!   worker: cheap? ──yes──▶ evaluated on the version that is patched
 //!              │ no
 //!              ▼
-//!   a thread for queries judges a version ──▶ worker: still this version? ──yes──▶ the verdict holds
+//!   a query thread evaluates a version ──▶ worker: still this version? ──yes──▶ the verdict holds
 //!                        ▲                                  │ no: another was written meanwhile
 //!                        └──────────────────────────────────┘
 //! ```
 //!
-//! A partition's worker decides for everybody who writes to the partition, so it spends no more than some microseconds on what one of them
-//! wants to know.
+//! A partition's worker decides all writes of the partition, so it spends at most some microseconds on the condition of one of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,44 +31,44 @@ use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 use crate::sql::{Condition, QueryMemory, query_error};
 
-/// Work that a worker does for the conditions of one request: about so many nanoseconds.
+/// Maximum work of a worker for all conditions of one request. A unit is about one nanosecond.
 const WORK_IN_WORKER: u64 = 50_000;
 
-/// Work that a worker does for a condition in any case.
+/// Minimum share of that work for one condition, however many conditions the request has.
 const MIN_WORK: u64 = 5_000;
 
-/// Work for a condition while the partition is given to the request anyway.
+/// Maximum work for a condition of a request that has the partition to itself anyway.
 const WORK_IN_TURN: u64 = 5_000_000;
 
-/// Larger documents are not gone through in a worker.
+/// Maximum size in bytes of a document that a worker parses.
 pub(super) const DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// Longer texts are compiled on a thread for queries.
+/// Maximum length in bytes of a condition that is compiled at once; longer ones are compiled on a query thread.
 const TEXT_BYTES: usize = 2 * 1024;
 
-/// Work to compile a text at once.
+/// Maximum work to compile a condition at once; if it needs more, it is compiled on a query thread.
 const WORK_TO_COMPILE: u64 = 500_000;
 
-/// How long a condition may take.
+/// Maximum time for evaluating or compiling a condition on a query thread.
 pub(super) const TIME: Duration = Duration::from_secs(5);
 
-/// How long clients are asked to wait before they try again what changed too fast.
+/// Time after which a client should try again when an item changed too fast.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// How often a condition is judged again because the item has changed.
+/// Maximum number of times a condition is evaluated again because the item has changed.
 const TRIES: usize = 8;
 
-/// A condition, and what it came to for one version of the item.
+/// A condition, and its result for one version of the item.
 #[derive(Debug, Clone)]
 pub(crate) struct Judged {
     condition: Condition,
     verdict: Option<(LogPosition, bool)>,
-    /// Work for judging it over another version.
+    /// Maximum work for evaluating it on another version during the decision.
     work: u64,
 }
 
 impl Judged {
-    /// The condition of a request that has the partition for itself.
+    /// Returns the condition of a request that has the partition to itself.
     pub fn in_turn(condition: Condition) -> Judged {
         Judged {
             condition,
@@ -78,7 +77,7 @@ impl Judged {
         }
     }
 
-    /// One of so many conditions of a request.
+    /// Returns one of the `conditions` conditions of a request.
     pub fn one_of(conditions: usize, condition: Condition) -> Judged {
         Judged {
             work: (WORK_IN_WORKER / conditions.max(1) as u64).max(MIN_WORK),
@@ -86,10 +85,10 @@ impl Judged {
         }
     }
 
-    /// Whether a version meets the condition.
+    /// Tells whether a version meets the condition.
     ///
     /// # Errors
-    /// `Unprepared` if it must be judged first, because that is too much work for a worker. What evaluating it raises.
+    /// `Unprepared` if the condition must be evaluated before the decision, because that is too much work for a worker; the errors of evaluating it.
     pub fn holds(&self, rid: ContainerRid, record: &Record, now: UnixMillis) -> Decision<bool> {
         if let Some((version, holds)) = self.verdict
             && version == record.version()
@@ -122,7 +121,7 @@ fn unjudged() -> Stop {
     ))
 }
 
-/// How often a request with such conditions is decided again.
+/// Returns how often a request with such conditions is decided again, as a range to iterate over.
 pub(crate) fn tries() -> std::ops::Range<usize> {
     0..TRIES
 }
@@ -131,7 +130,7 @@ impl Runtime {
     /// Compiles a patch's condition.
     ///
     /// # Errors
-    /// `QuerySyntax`; `BadRequest` if it takes too much work; `Throttled` without memory for it.
+    /// `QuerySyntax`; `BadRequest` if it takes too much work; `Throttled` if there is no memory for it.
     pub(crate) async fn compile_condition(&self, text: &str) -> Result<Condition> {
         let memory = QueryMemory::of(self.memory());
         if text.len() <= TEXT_BYTES {
@@ -157,10 +156,10 @@ impl Runtime {
         self.executor().run(TIME, work).await
     }
 
-    /// Judges a condition over the version that is stored now; without one there is nothing to judge.
+    /// Evaluates a condition on the version that is stored now. Does nothing if the item does not exist.
     ///
     /// # Errors
-    /// `BadRequest` if it takes too much work or time; what evaluating it raises.
+    /// `BadRequest` if it takes too much work or time; the errors of evaluating it.
     pub(crate) async fn judge(
         &self,
         state: &ContainerState,

@@ -1,4 +1,4 @@
-//! Deleting all items of a partition key at once (cosmos-rest §5.6).
+//! Deletes all items of a partition key at once (cosmos-rest §5.6).
 
 use std::sync::Arc;
 

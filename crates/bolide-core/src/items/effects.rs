@@ -1,4 +1,4 @@
-//! What storing and removing an item adds to a batch: its record, all of its entries, the history, and the figures of the partition.
+//! The effects of storing and removing an item on a write batch: its record, all of its entries, the history, and the partition's counters.
 
 use bolide_model::RequestUnits;
 use bolide_model::epk::Epk;
@@ -13,7 +13,7 @@ use crate::format::record::Record;
 use crate::partition::visibility::{GhostCause, StoredVersion};
 use crate::partition::write_batch::WriteBatch;
 
-/// The resource number of the `counter`-th item of a range.
+/// Returns the resource number of the `counter`-th item of a range.
 pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
     (u64::from(range) << 40) | counter
 }
@@ -40,7 +40,7 @@ pub(crate) fn remove(batch: &mut WriteBatch<'_>, key: &Key, record: &Record) {
     batch.state.removed(&key.bytes, record);
 }
 
-/// Removes a ghost in the write at `place`. Returns what it costs, which the purge spends, and no writer is charged for (TTL-255).
+/// Removes a ghost in the write at `position`. Returns the cost, which is charged to the purge and not to a writer (TTL-255).
 pub(crate) fn remove_ghost(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
@@ -69,8 +69,8 @@ fn remove_expired(
     cost
 }
 
-/// Removes an item that was deleted with its partition key, in the write at `place`: a delete by a client that is carried out only now.
-/// Returns what it costs, as [`remove_ghost`].
+/// Removes an item that was deleted with its partition key, in the write at `position`: a client's delete that is carried out only now. Returns the
+/// cost, as [`remove_ghost`] does.
 pub(crate) fn remove_deleted(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
@@ -81,7 +81,7 @@ pub(crate) fn remove_deleted(
     remove_as(deleted, batch, state, position, ghost)
 }
 
-/// Removes a ghost with the change it stands for in the log, and spends what it costs from the purge's request units.
+/// Removes a ghost, adds its change to the history, and charges the cost to the purge.
 fn remove_as(
     change: Change<'_>,
     batch: &mut WriteBatch<'_>,

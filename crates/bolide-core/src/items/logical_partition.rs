@@ -1,7 +1,7 @@
-//! One logical partition as a decision sees it: what a create, upsert, replace, patch or delete comes to.
+//! One logical partition as a decision sees it: decides create, upsert, replace, patch and delete.
 //!
-//! A decision first looks everything up and checks, then adds its effects: the ghosts in its way are purged (TTL-255), the old version's
-//! entries go, the new version's entries come. Every effect of one write is in one commit.
+//! A decision first reads and checks everything, and then adds its effects: ghosts that hold the id or a unique key are purged (TTL-255), the old
+//! version's entries are removed, and the new version's entries are added. All effects of one write are in one commit.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ impl LogicalPartition {
         })
     }
 
-    /// Puts a new version in the place of a live one, under its own or another id.
+    /// Replaces a live version by a new one, under its own or another id.
     fn overwrite(
         &self,
         batch: &mut WriteBatch<'_>,
@@ -152,8 +152,8 @@ impl LogicalPartition {
         self.store(batch, existing.record.number(), draft, Some(existing), ghosts)
     }
 
-    /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once if that is not much: a decision
-    /// that comes upon one after the other is begun anew for each.
+    /// Requests several items, and the holders of the unique keys of several drafts, so that they are read at once unless they are too many. A
+    /// decision that finds one after the other to be missing would be started again for each.
     pub fn foresee<'d>(
         &self,
         batch: &mut WriteBatch<'_>,
@@ -173,7 +173,7 @@ impl LogicalPartition {
         let holders = holders.map(|item_key| Key::new(bolide_storage::Space::Item, item_key));
         let items: Vec<Key> = items.collect();
         batch.foresee(&items.iter().cloned().chain(holders).collect::<Vec<_>>())?;
-        // What a patch leaves of an item's unique keys is asked for again.
+        // The unique keys that a patch does not change are checked again.
         let mut entries = Vec::new();
         for record in items.iter().filter_map(|key| batch.loaded(key)) {
             let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
@@ -182,10 +182,10 @@ impl LogicalPartition {
         batch.foresee(&entries)
     }
 
-    /// Notes what is stored of several items as missing, as far as it was not read. What is read of it at once has its bound.
+    /// Notes several items that were not read yet as missing. The read itself limits how many of them it returns.
     pub fn read_on<'d>(&self, batch: &mut WriteBatch<'_>, ids: impl Iterator<Item = &'d str>) {
         for id in ids {
-            // Whatever stops one stops the decision, too, when it comes to that one.
+            // An error here occurs again when the decision comes to that item.
             let _ = self.find_by_id(batch, id);
         }
     }
@@ -218,7 +218,7 @@ impl LogicalPartition {
         Bytes::copy_from_slice(self.epk.as_bytes())
     }
 
-    /// The ghosts that hold unique keys the draft needs (TTL-251). `itself` is the version the draft replaces.
+    /// Returns the ghosts that hold unique keys which the draft needs (TTL-251). `itself` is the version that the draft replaces.
     fn holders(
         &self,
         batch: &mut WriteBatch<'_>,
@@ -253,13 +253,14 @@ impl LogicalPartition {
             .map(|(at, digest)| keys::unique_index(self.epk.as_bytes(), at, digest))
     }
 
-    /// The next item's number: the range in the high bytes, so that numbers are unique in the container.
+    /// Takes the next item's number. The range is in its high bytes, so that numbers are unique in the container.
     fn next_number(&self, batch: &mut WriteBatch<'_>) -> u64 {
         batch.state.next_number += 1;
         number_in_range(self.partition.range, batch.state.next_number)
     }
 
-    /// Adds the effects of a write: ghosts in its way go first in the order of the log, then the version it replaces.
+    /// Adds the effects of a write: first the removal of the ghosts it displaces, which precede it in the log, then that of the version it replaces,
+    /// then the new version.
     fn store(
         &self,
         batch: &mut WriteBatch<'_>,
@@ -290,7 +291,7 @@ impl LogicalPartition {
         let key = add(batch, &self.epk, &record);
         let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
         history::log(batch, self.state.retention(), version, change);
-        // Lets the purge know when this version ends.
+        // Tells the purge when this version expires.
         if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
             batch.after.expect_expiry(end);
         }
@@ -305,7 +306,7 @@ impl LogicalPartition {
     }
 }
 
-/// Whoever has an id or a key must be a ghost, and is given back to be removed.
+/// Returns the ghost in a slot, to be removed; refuses a slot with a live item.
 fn must_be_free(slot: Slot) -> Decision<Option<StoredVersion>> {
     match slot {
         Slot::Live(_) => Err(Stop::Refused(Error::conflict(

@@ -1,8 +1,8 @@
 //! Items: create, upsert, replace, patch, delete, read.
 //!
-//! A write is a transaction of the partition's worker: what comes in is checked ([`prepare`]), decided over what is stored
-//! ([`logical_partition`]), and added to a batch ([`effects`]). A read goes straight to the engine ([`read`]). Both judge with the container's
-//! settings and server time, and to both a ghost does not exist (TTL-235…242).
+//! A write is a transaction of the partition's worker: its input is checked ([`prepare`]), the write is decided on the stored rows
+//! ([`logical_partition`]), and its effects are added to a write batch ([`effects`]). A read goes directly to the engine ([`read`]). Both use the
+//! container's settings and server time, and for both a ghost does not exist (TTL-235…242).
 
 mod ahead;
 mod batch;
@@ -30,7 +30,7 @@ pub(crate) use write::Written;
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
 
-/// Names an item within its logical partition.
+/// Identifies an item within its logical partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemTarget {
     /// By its id.
@@ -44,7 +44,7 @@ pub enum ItemTarget {
 pub struct CreateItem {
     /// The whole item; system properties were dropped when it was parsed.
     pub document: Document,
-    /// The partition key the caller says the item has; must be the item's own.
+    /// The partition key that the caller gave. It must be the item's own.
     pub partition_key: Option<PartitionKey>,
 }
 
@@ -53,9 +53,9 @@ pub struct CreateItem {
 pub struct UpsertItem {
     /// The whole item.
     pub document: Document,
-    /// As in [`CreateItem`].
+    /// See [`CreateItem::partition_key`].
     pub partition_key: Option<PartitionKey>,
-    /// Replace only this version; an item that is not there is created all the same.
+    /// Replace only this version. An item that does not exist is created all the same.
     pub if_match: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct UpsertItem {
 pub struct ReplaceItem {
     /// The item to replace.
     pub target: ItemTarget,
-    /// Its partition key; must be the document's own too.
+    /// Its partition key. It must also be the document's own.
     pub partition_key: PartitionKey,
     /// The whole new item.
     pub document: Document,
@@ -79,7 +79,7 @@ pub struct PatchItem {
     pub target: ItemTarget,
     /// Its partition key.
     pub partition_key: PartitionKey,
-    /// The operations, and a condition if there is one.
+    /// The operations, and optionally a condition.
     pub patch: Patch,
     /// Change only this version.
     pub if_match: Option<String>,
@@ -103,7 +103,7 @@ pub struct ReadItem {
     pub target: ItemTarget,
     /// Its partition key.
     pub partition_key: PartitionKey,
-    /// Spare the body if the item still is this version.
+    /// Return no body if the item still is this version.
     pub if_none_match: Option<String>,
 }
 
@@ -112,7 +112,7 @@ pub struct ReadItem {
 pub struct ItemWritten {
     /// The item as it is now stored.
     pub item: StoredItem,
-    /// It was not there before.
+    /// Whether the item did not exist before.
     pub created: bool,
 }
 

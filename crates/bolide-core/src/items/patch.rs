@@ -1,4 +1,4 @@
-//! Patches: decided like other writes, once what takes too long for a worker was done before.
+//! Patches: decided like other writes. Steps that take too long for a worker are done before.
 
 use std::sync::Arc;
 
@@ -82,10 +82,10 @@ impl Runtime {
     }
 }
 
-/// What a patch came to.
+/// The result of deciding a patch.
 enum Patched {
     Written(ItemWritten),
-    /// Its condition is to be judged, or the patch applied, before it is decided.
+    /// Its condition must be evaluated, or the patch applied, before the decision.
     Unprepared {
         error: Error,
     },

@@ -1,4 +1,4 @@
-//! Documents on their way in: checked as far as they can be without looking at what is stored, and ready to be.
+//! Documents to be written: checked as far as possible without reading stored items, and encoded as they will be stored.
 
 use bolide_model::Result;
 use bolide_model::document::Document;
@@ -11,7 +11,7 @@ use crate::container::ContainerState;
 use crate::content::logical;
 use crate::format::keys::{DIGEST_BYTES, UniqueDigest};
 
-/// A document on its way in, checked as far as it can be without looking at others.
+/// A document to be written, checked as far as possible without reading other items.
 pub(crate) struct PreparedItem {
     pub id: String,
     pub own: Own,
@@ -29,13 +29,13 @@ impl PreparedItem {
     }
 }
 
-/// Digests of an item's values at the paths of each unique key constraint.
+/// Returns the digests of an item's values at the paths of each unique key constraint.
 pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec<UniqueDigest> {
     let digest = |paths| {
         let mut hash = Sha256::new();
         for value in document.unique_key_values(paths) {
             hash.update(value.to_json().to_string());
-            // No JSON text holds a raw control character, so values cannot run into each other.
+            // JSON text contains no raw control character, so the end of each value is unambiguous.
             hash.update([0]);
         }
         let hash = hash.finalize();
@@ -52,7 +52,7 @@ pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<E
     Ok(logical::of(definition, key))
 }
 
-/// The place of a document; the key the caller gave must be the document's own.
+/// Returns the effective partition key of a document. The key that the caller gave must be the document's own.
 pub(crate) fn epk_of_document(
     state: &ContainerState,
     document: &Document,
@@ -62,7 +62,7 @@ pub(crate) fn epk_of_document(
     Ok(logical::of(&state.properties.partition_key, &own))
 }
 
-/// The key of a document; the one the caller gave must be it.
+/// Returns the partition key of a document. The key that the caller gave must be the same.
 pub(crate) fn own_key(
     state: &ContainerState,
     document: &Document,

@@ -50,7 +50,7 @@ impl Runtime {
         Ok(Response { value, cost })
     }
 
-    /// As [`find`], without the index for items whose number is known.
+    /// Like [`find`], but does not read the index for items whose number is in the cache.
     async fn find_known(
         &self,
         partition: &Partition,
@@ -75,17 +75,17 @@ impl Runtime {
         Ok((record, head))
     }
 
-    /// Whether users may begin an operation now.
+    /// Checks that the throughput of a partition allows users to begin an operation now.
     pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, guard: &ReadGuard<'_>) -> Result<()> {
         Admission::of(self, ctx).admit(partition, &guard.state)
     }
 
-    /// As [`Runtime::admit`], for an operation over several ranges: all of them must have room.
+    /// Like [`Runtime::admit`], for an operation on several ranges: all of them must allow it.
     pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], guard: &ReadGuard<'_>) -> Result<()> {
         Admission::of(self, ctx).admit_all(slices, &guard.state)
     }
 
-    /// Counts what an operation consumed, and tells what it took.
+    /// Counts the request units that an operation consumed, and returns its cost.
     pub(crate) fn charge(
         &self,
         ctx: &RequestContext,
@@ -101,7 +101,7 @@ impl Runtime {
     }
 }
 
-/// Whether users may begin an operation now, apart from the account.
+/// The check whether users may begin an operation now, without the rest of the runtime.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Admission {
     is_enforced: bool,
@@ -130,7 +130,7 @@ impl Admission {
 }
 
 impl Runtime {
-    /// Counts what an operation over several ranges consumed, in each range what was done there.
+    /// Counts the request units of an operation on several ranges, in each range those of its part.
     pub(crate) fn charge_touched(&self, ctx: &RequestContext, guard: &ReadGuard<'_>, cost: &Cost) {
         if guard.state.pacing.count_only_load || ctx.is_admin {
             return;
@@ -143,7 +143,7 @@ impl Runtime {
     }
 }
 
-/// Finds an item, if it exists, and the head it was read at.
+/// Finds an item. Returns its record, if it exists, and the head at which it was read.
 pub(crate) async fn find(
     partition: &Partition,
     epk: &Epk,
@@ -164,7 +164,7 @@ async fn find_by_id(partition: &Partition, epk: &Epk, id: &str, as_of: AsOf<'_>)
         let Some(number) = snapshot.index_entry(0).and_then(|number| decode_number(number)) else {
             return Ok((None, snapshot.head));
         };
-        // With the entry again: another item may have the id by now.
+        // The index entry is read again with the item, because another item may have the id by now.
         let item = keys::item(epk, number);
         let both = || request([index.clone(), item.clone()]);
         snapshot = partition.snapshot(both, as_of).await?;

@@ -80,7 +80,7 @@ impl Runtime {
         .await
     }
 
-    /// Carries a decision on one item out in the partition of `epk`, and accounts for what it took.
+    /// Carries out a decision on one item in the partition of `epk`, and charges its cost.
     pub(super) async fn write<T, F>(
         &self,
         ctx: &RequestContext,
@@ -96,7 +96,7 @@ impl Runtime {
         self.write_as(Kind::Single, ctx, container, guard, epk, decide).await
     }
 
-    /// As [`Runtime::write`], for a decision on one item or on many.
+    /// Like [`Runtime::write`], for a decision on one item or on many.
     pub(super) async fn write_as<T, F>(
         &self,
         kind: Kind,
@@ -124,7 +124,7 @@ impl Runtime {
                 Ok(Response { value, cost })
             }
             Err(error) => {
-                // A refused write costs what a read that finds nothing costs.
+                // A refused write is charged as a read that finds nothing.
                 let cost = self.charge(ctx, &partition, guard, charge::point_read(0), partition.lsn());
                 Err(Refusal { error, cost })
             }
@@ -132,14 +132,14 @@ impl Runtime {
     }
 }
 
-/// How much a decision is about.
+/// Whether a decision is about one item or many.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Single,
     Batch,
 }
 
-/// What a decided write gives back.
+/// The result of a decided write.
 pub(crate) struct Written<T> {
     pub value: T,
     pub lsn: Lsn,
@@ -147,7 +147,7 @@ pub(crate) struct Written<T> {
 }
 
 impl<T> Written<T> {
-    /// A decision that writes nothing.
+    /// Returns the result of a decision that writes nothing.
     pub fn nothing(batch: &WriteBatch<'_>, value: T) -> Written<T> {
         Written {
             value,

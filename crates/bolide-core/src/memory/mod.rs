@@ -1,10 +1,12 @@
 //! One budget for the memory that requests take: bodies, answers, the state of queries, scripts.
 //!
-//! Whoever is about to hold much takes a share first and drops it with what it holds. When all is taken, those who can wait do so in
-//! the order in which they came; the others are refused. What the store holds (its cache and memtables) has limits of its own.
+//! A request reserves a share of the budget before it allocates much memory, and drops the share together with what it allocated. When the
+//! budget is used up, requests that can wait do so in order of arrival; the others are refused. The store's memory (its cache and memtables)
+//! has limits of its own.
 //!
-//! Who waits for more while it holds much could wait for others who do the same. So large bodies are given their memory in one, before they
-//! are read, and all that are still arriving have at most a part of it: the rest serves those that have come, which need more to be worked on.
+//! Requests that hold much memory and wait for more could wait for each other. So a large body gets all its memory at once, before it is read,
+//! and all bodies that are still arriving get at most a part of the budget. The rest serves the bodies that have arrived, whose processing needs
+//! more memory.
 
 #[cfg(test)]
 mod tests;
@@ -16,22 +18,22 @@ use std::time::Duration;
 use bolide_model::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Memory is counted in units of so many bytes: what is smaller is rounded up.
+/// Unit in which memory is counted, in bytes: sizes are rounded up to it.
 const UNIT_BYTES: usize = 1024;
 
-/// How long clients are asked to wait before they try again what found no memory.
+/// How long clients are asked to wait before they try again when there was no memory.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Shares up to so many bytes are small: a part of the budget is kept for them, so that requests for small items go on while large ones
-/// wait.
+/// Maximum size of a small share, in bytes. A part of the budget is kept for small shares, so that requests for small items are served while
+/// large ones wait.
 const SMALL_BYTES: usize = 64 * 1024;
-/// The part that is kept for them: one of so many.
+/// The part of the budget that is kept for small shares: one of this many parts.
 const SMALL_PART: usize = 4;
 
-/// Bodies that have not come yet may take so much of what large shares may have: one of so many parts.
+/// The part of the memory for large shares that bodies may take while they arrive: one of this many parts.
 const ARRIVING_PART: usize = 2;
 
-/// What may wait for its share although it is there: one of so many parts of the budget, beside it.
+/// How much memory may be allocated already while its share is waited for: one of this many parts of the budget, in addition to the budget.
 const HELD_PART: usize = 16;
 
 /// Memory that requests share.
@@ -41,19 +43,19 @@ pub struct MemoryBudget {
     large: Arc<Semaphore>,
     small_units: usize,
     large_units: usize,
-    /// Of `large`, what bodies may take that have not come yet.
+    /// The part of `large` that bodies may take while they arrive.
     arriving: Arc<Semaphore>,
     arriving_units: usize,
-    /// What is there although its share has not been taken yet.
+    /// Memory that is allocated already while its share is waited for.
     held: Arc<Semaphore>,
-    /// How many wait.
+    /// Number of requests that wait for a share.
     waiting: Arc<AtomicUsize>,
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes.
+    /// Creates a budget of `limit_bytes` bytes.
     pub fn new(limit_bytes: usize) -> MemoryBudget {
-        // Larger takings than a permit's number can name are refused, so a larger budget would be of no use to anybody.
+        // A share larger than a permit's number can express is refused, so a larger budget could not be used.
         let units = (limit_bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         let small_units = units / SMALL_PART;
         let large_units = units - small_units;
@@ -70,30 +72,30 @@ impl MemoryBudget {
         }
     }
 
-    /// All of it, in bytes.
+    /// Returns the size of the whole budget, in bytes.
     pub fn limit_bytes(&self) -> usize {
         (self.small_units + self.large_units) * UNIT_BYTES
     }
 
-    /// The most that one share may have, in bytes: all but what is kept for small ones.
+    /// Returns the maximum size of one share, in bytes: all but the part that is kept for small shares.
     pub fn longest_share(&self) -> usize {
         self.large_units * UNIT_BYTES
     }
 
-    /// What is taken now, in bytes.
+    /// Returns how many bytes are taken now.
     pub fn used_bytes(&self) -> usize {
         self.limit_bytes() - (self.small.available_permits() + self.large.available_permits()) * UNIT_BYTES
     }
 
-    /// Whether anybody waits for a share.
+    /// Returns whether any request waits for a share.
     pub fn is_short(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes so many bytes at once.
+    /// Takes `bytes` bytes, without waiting.
     ///
     /// # Errors
-    /// `Throttled` if they are not there now; `TooLarge` if they never will be.
+    /// `Throttled` if they are not available now; `TooLarge` if they never will be.
     pub fn try_take(&self, bytes: usize) -> Result<MemoryShare> {
         let units = self.units_of(bytes)?;
         if bytes <= SMALL_BYTES
@@ -107,7 +109,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Takes so many bytes, behind those who asked before for as little or as much, and waits for them up to `timeout`.
+    /// Takes `bytes` bytes, after the requests that asked earlier for a share of the same kind (small or large); waits up to `timeout`.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`].
@@ -127,7 +129,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Grows a share to so many bytes at once. One that becomes large takes no more of what is kept for small ones.
+    /// Grows a share to `bytes` bytes, without waiting. A share that becomes large takes no more of the part kept for small shares.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`]; the share stays as it was.
@@ -145,7 +147,7 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Grows a share to so many bytes, and waits for them up to `timeout`.
+    /// Grows a share to `bytes` bytes, and waits for them up to `timeout`.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_grow`].
@@ -158,7 +160,7 @@ impl MemoryBudget {
             share.merge(self.take(units as usize * UNIT_BYTES, timeout).await?);
             return Ok(());
         }
-        // Who finds it there does not wait, not even for an instant: others end when somebody waits.
+        // If the memory is available, this request must not count as waiting even for an instant: others end their work when a request waits.
         if let Ok(permit) = self.large.clone().try_acquire_many_owned(units) {
             share.merge(MemoryShare::large(permit));
             return Ok(());
@@ -172,14 +174,14 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Takes so many bytes for a body that has not come yet, behind those who asked before for such bodies, and waits for them up to `timeout`.
-    /// [`MemoryShare::arrived`] when it has come and all that is made of it has its memory.
+    /// Takes `bytes` bytes for a body that has not arrived yet, after the requests that asked earlier for such bodies; waits up to `timeout`. Call
+    /// [`MemoryShare::arrived`] when the body has arrived and everything made from it has its memory.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`].
     pub async fn take_for_arriving(&self, bytes: usize, timeout: Duration) -> Result<MemoryShare> {
         let units = self.units_of(bytes)?;
-        // One that is longer than all that bodies may have comes when no other does.
+        // A body that is longer than what all arriving bodies may take together arrives when no other does.
         let arriving_units = units.min(u32::try_from(self.arriving_units).unwrap_or(u32::MAX));
         let at_once = || {
             let arriving = self.arriving.clone().try_acquire_many_owned(arriving_units).ok()?;
@@ -202,11 +204,11 @@ impl MemoryBudget {
         taken.ok_or_else(|| self.exhausted())
     }
 
-    /// As [`MemoryBudget::take_for_arriving`], for a body that turns out to be large when a part of it has come: that part takes memory while
-    /// the rest waits, so few of them may.
+    /// As [`MemoryBudget::take_for_arriving`], for a body that is found to be large when a part of it has arrived: that part takes memory while it
+    /// waits for the rest, so only few such bodies may wait.
     ///
     /// # Errors
-    /// As [`MemoryBudget::try_take`]; at once if too many bytes wait already. The share stays as it was.
+    /// As [`MemoryBudget::try_take`]; without waiting if too many bytes wait already. The share stays as it was.
     pub async fn grow_for_arriving(&self, share: &mut MemoryShare, bytes: usize, timeout: Duration) -> Result<()> {
         let units = self.units_of(share.bytes())?;
         let _held = self.held.try_acquire_many(units).map_err(|_| self.exhausted())?;
@@ -214,10 +216,10 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// As [`MemoryBudget::grow`], for bytes that are held already: they take memory while they wait, so few of them may.
+    /// As [`MemoryBudget::grow`], for bytes that are allocated already: they take memory while they wait, so only few of them may.
     ///
     /// # Errors
-    /// As [`MemoryBudget::try_grow`]; at once if too many bytes wait already.
+    /// As [`MemoryBudget::try_grow`]; without waiting if too many bytes wait already.
     pub async fn grow_for_held(&self, share: &mut MemoryShare, bytes: usize, timeout: Duration) -> Result<()> {
         match self.try_grow(share, bytes) {
             Err(error) if error.is_throttled() => {}
@@ -264,7 +266,7 @@ impl MemoryBudget {
     }
 }
 
-/// One of those who wait.
+/// One waiting request.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Waiting<'_> {
@@ -283,10 +285,10 @@ impl Drop for Waiting<'_> {
 /// A part of a [`MemoryBudget`], given back when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
-    /// Of what is kept for small shares.
+    /// From the part that is kept for small shares.
     small: Option<OwnedSemaphorePermit>,
     large: Option<OwnedSemaphorePermit>,
-    /// While it is for a body that has not come: as much of what those may take.
+    /// Set while the share is for a body that is arriving: the permit, of the same size, from what arriving bodies may take.
     arriving: Option<OwnedSemaphorePermit>,
 }
 
@@ -313,29 +315,29 @@ impl MemoryShare {
         }
     }
 
-    /// The body that it was taken for has come, and what is made of it has its memory: others may come.
+    /// Records that the body of this share has arrived and everything made from it has its memory, so that other bodies may arrive.
     pub fn arrived(&mut self) {
         self.arriving = None;
     }
 
-    /// How many bytes it is.
+    /// Returns the size of the share, in bytes.
     pub fn bytes(&self) -> usize {
         let units =
             |permit: &Option<OwnedSemaphorePermit>| permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         (units(&self.small) + units(&self.large)) * UNIT_BYTES
     }
 
-    /// Makes one share of two of the same budget.
+    /// Merges another share of the same budget into this one.
     ///
     /// # Panics
-    /// If they are of different budgets.
+    /// If the two shares are of different budgets.
     pub fn merge(&mut self, other: MemoryShare) {
         merge(&mut self.small, other.small);
         merge(&mut self.large, other.large);
         merge(&mut self.arriving, other.arriving);
     }
 
-    /// Gives back all but so many bytes.
+    /// Gives back all but `bytes` bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         let units = bytes.div_ceil(UNIT_BYTES);
         let mut surplus = (self.bytes() / UNIT_BYTES).saturating_sub(units);

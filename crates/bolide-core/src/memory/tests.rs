@@ -5,10 +5,10 @@ use bolide_model::time::Monotonic;
 use super::*;
 
 const TIMEOUT: Duration = Duration::from_millis(20);
-/// More than a small share.
+/// More than a small share, in bytes.
 const LARGE: usize = 2 * SMALL_BYTES;
 
-/// Kept for small shares: two of [`SMALL_BYTES`]; for all: three of [`LARGE`].
+/// Creates a budget whose part for small shares holds two of [`SMALL_BYTES`], and whose rest holds three of [`LARGE`].
 fn budget() -> MemoryBudget {
     MemoryBudget::new(8 * SMALL_BYTES)
 }
@@ -175,7 +175,7 @@ async fn who_finds_what_is_asked_for_does_not_wait() {
     let mut share = MemoryShare::default();
     let mut growing = std::pin::pin!(budget.grow(&mut share, LARGE, TIMEOUT));
     let grown = std::future::poll_fn(|cx| {
-        // The runtime lets a task that has done much find nothing ready, to have others go on.
+        // The runtime makes a task that has done much work see nothing ready, so that other tasks run.
         while std::pin::pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}
         Poll::Ready((growing.as_mut().poll(cx), budget.is_short()))
     });

@@ -1,4 +1,4 @@
-//! A bounded number of permits, and a bounded queue of those who wait for one.
+//! A bounded number of permits, and a bounded queue of requests that wait for one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,19 +8,19 @@ use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests that may wait in one queue.
+/// Maximum number of requests that wait in one queue; further ones are refused at once.
 const WAITING_MAX: usize = 256;
-/// When to come again who found no permit.
+/// The time after which a refused client should try again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A bounded number of permits, and a bounded queue of those who wait for one.
+/// A bounded number of permits, and a bounded queue of requests that wait for one.
 pub(crate) struct AdmissionQueue {
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
 impl AdmissionQueue {
-    /// So many permits, and nobody waits.
+    /// Returns a queue with this number of permits and no waiting request.
     pub fn new(permits: usize) -> AdmissionQueue {
         AdmissionQueue {
             permits: Arc::new(Semaphore::new(permits)),
@@ -32,10 +32,10 @@ impl AdmissionQueue {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Joins the queue, until the answer is dropped.
+    /// Joins the queue. The request leaves it when the result is dropped.
     ///
     /// # Errors
-    /// `Throttled` if too many wait.
+    /// `Throttled` if the queue is full.
     pub(crate) fn join(&self) -> Result<Waiting<'_>> {
         let joined = Waiting(&self.waiting);
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl AdmissionQueue {
     }
 }
 
-/// A place in the queue.
+/// A request's place in the queue.
 pub(crate) struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {

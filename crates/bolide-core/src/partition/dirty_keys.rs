@@ -1,8 +1,8 @@
-//! The keys that commits change while a partition is copied (`crate::admin::split`).
+//! Records the keys that commits change while a partition is copied (`crate::admin::split`).
 //!
-//! The copy reads page after page, each at a head of its own, and what is written behind its back has to be read again. The log tells what was
-//! written, but nothing that was removed, so the worker records the keys of each commit instead: after the commit is visible and before the
-//! partition's LSN shows it. Whoever takes a key and reads it then, reads the commit or something newer.
+//! The copy reads one page after another, each at a different head, and rows that are written after their page was read have to be read again. The
+//! log has entries for writes, but none for removed rows, so the worker records the keys of each commit: after the commit is visible and before the
+//! partition's LSN shows it. So whoever takes a recorded key and then reads it sees that commit or a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 
 use super::write_batch::Changes;
 
-/// Bytes of recorded keys that may wait for the copy.
+/// Maximum size in bytes of the recorded keys that the copy has not taken yet, so that memory stays bounded.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// What a recorded key takes besides its bytes.
+/// Memory of a recorded key besides its bytes, in bytes.
 const KEY_BYTES: usize = 96;
 
-/// The keys changed since they were last taken, if anybody records them.
+/// The keys changed since they were last taken, while they are recorded.
 #[derive(Debug, Default)]
 pub(crate) struct DirtyKeys {
     is_recording: AtomicBool,
@@ -30,12 +30,13 @@ pub(crate) struct DirtyKeys {
 struct Recorded {
     keys: HashSet<Key>,
     bytes: usize,
-    /// Why the keys are not all that changed.
+    /// The reason why not all changed keys were recorded.
     incomplete: Option<&'static str>,
 }
 
 impl DirtyKeys {
-    /// The keys that a commit will change, if they are recorded. Meta rows are left out: they belong to the partition, not to its items.
+    /// Returns the keys that a commit will change, if keys are recorded. Keys of the Meta space are left out: those rows belong to the partition, not
+    /// to its items.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
         if !self.is_recording.load(Ordering::SeqCst) {
             return Vec::new();
@@ -45,7 +46,7 @@ impl DirtyKeys {
         keys.cloned().collect()
     }
 
-    /// Records what a commit has changed.
+    /// Records the keys that a commit has changed.
     pub fn record(&self, keys: Vec<Key>) {
         if keys.is_empty() || !self.is_recording.load(Ordering::SeqCst) {
             return;
@@ -62,7 +63,7 @@ impl DirtyKeys {
         }
     }
 
-    /// The partition has changed in a way that is not known.
+    /// Records that the partition was changed in an unknown way.
     pub fn lose_track(&self) {
         if self.is_recording.load(Ordering::SeqCst) {
             self.recorded.lock().give_up("others write the partition");
@@ -77,21 +78,21 @@ impl Recorded {
     }
 }
 
-/// The right to take the dirty keys of a partition. One at a time; they are recorded until it is dropped.
+/// Access to the dirty keys of a partition. Only one exists at a time; keys are recorded until it is dropped.
 pub(crate) struct Recording(Arc<DirtyKeys>);
 
 impl Recording {
-    /// Begins to record. A commit that is under way meanwhile may not be recorded: wait until the worker is done with it.
+    /// Starts recording. A commit that is running at this moment may not be recorded: the caller must wait until the worker has finished it.
     pub(super) fn start(keys: &Arc<DirtyKeys>) -> Recording {
         *keys.recorded.lock() = Recorded::default();
         keys.is_recording.store(true, Ordering::SeqCst);
         Recording(keys.clone())
     }
 
-    /// The keys changed since the last call, each once.
+    /// Returns the keys changed since the last call, each once.
     ///
     /// # Errors
-    /// `Unavailable` if they are not known: too many were changed, or by others than the partition's worker.
+    /// `Unavailable` if not all changed keys are known: too many were changed, or others than the partition's worker changed the partition.
     pub fn take(&self) -> Result<Vec<Key>> {
         let mut recorded = self.0.recorded.lock();
         if let Some(why) = recorded.incomplete {
@@ -104,7 +105,7 @@ impl Recording {
         Ok(recorded.keys.drain().collect())
     }
 
-    /// Whether nothing was changed since keys were last taken.
+    /// Tells whether no key was changed since keys were last taken.
     pub fn is_empty(&self) -> bool {
         let recorded = self.0.recorded.lock();
         recorded.keys.is_empty() && recorded.incomplete.is_none()

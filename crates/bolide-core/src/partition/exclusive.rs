@@ -1,9 +1,9 @@
-//! An exclusive transaction: the only one of its write batch, decided step by step, as scripts are.
+//! An exclusive transaction: the only one of its write batch, decided step by step. Scripts run as such.
 //!
-//! The transactions of a write batch are functions of what was read, and are decided again whenever more was read. A script cannot be: it
-//! is asked what it wants next. So the worker hands the partition to it. All steps see one head with the effects of the steps before them, and
-//! all effects become one commit with one log sequence number (TTL-252), or none. Server time is read once, when the transaction begins: it
-//! judges every step and is the commit's stamp.
+//! The transactions of a write batch are functions of the rows that were read, and are decided again whenever more rows were read. A script cannot be
+//! decided like that: each of its steps depends on the result of the previous one. So the script gets the partition to itself. All of its steps see
+//! one head and the effects of the previous steps. All effects become one commit with one log sequence number (TTL-252), or none is committed. Server
+//! time is read once, when the transaction begins: it decides in every step what has expired, and is the commit's stamp.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::format::record::Record;
 /// Why a step ended early.
 #[derive(Debug)]
 pub(crate) enum ExclusiveEnd {
-    /// The partition's head moved since the transaction began: discard everything and begin again.
+    /// The partition's head has moved since the transaction began: discard everything and begin again.
     Stale,
     /// The step is refused; it changed nothing.
     Refused(Error),
@@ -39,9 +39,9 @@ impl From<Error> for ExclusiveEnd {
 
 /// One page of a scan in an exclusive transaction.
 pub(crate) struct ExclusivePage {
-    /// Visible records with their keys, in the order of these.
+    /// Visible records with their keys, in key order.
     pub items: Vec<(Bytes, Record)>,
-    /// Where the walk goes on; `None` at the end.
+    /// Key at which the scan continues; `None` at the end.
     pub next: Option<Bytes>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct ExclusiveTransaction {
     head: Head,
     now: UnixMillis,
     loaded: Loaded,
-    /// Absent only while a step is being decided.
+    /// `None` only while a step is being decided.
     draft: Option<Suspended>,
 }
 
@@ -74,23 +74,23 @@ impl ExclusiveTransaction {
         }
     }
 
-    /// Where the log stands: the transaction's own number once it has written something.
+    /// Returns the newest log sequence number: the transaction's own once it has written something.
     pub fn lsn(&self) -> Lsn {
         self.draft.as_ref().map_or(self.head.lsn, Suspended::lsn)
     }
 
-    /// Server time of the whole transaction.
+    /// Returns the server time of the whole transaction.
     pub fn now(&self) -> UnixMillis {
         self.now
     }
 
-    /// Decides one step, reading what it needs. A refused step has added nothing.
+    /// Decides one step and reads the rows that it needs. A refused step has no effects.
     pub async fn decide<T>(
         &mut self,
         mut decide: impl FnMut(&mut WriteBatch<'_>) -> Decision<T>,
     ) -> Result<T, ExclusiveEnd> {
         if self.loaded.is_full() {
-            // The partition stands where it stood: what is needed again is read again.
+            // The partition has not changed since; rows that are needed again are read again.
             self.loaded = Loaded::default();
         }
         loop {
@@ -112,7 +112,7 @@ impl ExclusiveTransaction {
         }
     }
 
-    /// A page of visible items between two keys, as the steps before have left them.
+    /// Returns a page of the visible items between two keys, changes of the previous steps included.
     pub async fn items(
         &mut self,
         settings: &Settings,
@@ -161,13 +161,13 @@ impl ExclusiveTransaction {
         Ok(ExclusivePage { items, next })
     }
 
-    /// What is to be committed of everything that was drafted.
+    /// Returns the result of all steps, to be committed. `before` is the partition's state before the transaction.
     pub fn into_decided(mut self, before: &PartitionState) -> Decided {
         let draft = self.draft();
         draft.resume(&self.loaded).into_decided(self.head.lsn, before)
     }
 
-    /// What decides which items exist for its steps.
+    /// Returns the rule that decides which items are visible to its steps.
     fn visibility(&self, settings: &Settings) -> Visibility {
         let tombstones = self
             .draft
@@ -190,12 +190,12 @@ impl ExclusiveTransaction {
     }
 }
 
-/// A transaction that is decided step by step. May be run again from its start.
+/// A transaction that is decided step by step. It may be run again from its start.
 pub(crate) trait ExclusiveJob: Send + 'static {
-    /// What it comes to.
+    /// The result of the job.
     type Output: Send;
 
-    /// Decides all steps. What was drafted is committed if this is `Ok`.
+    /// Decides all steps. The draft is committed if this returns `Ok`.
     fn run<'t>(
         &'t mut self,
         exclusive: &'t mut ExclusiveTransaction,
@@ -206,21 +206,21 @@ pub(crate) trait ExclusiveJob: Send + 'static {
 pub(crate) enum Taken {
     /// Commit the draft.
     Drafted,
-    /// Nothing is to be committed.
+    /// Commit nothing.
     Refused,
     /// Run it again on the new head.
     Stale,
 }
 
-/// What the worker runs as an exclusive transaction.
+/// An exclusive transaction as the worker runs it.
 pub(crate) trait TakesPartition: Send {
     fn take<'t>(&'t mut self, exclusive: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken>;
 
-    /// The transaction has ended: `Ok` with the head after it, or nothing happened and this is why.
+    /// Receives the outcome: `Ok` with the log sequence number after the commit, or the reason why nothing was committed.
     fn end(self: Box<Self>, ended: &Result<Lsn>);
 }
 
-/// A job on its way through a worker.
+/// A job that is queued at a worker or running.
 pub(super) struct PendingExclusive<J: ExclusiveJob> {
     job: J,
     decided: Option<Result<J::Output>>,
@@ -242,7 +242,7 @@ impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
         Box::pin(async move {
             let ended = tokio::select! {
                 biased;
-                // Nobody waits for it any more, and others wait for the partition.
+                // The client has disconnected; stop, because other writes wait for the partition.
                 () = self.reply.closed() => Err(Error::new(ErrorKind::Unavailable, "the client has left").into()),
                 ended = self.job.run(exclusive) => ended,
             };
@@ -258,7 +258,7 @@ impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
         let PendingExclusive { job, decided, reply } = *self;
-        // Who hears of its end finds free what it held.
+        // The job is dropped before the reply is sent, so that the resources it held are free when the client gets the reply.
         drop(job);
         let result = match (ended, decided) {
             (_, Some(Err(refusal))) => Err(refusal),
@@ -266,7 +266,7 @@ impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
             (Err(error), _) => Err(error.clone()),
             (Ok(_), None) => Err(Error::internal("an exclusive transaction ended before it was decided")),
         };
-        // The request may be gone; its writes stand.
+        // The request may have been cancelled; its writes stay committed.
         let _ = reply.send(result);
     }
 }

@@ -1,15 +1,15 @@
-//! How many items end when (TTL-272), without going through them each time somebody asks.
+//! Counts of items by the time until they expire (TTL-272), without a scan of all items for each request.
 //!
-//! Entries of a queue stand in the order of their ends. Cuts divide it:
+//! The entries of an expiry queue are ordered by expiry time. Cuts divide the queue into slices:
 //!
 //! ```text
 //!   expired │ within a minute │ an hour │ a day │ seven days │ thirty days │ later
 //!           ▲ the horizon
 //! ```
 //!
-//! What lies between two cuts is counted once; from then on every write keeps the count, and as time goes on a cut passes entries, each of
-//! them once. That costs O(1) for each item and cut over the item's life. Counts are kept in memory only, from the first time that somebody
-//! asks.
+//! The entries between two cuts are counted once. From then on every write updates the counts, and as time passes, each cut moves forward over
+//! entries, over each of them once. That costs O(1) for each item and cut over the item's life. Counts are kept in memory only, from the first
+//! request for them.
 
 use bolide_model::ttl::{Class, Policy, Settings};
 use bolide_model::{Result, UnixSeconds};
@@ -22,9 +22,9 @@ use crate::format::record::Record;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
-/// Ends of the slices of a forecast, in seconds from now; the last one is open.
+/// Ends of the slices of a forecast, in seconds from now. The last slice has no end.
 pub(crate) const SLICES: [i64; 6] = [60, HOUR, DAY, 7 * DAY, 30 * DAY, i64::MAX];
-/// The horizon, and the ends of all slices but the open one.
+/// Number of cuts: the horizon, and the ends of all slices except the last.
 const CUTS: usize = SLICES.len();
 
 const BYTES: usize = 512 * 1024;
@@ -33,24 +33,24 @@ const BYTES: usize = 512 * 1024;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Forecast {
     own: Option<QueueForecast<ExpiryPosition>>,
-    /// Of the log, entries that live by the default.
+    /// Entries of the log that expire by the container's default.
     inherited: Option<QueueForecast<LogPosition>>,
 }
 
 /// One queue of expiry, cut into slices.
 #[derive(Debug, Clone, PartialEq)]
 struct QueueForecast<P> {
-    /// Entries before it are counted; `None`: all.
+    /// Entries before this position are counted; `None` if all are.
     upto: Option<P>,
-    /// What the cuts are for: before a cut lies what has a lower base.
+    /// The base of each cut: entries before a cut have a lower base.
     bounds: [i64; CUTS],
-    /// Ascending.
+    /// Position of each cut, ascending.
     cuts: [P; CUTS],
-    /// What is counted before the first cut, between each two, and behind the last.
+    /// Number of entries before the first cut, between each two cuts, and after the last.
     items: [u64; CUTS + 1],
 }
 
-/// The live items of a partition by slice, and where the first of each queue stands.
+/// The number of live items of a partition in each slice, and the position of the first live entry of each queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ends {
     pub items: [u64; SLICES.len()],
@@ -58,7 +58,8 @@ pub(crate) struct Ends {
     pub inherited: Option<LogPosition>,
 }
 
-/// Counts what is not counted yet and moves the cuts to where they belong now, past so many entries each; `None` if that was not all.
+/// Counts entries that are not counted yet and moves the cuts to their current bounds. Reads at most `rows` entries for each of these steps. Returns
+/// `None` if the counts are not complete yet.
 pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Decision<Option<Ends>> {
     let now = batch.seconds();
     let mut forecast = batch.state.forecast.as_deref().cloned().unwrap_or_default();
@@ -77,7 +78,7 @@ pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: 
     Ok(ends)
 }
 
-/// The bases before which the cuts are at `now`, of items that end so many seconds after their base.
+/// Returns the bases of the cuts at `now`, for items that expire `ttl_seconds` after their base.
 fn bounds(now: UnixSeconds, horizon: i64, ttl_seconds: i64) -> [i64; CUTS] {
     let first = horizon.saturating_add(1);
     let mut bounds = [first; CUTS];
@@ -88,12 +89,12 @@ fn bounds(now: UnixSeconds, horizon: i64, ttl_seconds: i64) -> [i64; CUTS] {
 }
 
 impl Forecast {
-    /// Takes note of a record that is now stored.
+    /// Adds a record that is now stored to its count.
     pub fn added(&mut self, record: &Record) {
         self.change(record, |items| *items += 1);
     }
 
-    /// Takes note of a record that is no longer stored.
+    /// Removes a record that is no longer stored from its count.
     pub fn removed(&mut self, record: &Record) {
         self.change(record, |items| *items = items.saturating_sub(1));
     }
@@ -144,7 +145,7 @@ impl<P: Queue> QueueForecast<P> {
         }
     }
 
-    /// The count that an entry is in, if it is counted.
+    /// Returns the count of the slice that contains an entry, if the entry is counted already.
     fn items_at(&mut self, position: P) -> Option<&mut u64> {
         if self.upto.is_some_and(|upto| position >= upto) {
             return None;
@@ -153,14 +154,14 @@ impl<P: Queue> QueueForecast<P> {
         self.items.get_mut(slice.unwrap_or(CUTS))
     }
 
-    /// Counts a part, within one write batch. Returns whether everything is counted and every cut is in its position.
+    /// Counts some entries, within one write batch. Returns whether all entries are counted and every cut is at its bound.
     fn count(
         queue: &mut Option<QueueForecast<P>>,
         batch: &mut WriteBatch<'_>,
         bounds: [i64; CUTS],
         rows: usize,
     ) -> Decision<bool> {
-        // Cuts only move forward. A longer default ttl would set them back.
+        // Cuts only move forward. A longer default ttl would move them back, so then the count begins again.
         let is_ahead = |queue: &QueueForecast<P>| queue.bounds.iter().zip(&bounds).any(|(known, bound)| known > bound);
         let queue = match queue {
             Some(known) if !is_ahead(known) => known,
@@ -204,7 +205,7 @@ impl<P: Queue> QueueForecast<P> {
         Ok(())
     }
 
-    /// Moves a cut forward to a bound, and no further than the next cut; tells whether it is there.
+    /// Moves a cut forward to a bound, at most to the next cut. Returns whether the cut has reached its bound.
     fn advance(&mut self, batch: &mut WriteBatch<'_>, cut: usize, bound: i64, rows: usize) -> Decision<bool> {
         let limit = self.cuts.get(cut + 1).copied();
         let from = self.cuts[cut];
@@ -240,7 +241,7 @@ fn read<P: Queue>(batch: &mut WriteBatch<'_>, from: P, to: Option<P>, rows: usiz
     Ok(batch.scan_raw(&[scan])?.pop().unwrap_or_default())
 }
 
-/// Where an entry is, and its base if it is counted.
+/// Returns the position of an entry, and its base if the entry is counted.
 fn counted_base<P: Queue>(entry: &QueueEntry<P>) -> (P, Option<i64>) {
     (entry.position, entry.belongs().then_some(entry.stamp.base.0))
 }

@@ -1,12 +1,13 @@
-//! Counting what is stored and does not exist any more: items that have expired and are not purged yet, exactly at server time (TTL-253,
+//! Counts items that are still stored but no longer exist for users: ghosts, which are expired and not purged yet, exactly at server time (TTL-253,
 //! TTL-272), and items that were deleted with their partition key.
 //!
-//! Cursors run ahead of the purge's over the same two queues. What they have passed and is still stored has expired and stays so, since
-//! horizons never fall. So each entry is counted once; removing its item takes it off again (`PartitionState::removed`). Counting costs O(1)
-//! for each expired item over its life, whoever asks how often. Items that were deleted with their key are counted in the order of their keys,
-//! each of them once as well; when they expire before they are removed they are not counted again.
+//! The cursors of the count are ahead of the purge's cursors in the same two queues. Horizons never fall, so an item whose entry they have passed and
+//! that is still stored is a ghost and stays one. So each entry is counted once, and the removal of its item subtracts it again
+//! (`PartitionState::removed`). Counting costs O(1) per expired item over its life, however often it is requested. Items that were deleted with their
+//! partition key are counted in the order of their item keys, each of them once, too; if they expire before they are removed, they are not counted
+//! again.
 //!
-//! Counts are kept in memory only. They begin again from the purge cursors after a start.
+//! Counts are kept in memory only: after a start, counting begins again at the purge cursors.
 
 use bolide_model::ttl::{Class, Horizon, Policy, Settings, Stamp};
 use bolide_model::{Result, UnixSeconds};
@@ -19,28 +20,28 @@ use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue, QueueEntry};
 use crate::format::record::Record;
 
-/// Rows of each scan in one batch: more would hold up users' writes.
+/// Maximum number of rows of each scan in one write batch, so that users' writes are not delayed.
 pub(crate) const ROWS: usize = 2_000;
-/// Rows of each scan in the first batch: mostly there is next to nothing to count.
+/// Maximum number of rows of each scan in the first write batch: usually there are few new rows to count.
 pub(crate) const FEW_ROWS: usize = 32;
 const BYTES: usize = 512 * 1024;
 
-/// Expired items that are still stored, as far as they are counted.
+/// The ghosts counted so far: items that are expired and still stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ghosts {
     own: GhostQueue<ExpiryPosition>,
     inherited: GhostQueue<LogPosition>,
-    /// All that had expired was counted at some time since the partition was opened.
+    /// Whether all expired entries were counted, or removed by the purge, at least once since the partition was opened.
     is_counted: bool,
 }
 
-/// Those of one expiry queue.
+/// The counted ghosts of one expiry queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct GhostQueue<P> {
     amount: Amount,
-    /// Entries before it are counted.
+    /// Position of the cursor: the expired entries before it are counted.
     upto: P,
-    /// The first of those counted; `None`: there are none.
+    /// The first counted ghost of the queue; `None` if there are no counted ghosts.
     oldest: Option<Oldest<P>>,
 }
 
@@ -48,24 +49,24 @@ struct GhostQueue<P> {
 struct Oldest<P> {
     position: P,
     stamp: Stamp,
-    /// It was removed: the first is one behind it.
+    /// Whether this ghost was removed: then the first ghost is after this position, and its position is not known yet.
     is_removed: bool,
 }
 
 impl Ghosts {
-    /// Nothing is counted, and nothing is stored before the purge's cursors.
+    /// Returns empty counts whose cursors are at the purge's cursors: no ghosts are stored before them.
     pub fn behind(purge: Cursors) -> Ghosts {
         let mut ghosts = Ghosts::default();
         ghosts.skip_to(purge);
         ghosts
     }
 
-    /// How many are counted.
+    /// Returns the number and bytes of the counted ghosts.
     pub fn amount(&self) -> Amount {
         self.own.amount.with(self.inherited.amount)
     }
 
-    /// The stamps of the first of each queue: of the one that is removed, until the next one is found.
+    /// Returns the stamp of the first ghost of each queue. If that ghost was removed, its stamp is returned until the next one is found.
     pub fn oldest(&self) -> [Option<Stamp>; 2] {
         [
             self.own.oldest.map(|oldest| oldest.stamp),
@@ -73,29 +74,29 @@ impl Ghosts {
         ]
     }
 
-    /// Whether all that had expired was counted at some time since the partition was opened.
+    /// Returns whether all expired entries were counted, or removed by the purge, at least once since the partition was opened.
     pub fn are_counted(&self) -> bool {
         self.is_counted
     }
 
-    /// Whether the first of each queue is known.
+    /// Returns whether the first ghost of each queue is known.
     pub fn are_oldest_known(&self) -> bool {
         !self.own.is_oldest_removed() && !self.inherited.is_oldest_removed()
     }
 
-    /// Nothing that has expired is left before the purge's cursors.
+    /// Advances the cursors to the purge's cursors, if those are further: no ghosts are left before them.
     fn skip_to(&mut self, purge: Cursors) {
         self.own.upto = self.own.upto.max(purge.expiry);
         self.inherited.upto = self.inherited.upto.max(purge.log);
     }
 
-    /// The purge has removed all that had expired.
+    /// Records that the purge has removed all expired items, and that its cursors are at these positions.
     pub fn all_removed(&mut self, purge: Cursors) {
         self.skip_to(purge);
         self.is_counted = true;
     }
 
-    /// Whether the cursors have passed the entry of a record.
+    /// Returns whether the cursors have passed the entry of a record.
     pub fn have_passed(&self, record: &Record) -> bool {
         match record.stamp().class {
             Class::Inherited => record.version() < self.inherited.upto,
@@ -106,7 +107,7 @@ impl Ghosts {
         }
     }
 
-    /// A record that was counted is removed.
+    /// Subtracts a counted ghost whose record was removed.
     pub fn remove(&mut self, record: &Record) {
         match record.stamp().class {
             Class::Inherited => self.inherited.remove(record.version(), record.size()),
@@ -145,11 +146,11 @@ impl<P: Queue> GhostQueue<P> {
 }
 
 impl Partition {
-    /// Counts what has expired by now, up to so many rows; `None` if that was not all. Else the counters, and the second by which they were
-    /// counted.
+    /// Counts items that are expired now or were deleted with their partition key, at most `rows` rows of each scan. Returns the counters, and the second
+    /// at which they were counted; `None` if not all were counted.
     ///
     /// # Errors
-    /// As [`Partition::background`].
+    /// The errors of [`Partition::background`].
     pub async fn count_ghosts(&self, settings: Settings, rows: usize) -> Result<Option<(PartitionState, UnixSeconds)>> {
         let count = move |batch: &mut WriteBatch<'_>| {
             let is_complete = count_some(batch, &settings, rows)?;
@@ -159,7 +160,8 @@ impl Partition {
     }
 }
 
-/// Counts what has expired behind the cursors, and what was deleted with its key, up to so many rows of each; tells whether that was all.
+/// Counts expired entries after the cursors, and items that were deleted with their partition key, at most `rows` rows of each scan. Returns whether
+/// all were counted.
 pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Decision<bool> {
     let (horizon, policy) = (batch.horizon(settings), settings.policy);
     let mut ghosts = batch.state.ghosts;
@@ -195,8 +197,8 @@ pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: 
     Ok(is_complete)
 }
 
-/// Counts what has expired in a page of a queue, and moves its cursor behind that. The second at which the first entry that has not expired
-/// does; `None` if there may be more that has.
+/// Counts the expired entries in a page of a queue, and moves the queue's cursor behind them. Returns the second at which the next entry expires;
+/// `i64::MAX` if none will; `None` if expired entries may follow after the page.
 fn count<P: Queue>(
     state: &mut PartitionState,
     page: &Page,
@@ -220,7 +222,8 @@ fn count<P: Queue>(
     Ok((!page.more).then_some(i64::MAX))
 }
 
-/// The entries behind the oldest of a queue, if that was removed. None that has expired is before `purge`.
+/// Reads the entries of a queue after its oldest ghost, if that was removed; otherwise returns `None`. The scan begins at `purge` if that is further,
+/// because no ghosts are left before the purge's cursor.
 fn behind_removed<P: Queue>(
     batch: &mut WriteBatch<'_>,
     queue: &GhostQueue<P>,
@@ -235,7 +238,7 @@ fn behind_removed<P: Queue>(
     Ok(batch.scan_raw(&[scan])?.pop())
 }
 
-/// Finds the oldest in the entries behind the one that was removed.
+/// Finds the oldest ghost in a page of the entries after the one that was removed.
 fn find_oldest<P: Queue>(
     state: &mut PartitionState,
     page: Option<Page>,
@@ -261,7 +264,7 @@ fn find_oldest<P: Queue>(
     Ok(())
 }
 
-/// Whether the item of an entry was deleted with its partition key: it is counted as such.
+/// Returns whether the item of an entry was deleted with its partition key. Such items are counted by their tombstones, not as ghosts.
 fn is_hidden<P>(state: &PartitionState, entry: &QueueEntry<P>) -> bool {
     let tombstones = &state.tombstones;
     tombstones.hide_version(&entry.item_key, entry.version.lsn, entry.stamp)

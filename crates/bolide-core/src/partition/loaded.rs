@@ -1,4 +1,4 @@
-//! What was read for a write batch, and what is still missing.
+//! The rows that were read for a write batch, and those that are still missing.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,22 @@ use bytes::Bytes;
 
 use super::write_batch::{Decision, Stop};
 
-/// From so many bytes on, no more is read for one write batch: what is still missing is read for the transactions that need it, one
-/// after the other.
+/// Maximum number of bytes that is read for a write batch of several transactions, so that its memory stays bounded. Rows that are still missing then
+/// are read for the transactions that need them, one transaction after the other.
 const WRITE_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// What was read so far for a write batch, all at one head.
+/// The rows that were read so far for a write batch, all at one head.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(super) gets: HashMap<Key, Option<Bytes>>,
-    /// How long the values of `gets` are together, and how long they may be.
+    /// Bytes of all values in `gets`, and the maximum for them.
     bytes: usize,
     max: Option<usize>,
     pub(super) scans: HashMap<ScanId, Page>,
 }
 
-/// Names a scan within a write batch. A decision is made again after each read, and later: where it ends a scan by the time, that may be elsewhere then.
+/// Identifies a scan within a write batch. A decision is made again after each read, at a later time: if the end of its scan depends on the time, the
+/// scan may then have another end, and counts as another scan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ScanId {
     space: Space,
@@ -40,7 +41,7 @@ impl ScanId {
     }
 }
 
-/// What is still to be read for a write batch.
+/// The rows that are still to be read for a write batch.
 #[derive(Debug, Default)]
 pub(crate) struct Missing {
     pub(super) gets: Vec<Key>,
@@ -54,7 +55,7 @@ impl Missing {
 }
 
 impl Loaded {
-    /// Nothing yet, and at most about so many bytes: whoever needs more is refused.
+    /// Returns an empty set of at most about `max` bytes. A transaction that needs more is refused.
     pub fn up_to(max: usize) -> Loaded {
         Loaded {
             max: Some(max),
@@ -62,7 +63,7 @@ impl Loaded {
         }
     }
 
-    /// Asks for all that is missing, or as much as one read may hold and there is room for.
+    /// Returns the request for all missing rows, limited to what one read may hold and to the room that is left.
     pub fn read_request(&self, missing: &Missing) -> ReadRequest {
         let room = self.max.map_or(WRITE_BATCH_BYTES, |max| max.saturating_sub(self.bytes));
         ReadRequest {
@@ -72,7 +73,7 @@ impl Loaded {
         }
     }
 
-    /// Takes the answer to what was missing, as far as it goes.
+    /// Adds the rows of a response. It may hold fewer rows than were missing.
     pub fn take(&mut self, missing: Missing, response: ReadResponse) {
         for (key, value) in missing.gets.into_iter().zip(response.gets) {
             self.bytes += value.as_ref().map_or(0, Bytes::len);
@@ -83,13 +84,13 @@ impl Loaded {
             .extend(ids.zip(response.pages).filter(|(_, page)| page.is_made()));
     }
 
-    /// Whether it is as much as a write batch of several transactions reads.
+    /// Tells whether as many bytes were read as a write batch of several transactions may read.
     pub fn is_full(&self) -> bool {
         self.bytes >= WRITE_BATCH_BYTES
     }
 
     /// # Errors
-    /// `Refused` if it is as much as a transaction may read.
+    /// `Refused` if as many bytes were read as one transaction may read.
     pub fn check(&self) -> Decision<()> {
         match self.max {
             Some(max) if self.bytes >= max => Err(Stop::Refused(Error::new(

@@ -1,4 +1,4 @@
-//! Physical partitions: one worker each, and the handle by which everything else reaches it.
+//! Physical partitions. Each has one worker, and one handle ([`Partition`]) through which the rest of the core uses it.
 
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
@@ -44,16 +44,16 @@ pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
 use write_batch::{Decision, Loaded, Stop, Transaction, WriteBatch};
 
-/// Transactions that may wait for a worker before senders wait too.
+/// Maximum number of transactions in one queue of a worker. When a queue is full, senders wait until there is room in it.
 const QUEUE: usize = 1024;
 
 /// A physical partition: the storage of one partition key range.
 pub(crate) struct Partition {
-    /// Its name in the engine.
+    /// Id of the partition in the engine.
     pub id: PartitionId,
     /// Id of the partition key range.
     pub range: u32,
-    /// The effective partition keys it holds.
+    /// Range of effective partition keys that it holds.
     pub epk: EpkRange,
     /// Ids of the ranges it was split from, oldest first.
     pub parents: Vec<u32>,
@@ -62,11 +62,11 @@ pub(crate) struct Partition {
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
     background: mpsc::Sender<Box<dyn Transaction>>,
-    /// Transactions of scripts, one of which at a time is queued at the worker.
+    /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
     pub scripts: Orders,
 }
 
-/// What places a partition among the ranges of its container.
+/// Identity of a partition and its place among the ranges of its container.
 #[derive(Debug, Clone)]
 pub(crate) struct Placement {
     pub id: PartitionId,
@@ -118,22 +118,22 @@ impl Partition {
         }))
     }
 
-    /// What users consumed, and what the purge may spend.
+    /// Returns the meter of the request units that users consumed and that the purge may spend.
     pub fn meter(&self) -> SharedMeter {
         self.shared.meter.read().clone()
     }
 
-    /// Consumes and spends by another meter from now on.
+    /// Replaces the meter.
     pub fn set_meter(&self, meter: SharedMeter) {
         *self.shared.meter.write() = meter;
     }
 
-    /// The newest log sequence number.
+    /// Returns the newest log sequence number.
     pub fn lsn(&self) -> Lsn {
         Lsn(self.shared.lsn.load(Ordering::Acquire))
     }
 
-    /// How many items are stored, ghosts included.
+    /// Returns the number of stored items, ghosts included.
     ///
     /// # Errors
     /// From the engine; `Corrupt` if the counters are damaged.
@@ -142,10 +142,10 @@ impl Partition {
         Ok(state.stored.items)
     }
 
-    /// Decides and commits a user's transaction. Returns what it decided, once that is durable.
+    /// Decides and commits a user's transaction. Returns the result of `decide` once the commit is durable.
     ///
     /// # Errors
-    /// What `decide` refused with, or why nothing could be committed.
+    /// The error with which `decide` refused, or the reason why nothing could be committed.
     pub async fn write<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
@@ -154,10 +154,11 @@ impl Partition {
         transact(&self.writes, decide, Queued::Transaction).await
     }
 
-    /// As [`Partition::write`], for what writes many items: others do not wait for all that were queued before them.
+    /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a few,
+    /// so that writes of single items do not wait for all of them.
     ///
     /// # Errors
-    /// As [`Partition::write`].
+    /// The errors of [`Partition::write`].
     pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
@@ -166,11 +167,12 @@ impl Partition {
         transact(&self.batches, decide, |transaction| transaction).await
     }
 
-    /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;
-    /// reads go on. Returns what the job did, once that is durable. A job whose future is dropped before its commit begins is ended.
+    /// Runs a job that has the partition to itself, commits its writes, and returns the job's output once they are durable. Other writes wait
+    /// meanwhile, so the job must limit its own time; reads do not wait. If the returned future is dropped before the commit begins, the job is
+    /// cancelled.
     ///
     /// # Errors
-    /// What the job was refused with, or why nothing could be committed.
+    /// The error with which the job was refused, or the reason why nothing could be committed.
     pub async fn run_exclusive<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
@@ -179,10 +181,10 @@ impl Partition {
         answer.await.map_err(|_| gone())?
     }
 
-    /// As [`Partition::write`], for background jobs: the only one of its write batch and the first, so it may scan.
+    /// Like [`Partition::write`], for background jobs. A write batch takes at most one of them and decides it first, so it may scan.
     ///
     /// # Errors
-    /// As [`Partition::write`].
+    /// The errors of [`Partition::write`].
     pub async fn background<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
@@ -191,11 +193,11 @@ impl Partition {
         transact(&self.background, decide, |transaction| transaction).await
     }
 
-    /// As [`Partition::background`], for a decision that also depends on what is no row of the partition: `observe` looks at that, at the server
-    /// time of the decision.
+    /// Like [`Partition::background`], for a decision that also depends on values that are not rows of the partition. `observe` reads these values;
+    /// it is called with the server time of the decision.
     ///
     /// # Errors
-    /// As [`Partition::write`].
+    /// The errors of [`Partition::write`].
     pub async fn background_observing<I, T, O, F>(&self, observe: O, decide: F) -> Result<T>
     where
         I: Send + 'static,
@@ -214,7 +216,8 @@ impl Partition {
         send(&self.background, queued, answer).await
     }
 
-    /// Reads what a decision would need, so that the engine has it at hand when the worker decides. What the decision comes to is dropped.
+    /// Reads the rows that a decision needs, so that the engine has them in its cache when the worker decides. The result of the decision is
+    /// discarded.
     ///
     /// # Errors
     /// From the engine.
@@ -234,33 +237,34 @@ impl Partition {
         }
     }
 
-    /// Records the keys of all commits that are not visible yet, until the result is dropped. For one copy at a time.
+    /// Starts to record the keys that commits change, beginning with commits that are not visible yet, until the returned [`Recording`] is dropped.
+    /// Only one recording may be active.
     ///
     /// # Errors
     /// From the engine.
     pub async fn record_dirty_keys(&self) -> Result<Recording> {
         let recording = Recording::start(&self.shared.dirty_keys);
-        // A commit that was under way has ended when the worker gets to this.
+        // Any commit that was running when the recording began is finished once the worker has decided this empty transaction.
         self.background(|_| Ok(())).await?;
         Ok(recording)
     }
 
-    /// The second before which nothing falls due, as far as is known.
+    /// Returns the second before which no item expires, as far as is known.
     pub fn next_expiry(&self) -> i64 {
         self.shared.schedule.next_expiry()
     }
 
-    /// Whether items of deleted logical partitions wait for their removal.
+    /// Tells whether there are items of deleted logical partitions that are not removed yet.
     pub fn has_tombstones(&self) -> bool {
         self.shared.tombstones.are_any()
     }
 
-    /// Ghosts removed in a second, in the mean of the last minute.
+    /// Returns the number of ghosts removed per second, averaged over the last minute.
     pub fn purge_rate(&self, now: UnixSeconds) -> f64 {
         self.shared.purge_rate.per_second(now)
     }
 
-    /// Server time now.
+    /// Returns the current server time.
     ///
     /// # Errors
     /// `Unavailable` if the engine's clock is too uncertain.
@@ -268,18 +272,18 @@ impl Partition {
         clock::exact_now(self.engine.as_ref()).await
     }
 
-    /// Something falls due at a second, by other than a write: settings have changed, say.
+    /// Records that an item expires at a second, for a reason other than a write, for example because settings have changed.
     pub fn expect_due(&self, second: i64) {
         self.shared.schedule.expect_expiry(second);
     }
 
-    /// What the newest commit left, from memory. `None` if ghosts were not counted yet since the partition was opened: whoever needs figures
-    /// then asks for [`Partition::count_ghosts`].
+    /// Returns the statistics that the newest commit published, from memory. Returns `None` if the ghosts have not been counted since the partition was
+    /// opened; then [`Partition::count_ghosts`] returns the counters.
     pub fn statistics(&self) -> Option<Statistics> {
         self.shared.statistics.newest()
     }
 
-    /// The second before which [`Partition::statistics`] are exact, as far as is known: then something has to be counted.
+    /// Returns the second before which [`Partition::statistics`] are exact, as far as is known: at this second, items must be counted.
     pub fn next_count(&self) -> i64 {
         match self.statistics() {
             Some(statistics) if statistics.is_settled => self.shared.schedule.next_count(),
@@ -287,7 +291,7 @@ impl Partition {
         }
     }
 
-    /// The second before which nothing falls due, has to be counted or leaves the history, as far as is known.
+    /// Returns the second before which no item expires or must be counted, and no entry leaves the history, as far as is known.
     pub fn next_background_work(&self) -> i64 {
         if self.has_tombstones() {
             return i64::MIN;
@@ -295,18 +299,18 @@ impl Partition {
         self.next_expiry().min(self.next_count()).min(self.next_trim())
     }
 
-    /// The second before which nothing leaves the history, as far as is known.
+    /// Returns the second before which no entry leaves the history, as far as is known.
     pub fn next_trim(&self) -> i64 {
         self.shared.schedule.next_trim()
     }
 
-    /// Something leaves the history at a second, by other than a write.
+    /// Records that an entry leaves the history at a second, for a reason other than a write.
     pub fn expect_trim(&self, second: i64) {
         self.shared.schedule.expect_trim(second);
     }
 }
 
-/// Tells whether anything waits in a queue, without keeping it open.
+/// Returns a function that tells whether a queue holds anything. It does not keep the queue open.
 fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
     let queue = queue.downgrade();
     Arc::new(move || {
@@ -335,10 +339,10 @@ async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receive
     answer.await.map_err(|_| gone())?
 }
 
-/// What a transaction came to, and who waits for it.
+/// The result of a transaction, and the channel to the request that waits for it.
 struct PendingOutcome<T> {
     decided: Option<Result<T>>,
-    /// Transactions of the same write batch went before, and it saw their effects.
+    /// Whether earlier transactions of the same write batch had effects, which this transaction saw.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -364,19 +368,19 @@ impl<T> PendingOutcome<T> {
 
     fn end(self, ended: &Result<Lsn>) {
         let result = match (ended, self.decided) {
-            // What a refusal saw of others has not happened, or may not have.
+            // The refusal may depend on effects of earlier transactions, which were not committed or perhaps were not.
             (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
             (_, Some(Err(refusal))) => Err(refusal),
             (Ok(_), Some(Ok(value))) => Ok(value),
             (Err(error), _) => Err(error.clone()),
             (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
         };
-        // The request may be gone; its write stands.
+        // The request may have been cancelled; its write stays committed.
         let _ = self.reply.send(result);
     }
 }
 
-/// A transaction on its way through a worker.
+/// A transaction that is queued at a worker or being decided.
 struct Pending<T, F> {
     decide: F,
     outcome: PendingOutcome<T>,
@@ -397,7 +401,7 @@ where
     }
 }
 
-/// As [`Pending`], with what it observes.
+/// Like [`Pending`], with the values that it observes.
 struct PendingObserver<I, T, O, F> {
     observe: O,
     observed: Option<I>,

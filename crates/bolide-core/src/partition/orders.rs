@@ -1,4 +1,4 @@
-//! Transactions of scripts at one partition: one at a time, with pauses for others between them.
+//! Orders the transactions of scripts at one partition: one at a time, with pauses between them for other writes.
 //!
 //! ```text
 //!   script ████████            script ████            script
@@ -6,8 +6,9 @@
 //!                  ├─ as long ─┤          ├as long┤
 //! ```
 //!
-//! A script keeps the other writes of its partition waiting. If any waited when it ended, the next script begins only after the partition was theirs
-//! for as long: scripts, however many, leave others half of the time. Scripts alone pay for it; other writes know nothing of it.
+//! While a script runs, the other writes of its partition wait. If any were waiting when it ended, the next script begins only after a pause that is
+//! as long as the script was, so that scripts, however many, leave half of the time to other writes. Only scripts are delayed by this; other writes
+//! need not know of it.
 
 #[cfg(test)]
 mod tests;
@@ -22,24 +23,25 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::admission_queue::{AdmissionQueue, crowded};
 
-/// What is shorter is not paid back: the write batch of those who waited, which comes next anyway, takes about as long.
+/// Minimum duration of a script that is followed by a pause. After a shorter script the write batch of the waiting writes, which is committed next
+/// anyway, takes about as long as the pause would.
 const MIN_HELD: Duration = Duration::from_millis(5);
-/// Most that is paid back: the time that a script has. What it took beyond that was for ending it and for its commit, and a longer pause would use
-/// up the timeout of those in the queue.
+/// Maximum pause: the time limit of a script. A script that held the partition longer needed the rest for its abort and its commit, and a longer
+/// pause would use up the timeout of the scripts in the queue.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Tells whether others wait to write a partition.
+/// A function that tells whether other writes wait for a partition.
 pub(crate) type OthersWait = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// The queue of scripts of a partition.
+/// The queue of the scripts of a partition.
 pub(crate) struct Orders {
     queue: AdmissionQueue,
     others_wait: OthersWait,
-    /// When the next script may begin.
+    /// The end of the current pause: the next script may begin then.
     paused_until: Arc<Mutex<Option<Instant>>>,
 }
 
-/// Keeps other scripts' transactions from a partition until it is dropped.
+/// The right of one script to run at a partition. No other script runs until it is dropped.
 pub(crate) struct Order {
     clock: Monotonic,
     began: Option<Instant>,
@@ -49,7 +51,7 @@ pub(crate) struct Order {
 }
 
 impl Orders {
-    /// A line in which nobody waits.
+    /// Returns an empty queue.
     pub fn new(others_wait: OthersWait) -> Orders {
         Orders {
             queue: AdmissionQueue::new(1),
@@ -58,19 +60,19 @@ impl Orders {
         }
     }
 
-    /// How many wait for those before them, or for the end of a pause.
+    /// Returns the number of scripts that wait for a script before them, or for the end of a pause.
     pub fn waiting(&self) -> usize {
         self.queue.waiting()
     }
 
-    /// Waits for the scripts that came before, and for the pause after the last of them, until `clock` shows `until`.
+    /// Waits for the earlier scripts, and for the pause after the last of them, until `clock` shows `until`.
     ///
     /// # Errors
-    /// `Throttled` if too many wait, or the partition is not free for a script in time.
+    /// `Throttled` if the queue is full, or if no script may begin in time.
     pub async fn next(&self, clock: &Monotonic, until: Instant) -> Result<Order> {
         let _waiting = self.queue.join()?;
         let permit = self.queue.permit(clock, until).await?;
-        // Nobody but who has the permit sets it.
+        // Only the holder of the permit sets it.
         let paused_until = *self.paused_until.lock();
         if let Some(paused_until) = paused_until {
             clock.sleep_until(paused_until.min(until)).await;
@@ -89,12 +91,12 @@ impl Orders {
 }
 
 impl Order {
-    /// The script has the partition from now on; said again when its transaction is run again.
+    /// Records that the script has the partition from now on. Called again when its transaction is run again.
     pub fn begin(&mut self) {
         self.began.get_or_insert_with(|| self.clock.now());
     }
 
-    /// Tells whether others wait to write the partition.
+    /// Returns the function that tells whether other writes wait for the partition.
     pub fn others_wait(&self) -> OthersWait {
         self.others_wait.clone()
     }

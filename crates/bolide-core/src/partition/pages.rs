@@ -1,5 +1,4 @@
-//! A walk over one whole space of a partition, page by page, as it is stored: for `background` and `admin`. Each page is a snapshot of its
-//! own.
+//! Scans a whole space of a partition, page by page, ghosts included: for `background` and `admin`. Each page is a snapshot of its own.
 
 use bolide_model::Result;
 use bolide_storage::{ReadRequest, Scan, Space};
@@ -9,9 +8,9 @@ use super::Partition;
 use super::tombstones::TombstoneView;
 use crate::format::keys;
 
-/// Rows and bytes of one page: few reads, little memory.
+/// Maximum number of rows of one page, so that a scan needs few reads and little memory.
 const ROWS: usize = 5_000;
-/// Rows of the first page of a walk that mostly ends there.
+/// Maximum number of rows of the first page of a scan that mostly ends within that page.
 const FIRST_ROWS: usize = 16;
 const BYTES: usize = 4 * 1024 * 1024;
 
@@ -20,14 +19,14 @@ pub(crate) struct RawPages<'a> {
     partition: &'a Partition,
     space: Space,
     to: Option<Bytes>,
-    /// Where the next page begins; `None` behind the last.
+    /// Key at which the next page begins; `None` after the last page.
     from: Option<Bytes>,
     rows: usize,
     tombstones: TombstoneView,
 }
 
 impl<'a> RawPages<'a> {
-    /// A walk over a space; over the log without the history behind it.
+    /// Returns a scan of a space. A scan of the log does not include the history, which is stored after it.
     pub fn over(partition: &'a Partition, space: Space) -> RawPages<'a> {
         RawPages {
             partition,
@@ -39,7 +38,7 @@ impl<'a> RawPages<'a> {
         }
     }
 
-    /// As [`RawPages::over`], from a place on, to find what mostly is among the first rows.
+    /// Like [`RawPages::over`], but begins at a key: to find a row that is mostly among the first ones.
     pub fn behind(partition: &'a Partition, space: Space, from: Bytes) -> RawPages<'a> {
         RawPages {
             from: Some(from),
@@ -48,12 +47,12 @@ impl<'a> RawPages<'a> {
         }
     }
 
-    /// The tombstones that hide some of the rows that came last.
+    /// Returns the tombstones that hide some of the rows of the last page.
     pub fn tombstones(&self) -> &TombstoneView {
         &self.tombstones
     }
 
-    /// The next rows; none at the end.
+    /// Returns the next rows; an empty list at the end.
     ///
     /// # Errors
     /// From the engine.

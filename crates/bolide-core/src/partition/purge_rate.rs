@@ -1,11 +1,11 @@
-//! How many ghosts went lately (TTL-272): what was removed in each of the last seconds.
+//! The number of ghosts removed in each of the last seconds (TTL-272).
 
 use std::collections::VecDeque;
 
 use bolide_model::UnixSeconds;
 use parking_lot::Mutex;
 
-/// The mean is of so many seconds.
+/// Number of seconds over which the rate is averaged.
 const SECONDS: i64 = 60;
 
 /// Removed ghosts by the second of their commit, oldest first.
@@ -13,7 +13,7 @@ const SECONDS: i64 = 60;
 pub(crate) struct PurgeRate(Mutex<VecDeque<(i64, u64)>>);
 
 impl PurgeRate {
-    /// Ghosts were removed by a commit.
+    /// Records the number of ghosts that a commit has removed.
     pub fn note(&self, now: UnixSeconds, ghosts: u64) {
         if ghosts == 0 {
             return;
@@ -28,7 +28,7 @@ impl PurgeRate {
         }
     }
 
-    /// Ghosts removed in a second, in the mean of the last minute.
+    /// Returns the number of ghosts removed per second, averaged over the last minute.
     pub fn per_second(&self, now: UnixSeconds) -> f64 {
         let seconds = self.0.lock();
         let recent = seconds.iter().filter(|(second, _)| now.0 - second < SECONDS);

@@ -1,4 +1,4 @@
-//! When a partition has something to do in the background, as far as is known: the scheduler sleeps until then.
+//! The time of a partition's next background work, as far as is known. The scheduler sleeps until then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,17 +8,17 @@ use super::after_commit::AfterCommit;
 
 /// See the module.
 pub(crate) struct Schedule {
-    /// Nothing falls due before this second.
+    /// No item expires before this second.
     next_expiry: AtomicI64,
-    /// Nothing that has not been counted falls due before this second.
+    /// No item that is not counted yet must be counted as a ghost before this second.
     next_count: AtomicI64,
-    /// Nothing leaves the history before this second.
+    /// No entry leaves the history before this second.
     next_trim: AtomicI64,
     wakeup: Arc<Wakeup>,
 }
 
 impl Schedule {
-    /// Of a partition of which nothing is known: it has to be looked at.
+    /// Returns the schedule of a partition whose next times are not known yet, so that the scheduler examines it at once.
     pub fn new(wakeup: Arc<Wakeup>) -> Schedule {
         Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
@@ -40,27 +40,27 @@ impl Schedule {
         self.next_trim.load(Ordering::SeqCst)
     }
 
-    /// Something falls due at a second; wakes the scheduler if it would sleep longer.
+    /// Records that an item expires at a second; wakes the scheduler if it sleeps longer than that.
     pub fn expect_expiry(&self, second: i64) {
         self.next_expiry.fetch_min(second, Ordering::SeqCst);
         self.expect_count(second);
     }
 
-    /// As [`Schedule::expect_expiry`], of what has to be counted.
+    /// Like [`Schedule::expect_expiry`], for an item that must be counted as a ghost at a second.
     pub fn expect_count(&self, second: i64) {
         self.next_count.fetch_min(second, Ordering::SeqCst);
         self.wakeup.expect(second);
     }
 
-    /// As [`Schedule::expect_expiry`], of what leaves the history.
+    /// Like [`Schedule::expect_expiry`], for an entry that leaves the history.
     pub fn expect_trim(&self, second: i64) {
         self.next_trim.fetch_min(second, Ordering::SeqCst);
         self.wakeup.expect(second);
     }
 
-    /// Takes note of a commit.
+    /// Records the times that a commit sets.
     pub fn committed(&self, after: &AfterCommit) {
-        // First what was there, then what came with the batch.
+        // First the times of older entries, then those of the entries that the write batch adds.
         if let Some(second) = after.expiry_rests_until {
             self.next_expiry.store(second, Ordering::SeqCst);
         }
@@ -73,7 +73,7 @@ impl Schedule {
         self.perhaps_committed(after);
     }
 
-    /// Takes note of a commit whose outcome is unknown: to look too early does no harm, too late would.
+    /// Records the times that a commit with an unknown outcome may set. A time that is too early does no harm; one that is too late would.
     pub fn perhaps_committed(&self, after: &AfterCommit) {
         if let Some(second) = after.expiry_due {
             self.expect_expiry(second);

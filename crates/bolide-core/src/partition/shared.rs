@@ -1,4 +1,4 @@
-//! What the worker of a partition and everybody else share: where it stands, and what commits have to do with the rest of the server.
+//! State that a partition's worker shares with its handle: published positions, counters, and the effects of commits outside of the partition.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
     pub statistics: PublishedStatistics,
-    /// What users consumed, and what the purge may spend.
+    /// Request units that users consumed and that the purge may spend.
     pub meter: RwLock<SharedMeter>,
 }
 
@@ -42,18 +42,18 @@ impl Shared {
         }
     }
 
-    /// Does what is to be done after a commit of this second that left the partition in this state.
+    /// Publishes the statistics of the partition's state after a commit at this second, and applies its [`AfterCommit`].
     pub fn committed(&self, after: &AfterCommit, now: UnixSeconds, state: &PartitionState) {
-        // Before the schedule says that all is counted.
+        // Published before the schedule changes: the schedule must not say that all ghosts are counted while older statistics are visible.
         self.statistics.publish(state);
         self.schedule.committed(after);
         self.spend(after, now);
     }
 
-    /// As [`Shared::committed`], for a commit whose outcome is unknown.
+    /// Like [`Shared::committed`], for a commit whose outcome is unknown.
     pub fn perhaps_committed(&self, after: &AfterCommit, now: UnixSeconds) {
         self.schedule.perhaps_committed(after);
-        // Who counts finds out where the partition stands.
+        // Counting is due now: its scans return the current head, so the worker learns whether the commit succeeded.
         self.schedule.expect_count(i64::MIN);
         self.spend(after, now);
     }

@@ -1,13 +1,13 @@
-//! The doors to what a partition stores.
+//! The functions that read what a partition stores.
 //!
 //! ```text
-//!   Partition::snapshot       items: visible records only, judged by one horizon and one set of tombstones
+//!   Partition::snapshot       items: visible records only, by one horizon and one set of tombstones
 //!   Partition::read_log       the log: which versions were written when, and no items
-//!   Partition::read_history   the history: changes, ended ones included
+//!   Partition::read_history   the history: changes, replaced and deleted versions included
 //!   Partition::read_raw       rows as they are stored, ghosts included: for `background` and `admin` only
 //! ```
 //!
-//! Inside the worker a decision has the same doors: `WriteBatch::slot` for items, `WriteBatch::get_raw` and `WriteBatch::scan_raw` for rows.
+//! A decision inside the worker reads in the same ways: items by `WriteBatch::slot`, rows by `WriteBatch::get_raw` and `WriteBatch::scan_raw`.
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Result, UnixMillis};
@@ -21,11 +21,11 @@ use super::{Partition, engine_error};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 
-/// What a snapshot is judged by.
+/// The time that decides what a snapshot shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AsOf<'s> {
-    /// Server time; that of the newest commit in the snapshot if it is later. So of two items due in one second a snapshot never shows one
-    /// and lacks the other because a purge has reached only one (docs/ttl.md, "Time").
+    /// The server time of the request, or the stamp of the newest commit in the snapshot if that is later. So, of two items that expire in the same
+    /// second, a snapshot never shows one and lacks the other only because the purge has removed that one first (docs/ttl.md, "Time").
     Time { settings: &'s Settings, now: UnixMillis },
     /// The horizon of an earlier snapshot of the same request.
     Horizon(Horizon),
@@ -40,7 +40,7 @@ impl AsOf<'_> {
     }
 }
 
-/// Rows of a partition at one head, of which only visible records come out.
+/// Rows of a partition at one head. Its functions return visible records only.
 pub(crate) struct Snapshot {
     pub head: Head,
     visibility: Visibility,
@@ -48,7 +48,7 @@ pub(crate) struct Snapshot {
     pages: Vec<Page>,
 }
 
-/// A row that was scanned and is not judged yet.
+/// A row that was scanned and that may be a ghost.
 pub(crate) struct StoredRow {
     key: Bytes,
     value: Bytes,
@@ -60,25 +60,25 @@ impl StoredRow {
     }
 }
 
-/// What one scan of a snapshot gave.
+/// The rows of one scan of a snapshot.
 pub(crate) struct ItemPage {
-    /// In the order of their keys.
+    /// In key order.
     pub rows: Vec<StoredRow>,
     more: bool,
-    /// It was read; otherwise the scans before it were as much as one read may hold.
+    /// Whether the scan was made. It was not if the scans before it returned as much as one read may hold.
     pub is_made: bool,
 }
 
 impl Snapshot {
-    /// By what its rows are judged.
+    /// Returns the horizon that decides which of its rows are visible.
     pub fn horizon(&self) -> Horizon {
         self.visibility.horizon()
     }
 
-    /// The visible record of an item that was asked for at this place.
+    /// Returns the record of the item at index `at` of the requested keys, if it is visible.
     ///
     /// # Errors
-    /// `Corrupt` if what is stored is no record.
+    /// `Corrupt` if the stored value is not a valid record.
     pub fn record(&mut self, at: usize, item_key: &[u8]) -> Result<Option<Record>> {
         let record = self.gets.get_mut(at).and_then(Option::take).map(Record::decode);
         Ok(record
@@ -86,27 +86,27 @@ impl Snapshot {
             .filter(|record| self.visibility.shows(item_key, record)))
     }
 
-    /// The entry of an index that was asked for at this place. It may belong to a ghost.
+    /// Returns the index entry at index `at` of the requested keys. It may belong to a ghost.
     pub fn index_entry(&self, at: usize) -> Option<&Bytes> {
         self.gets.get(at).and_then(Option::as_ref)
     }
 
-    /// What the rows of its scans take in memory, each with so many bytes more.
+    /// Returns the bytes that the rows of its scans take in memory, with `row_bytes` added for each row.
     pub fn scanned_bytes(&self, row_bytes: usize) -> usize {
         let of_page = |page: &Page| page.bytes() + page.rows.len() * row_bytes;
         self.pages.iter().map(of_page).sum()
     }
 
-    /// What the scans gave, in their order.
+    /// Takes the pages of the scans, in the order of the request.
     pub fn take_pages(&mut self) -> Vec<ItemPage> {
         let pages = std::mem::take(&mut self.pages);
         pages.into_iter().map(ItemPage::of).collect()
     }
 
-    /// A row's key and record, if it is visible.
+    /// Returns a row's key and record, if the record is visible.
     ///
     /// # Errors
-    /// `Corrupt` if what is stored is no record.
+    /// `Corrupt` if the stored value is not a valid record.
     pub fn visible(&self, row: StoredRow) -> Result<Option<(Bytes, Record)>> {
         let record = Record::decode(row.value)?;
         Ok(self.visibility.shows(&row.key, &record).then_some((row.key, record)))
@@ -114,7 +114,7 @@ impl Snapshot {
 }
 
 impl ItemPage {
-    /// Where the scan goes on behind its rows; `None` if there are no others.
+    /// Returns the key at which the scan continues; `None` if there are no more rows.
     pub fn resumes_at(&self) -> Option<Bytes> {
         self.rows.last().filter(|_| self.more).map(|row| keys::after(&row.key))
     }
@@ -133,7 +133,7 @@ impl ItemPage {
 }
 
 impl Partition {
-    /// Reads items at one snapshot. `request` may be asked for more than once.
+    /// Reads items at one snapshot. `request` may be called more than once.
     ///
     /// # Errors
     /// From the engine.
@@ -148,7 +148,7 @@ impl Partition {
         })
     }
 
-    /// Entries of the log from a place on.
+    /// Reads entries of the log from a position on.
     ///
     /// # Errors
     /// From the engine.
@@ -162,7 +162,7 @@ impl Partition {
         Ok((reply.head, first_page(reply.pages)))
     }
 
-    /// Entries of the history from a place on, and where it begins.
+    /// Reads entries of the history from a position on, and the position from which on the history is complete.
     ///
     /// # Errors
     /// From the engine.
@@ -183,7 +183,7 @@ impl Partition {
         Ok((reply.head, first_page(reply.pages), state.history_from))
     }
 
-    /// Where the partition stands in the engine.
+    /// Returns the partition's head in the engine.
     ///
     /// # Errors
     /// From the engine.
@@ -199,7 +199,7 @@ impl Partition {
         self.engine.read(self.id, request).await.map_err(engine_error)
     }
 
-    /// As [`Partition::read_raw`], with the tombstones that hide some of the rows. `request` may be asked for more than once.
+    /// Like [`Partition::read_raw`], with the tombstones that hide some of the rows. `request` may be called more than once.
     ///
     /// # Errors
     /// From the engine.
@@ -213,7 +213,7 @@ impl Partition {
             if let Some(tombstones) = self.shared.tombstones.view(pin) {
                 return Ok((reply, tombstones));
             }
-            // What a tombstone hid was removed meanwhile, and the tombstone with it.
+            // Items that a tombstone hid were removed during the read, and then the tombstone itself. Read again.
         }
     }
 }

@@ -1,18 +1,18 @@
 //! A partition's counters and cursors.
 //!
-//! One row of the Meta space keeps what must survive a restart; it is written with every commit that changes it, so it always agrees
-//! with the items (TTL-267):
+//! One row of the Meta space holds what must survive a restart. It is written with every commit that changes it, so it always agrees with the items
+//! (TTL-267):
 //!
 //! ```text
 //!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
 //!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
-//!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to go on at ‖ lsn(8) ‖ horizon(16)
+//!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to resume at ‖ lsn(8) ‖ horizon(16)
 //! ```
 //!
-//! Rows of format 1, from before there was a history, end with the cursors.
+//! Rows of format 1 end with the cursors; they were written before there was a history.
 //!
-//! What [`Ghosts`] and tombstones have counted is kept in memory only: it is counted again after a start, from the purge cursors. So are the
-//! [`Tally`] of a full check, which begins again, and the [`Forecast`].
+//! The counts of [`Ghosts`] and of tombstones are kept in memory only: after a start, ghosts are counted again from the purge cursors. The [`Tally`] of
+//! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start.
 
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -24,37 +24,37 @@ use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
 
 const FORMAT: u8 = 2;
-/// Rows without a start of the history.
+/// Format of rows that have no start of the history.
 const FORMAT_1: u8 = 1;
-/// First byte of a counter that is too large to be one: items, bytes, numbers and purged items stay below 2^60.
+/// Smallest first byte of a counter that must be damaged: counts of items, bytes, resource numbers and purged items stay below 2^60.
 const COUNTER_END: u8 = 0x10;
 const BYTES_1: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
 const BYTES: usize = BYTES_1 + LogPosition::BYTES;
 
-/// What a partition knows of itself. The worker owns it; nothing else writes it.
+/// The counters and cursors of a partition. Only its worker changes them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PartitionState {
-    /// Items physically there, ghosts included, and the bytes of their documents.
+    /// Number of stored items, ghosts included, and the bytes of their documents.
     pub stored: Amount,
-    /// The next item's resource number, without the range in its high bytes.
+    /// Resource number of the next item, without the range in its high bytes.
     pub next_number: u64,
-    /// Ghosts removed since the partition's creation, by the purge or by writers.
+    /// Number of ghosts removed since the partition's creation, by the purge or by writers.
     pub purged_total: u64,
-    /// Request units the purge spent.
+    /// Request units that the purge has spent.
     pub spent_total: RequestUnits,
-    /// Of these, units that were billed.
+    /// The part of them that was billed.
     pub billed_total: RequestUnits,
-    /// Where the purge goes on.
+    /// Positions at which the purge continues.
     pub purge: Cursors,
-    /// The history is complete from here on; nothing of it lies before.
+    /// Position from which on the history is complete; it has no entries before.
     pub history_from: LogPosition,
-    /// LogicalPartition partitions whose items are to be removed.
+    /// Tombstones of deleted logical partitions whose items are not all removed yet.
     pub tombstones: PartitionKeyTombstones,
-    /// Ghosts counted so far.
+    /// The ghosts counted so far.
     pub ghosts: Ghosts,
-    /// What a full check has counted so far, if one is under way.
+    /// Counts of a full check, while one is running.
     pub tally: Option<Tally>,
-    /// How many items end when, if that was asked for.
+    /// Number of items by the time until they expire, once that was requested.
     pub forecast: Option<Box<Forecast>>,
 }
 
@@ -71,7 +71,7 @@ impl Amount {
         self.bytes += size as u64;
     }
 
-    /// Both together.
+    /// Returns the sum of two amounts.
     #[must_use]
     pub fn with(self, other: Amount) -> Amount {
         Amount {
@@ -80,7 +80,7 @@ impl Amount {
         }
     }
 
-    /// What is left without some of it.
+    /// Returns the difference of two amounts, at least zero.
     #[must_use]
     pub fn without(self, other: Amount) -> Amount {
         Amount {
@@ -95,15 +95,15 @@ impl Amount {
     }
 }
 
-/// A position in each of the two expiry queues; everything before it has been dealt with.
+/// A position in each of the two expiry queues. Every entry before it has been processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursors {
     pub log: LogPosition,
     pub expiry: ExpiryPosition,
 }
 
-/// What a full check has counted of the items whose keys lie before `upto`, ghosts among them as [`Ghosts`] has them. Commits change it as
-/// they change the counters, so that in the end both must be the same.
+/// Counts of a full check: the items whose keys lie before `upto`, and which of them are ghosts by the definition of [`Ghosts`]. Commits update them
+/// as they update the counters, so at the end of the check both must be equal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub upto: Bytes,
@@ -112,7 +112,7 @@ pub(crate) struct Tally {
 }
 
 impl PartitionState {
-    /// A state that has nothing of this one but the figures of its purge.
+    /// Returns a state that has only the counters of the purge from this one.
     pub fn purge_figures(&self) -> PartitionState {
         PartitionState {
             purged_total: self.purged_total,
@@ -122,7 +122,7 @@ impl PartitionState {
         }
     }
 
-    /// Takes note of a record that is now stored.
+    /// Updates all counts for a record that is now stored.
     pub fn added(&mut self, item_key: &[u8], record: &Record) {
         self.stored.add(record.size());
         if let Some(tally) = self.tallied(item_key) {
@@ -133,7 +133,7 @@ impl PartitionState {
         }
     }
 
-    /// Takes note of a record that is no longer stored.
+    /// Updates all counts for a record that is no longer stored.
     pub fn removed(&mut self, item_key: &[u8], record: &Record) {
         let (size, is_ghost) = (record.size(), self.is_counted_ghost(item_key, record));
         self.stored.remove(size);
@@ -152,17 +152,17 @@ impl PartitionState {
         }
     }
 
-    /// Whether a stored record is among the ghosts that are counted. What was deleted with its partition key is not.
+    /// Returns whether a stored record is one of the counted ghosts. Items that were deleted with their partition key are not.
     pub fn is_counted_ghost(&self, item_key: &[u8], record: &Record) -> bool {
         self.ghosts.have_passed(record) && !self.tombstones.hides(item_key, record)
     }
 
-    /// Whether nothing is left to be counted but what expires from now on.
+    /// Returns whether all counts are complete, so that only items that expire later remain to be counted.
     pub fn is_settled(&self) -> bool {
         self.ghosts.are_counted() && self.ghosts.are_oldest_known() && self.tombstones.are_counted()
     }
 
-    /// Takes note of one more ghost, for a full check.
+    /// Counts one more ghost in the [`Tally`] of a full check, if one is running.
     pub fn tally_ghost(&mut self, item_key: &[u8], size: usize) {
         if let Some(tally) = self.tallied(item_key) {
             tally.ghosts.add(size);
@@ -173,7 +173,7 @@ impl PartitionState {
         self.tally.as_mut().filter(|tally| item_key < &tally.upto[..])
     }
 
-    /// The row to store.
+    /// Returns the row to store.
     pub fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(BYTES);
         bytes.put_u8(FORMAT);
@@ -190,18 +190,18 @@ impl PartitionState {
         bytes.freeze()
     }
 
-    /// The counters of a partition from its row, which a partition without writes does not have.
+    /// Decodes the row of a partition, or returns empty counters for a partition that has no row because it has no writes yet.
     ///
     /// # Errors
-    /// As [`PartitionState::decode`].
+    /// The errors of [`PartitionState::decode`].
     pub fn of_row(row: Option<Bytes>) -> Result<PartitionState> {
         row.map_or_else(|| Ok(PartitionState::default()), |row| PartitionState::decode(&row))
     }
 
-    /// Reads a stored row. Counting of ghosts starts at the purge cursors.
+    /// Decodes a stored row. The count of ghosts starts at the purge cursors.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are not such a row.
+    /// `Corrupt` if the bytes are not a valid row.
     pub fn decode(bytes: &[u8]) -> Result<PartitionState> {
         Self::decode_row(bytes).ok_or_else(|| Error::new(ErrorKind::Corrupt, "a partition's counters are damaged"))
     }
@@ -222,7 +222,7 @@ impl PartitionState {
             _ => return None,
         };
         let (words, cursors) = rest.split_at(6 * 8);
-        // Numbers that no store comes to are damage, and adding to them would overflow.
+        // Numbers larger than any store can reach are damage; additions to them would overflow.
         let (counters, _) = words.split_at(4 * 8);
         if counters.chunks_exact(8).any(|counter| counter[0] >= COUNTER_END) {
             return None;

@@ -1,5 +1,5 @@
-//! The figures of a partition in memory: what its newest commit left, beside the counters that it wrote. Whoever watches reads them without
-//! asking the worker or the engine.
+//! Statistics of a partition in memory: each commit publishes them beside the counters that it writes. Metrics read them without a request to the
+//! worker or the engine.
 
 use bolide_model::RequestUnits;
 use bolide_model::ttl::Stamp;
@@ -7,22 +7,22 @@ use parking_lot::Mutex;
 
 use super::state::{Amount, PartitionState};
 
-/// What a partition holds and has purged.
+/// Statistics of the items of a partition and of its purge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Statistics {
-    /// What is stored, without what has expired or was deleted with its partition key, as far as that is counted.
+    /// Stored items, without the counted ghosts and the counted items that were deleted with their partition key.
     pub live: Amount,
-    /// What has expired and is not purged yet.
+    /// Ghosts counted so far: items that are expired and not purged yet.
     pub ghosts: Amount,
-    /// The first of these in each expiry queue.
+    /// Stamp of the first ghost in each expiry queue.
     pub oldest: [Option<Stamp>; 2],
     /// Ghosts removed since the partition's creation.
     pub purged_total: u64,
-    /// Request units spent on that.
+    /// Request units spent on removing them.
     pub spent_total: RequestUnits,
-    /// Of these, units that were billed.
+    /// The part of them that was billed.
     pub billed_total: RequestUnits,
-    /// Nothing is left to be counted but what expires from now on.
+    /// Whether all counts are complete, so that only items that expire later remain to be counted.
     pub is_settled: bool,
 }
 
@@ -41,19 +41,19 @@ impl Statistics {
     }
 }
 
-/// The statistics of the newest commit. The worker writes them, once for each commit.
+/// The statistics of the newest commit. The partition's worker writes them once per commit.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedStatistics(Mutex<Option<Statistics>>);
 
 impl PublishedStatistics {
-    /// Shows what a commit left. What was shown before stays where ghosts were never counted since the state was read.
+    /// Publishes the statistics of a state. Keeps the previous ones if the ghosts have not been counted since the state was read.
     pub fn publish(&self, state: &PartitionState) {
         if state.ghosts.are_counted() {
             *self.0.lock() = Some(Statistics::of(state));
         }
     }
 
-    /// `None` until ghosts were counted for the first time.
+    /// Returns the newest published statistics; `None` until the ghosts were counted for the first time.
     pub fn newest(&self) -> Option<Statistics> {
         *self.0.lock()
     }

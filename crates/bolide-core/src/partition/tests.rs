@@ -49,10 +49,10 @@ async fn a_decision_that_panics_fails_alone() {
     assert_eq!(next, Ok(Lsn(1)));
 }
 
-/// What happened, in order.
+/// What happened, in this order.
 type Log = Arc<Mutex<Vec<&'static str>>>;
 
-/// A script that has the partition for a second.
+/// A script that holds the partition for one second.
 struct Slow {
     order: Order,
     log: Log,
@@ -72,7 +72,7 @@ impl ExclusiveJob for Slow {
     }
 }
 
-/// Two scripts at once. Returns when both are done.
+/// Runs two scripts at the same time. Returns when both are done.
 async fn two_scripts(partition: &Arc<Partition>, log: &Log) {
     let script = || async {
         let clock = Monotonic::system();
@@ -155,7 +155,7 @@ async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
     const BATCHES: usize = 50;
     let partition = partition().await;
     let write = |batch: &mut WriteBatch<'_>| Ok(batch.next_lsn());
-    // The worker begins when the first of them waits, and all have been queued by then.
+    // The worker starts when the first of them waits for its reply; by then all are queued.
     let batches = futures_util::future::join_all((0..BATCHES).map(|_| partition.write_batch(write)));
     let (batches, single) = tokio::join!(batches, partition.write(write));
     let single = single.expect("a write");
@@ -165,7 +165,7 @@ async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
     assert_eq!(batches.iter().max(), Some(&Lsn(BATCHES as u64 + 1)));
 }
 
-/// What a decision does besides its batch would happen once for each time it is made.
+/// An effect outside of the write batch would be repeated each time the decision is made.
 #[cfg(debug_assertions)]
 #[tokio::test]
 async fn a_decision_that_is_no_function_of_what_was_read_is_found_out() {
@@ -230,7 +230,7 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
         "the history is not known yet"
     );
     let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
-    // It needs what is not read yet, and so is decided several times.
+    // It needs rows that are not read yet, so it is decided several times.
     let decided = partition
         .write(move |batch| {
             batch.entry(&key("one"))?;

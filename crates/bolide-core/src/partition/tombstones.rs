@@ -1,10 +1,10 @@
 //! Tombstones of logical partitions that were deleted as a whole (cosmos-rest §5.6).
 //!
-//! Deleting one is a single small commit: its tombstone says how far the log had come. From then on every item of that key up to there is
-//! hidden, and a background job removes them (`crate::background::jobs::delete_by_key`). Newer items of the key are not affected. Neither are
-//! ghosts: what had expired by then was gone already, and is purged as such.
+//! The deletion of a logical partition is a single small commit: a tombstone with the log sequence number of that moment. From then on every item of
+//! that key up to this number is hidden, and a background job removes these items (`crate::background::jobs::delete_by_key`). Newer items of the key
+//! are not affected. Neither are ghosts: items that had expired by then did not exist any more, and are purged as expired items.
 //!
-//! Tombstones are part of the partition's state, so that decisions see them in their order; readers see them once they are committed.
+//! Tombstones are part of the partition's state, so decisions see them in commit order. Readers see them once they are committed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,32 +19,33 @@ use super::state::Amount;
 use crate::format::keys;
 use crate::format::record::Record;
 
-/// Tombstones of one physical partition, at most.
+/// Maximum number of tombstones of one physical partition: all of them are stored in one row, and every read checks them.
 pub(crate) const MAX: usize = 100;
 
-/// Tombstones of one logical partition, at most.
+/// Maximum number of tombstones of one logical partition, so that one key does not use up those of its physical partition.
 pub(crate) const MAX_PER_KEY: usize = 4;
 
 /// The tombstone of one logical partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartitionKeyTombstone {
     pub epk: Bytes,
-    /// Versions up to here are hidden.
+    /// Versions up to this log sequence number are hidden.
     pub upto: Lsn,
-    /// What was live when it was deleted.
+    /// The horizon of the deletion: only versions that were live then are hidden.
     pub horizon: Horizon,
-    /// The item key at which the removal goes on.
+    /// Item key at which the removal continues.
     pub from: Bytes,
     pub hidden: HiddenItems,
 }
 
-/// What a tombstone hides and is still stored, as far as it is counted. Kept in memory only. What an older tombstone hides too is counted there.
+/// Count of the items that a tombstone hides and that are still stored, kept in memory only. If several tombstones hide an item, only the oldest one
+/// counts it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HiddenItems {
     amount: Amount,
-    /// Items with keys before it are counted.
+    /// Item key at which counting continues.
     upto: Bytes,
-    /// All are counted.
+    /// Whether all hidden items are counted.
     is_complete: bool,
 }
 
@@ -81,17 +82,17 @@ impl PartitionKeyTombstones {
         self.0.iter()
     }
 
-    /// How often a logical partition is among them.
+    /// Returns the number of tombstones of a logical partition.
     pub fn count_of(&self, epk: &[u8]) -> usize {
         self.0.iter().filter(|tombstone| tombstone.epk == epk).count()
     }
 
-    /// Whether a stored version is hidden.
+    /// Tells whether a tombstone hides a stored version.
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
         self.first_that_hides(item_key, record).is_some()
     }
 
-    /// As [`PartitionKeyTombstones::hides`], of a version that is known by its entry in a queue only.
+    /// Like [`PartitionKeyTombstones::hides`], for a version of which only the entry in a queue was read.
     pub fn hide_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         let mut tombstones = self.0.iter();
         tombstones.any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
@@ -101,18 +102,18 @@ impl PartitionKeyTombstones {
         self.0.iter().position(|tombstone| tombstone.hides(item_key, record))
     }
 
-    /// What they hide and is still stored, as far as it is counted.
+    /// Returns the number and bytes of the counted items that tombstones hide and that are still stored.
     pub fn hidden(&self) -> Amount {
         let hidden = self.0.iter().map(|tombstone| tombstone.hidden.amount);
         hidden.fold(Amount::default(), Amount::with)
     }
 
-    /// Whether all that they hide is counted.
+    /// Returns whether all hidden items are counted.
     pub fn are_counted(&self) -> bool {
         self.0.iter().all(|tombstone| tombstone.hidden.is_complete)
     }
 
-    /// The next items to count, ghosts and others; `None` once all are counted.
+    /// Returns the scan of the next items among which hidden items must be counted; `None` if all are counted.
     pub fn uncounted(&self, max_rows: usize, max_bytes: usize) -> Option<Scan> {
         let tombstone = self.0.iter().find(|tombstone| !tombstone.hidden.is_complete)?;
         Some(Scan {
@@ -126,10 +127,10 @@ impl PartitionKeyTombstones {
         })
     }
 
-    /// Counts what is hidden in a page of [`PartitionKeyTombstones::uncounted`].
+    /// Counts the hidden items in a page of the scan of [`PartitionKeyTombstones::uncounted`].
     ///
     /// # Errors
-    /// `Corrupt` if a row is no record.
+    /// `Corrupt` if a row is not a valid record.
     pub fn count_hidden(&mut self, page: &Page) -> Result<()> {
         let Some(at) = self.0.iter().position(|tombstone| !tombstone.hidden.is_complete) else {
             return Ok(());
@@ -147,7 +148,7 @@ impl PartitionKeyTombstones {
         Ok(())
     }
 
-    /// Takes note of a record that is no longer stored.
+    /// Subtracts a record that is no longer stored, if it was counted as hidden.
     pub fn removed(&mut self, item_key: &[u8], record: &Record) {
         if let Some(at) = self.first_that_hides(item_key, record)
             && self.0[at].hidden.has_counted(item_key)
@@ -165,12 +166,12 @@ impl PartitionKeyTombstones {
         Arc::make_mut(&mut self.0).push(tombstone);
     }
 
-    /// The log sequence number of the newest.
+    /// Returns the log sequence number of the newest tombstone.
     pub fn newest(&self) -> Option<Lsn> {
         self.0.last().map(|tombstone| tombstone.upto)
     }
 
-    /// The one that is being removed.
+    /// Returns the oldest tombstone: the one whose items are being removed.
     pub fn first_mut(&mut self) -> Option<&mut PartitionKeyTombstone> {
         if self.0.is_empty() {
             return None;
@@ -178,19 +179,19 @@ impl PartitionKeyTombstones {
         Arc::make_mut(&mut self.0).first_mut()
     }
 
-    /// The first one is removed.
+    /// Removes the oldest tombstone.
     pub fn remove_first(&mut self) {
         Arc::make_mut(&mut self.0).remove(0);
     }
 
-    /// Those that `keep` wants.
+    /// Returns the tombstones for which `keep` is true.
     pub fn filtered(&self, keep: impl Fn(&PartitionKeyTombstone) -> bool) -> PartitionKeyTombstones {
         PartitionKeyTombstones(Arc::new(
             self.0.iter().filter(|tombstone| keep(tombstone)).cloned().collect(),
         ))
     }
 
-    /// Appends them to a row of the partition state; no bytes if there are none.
+    /// Appends the tombstones to a row of the partition state; an empty list takes no bytes.
     pub fn put(&self, bytes: &mut BytesMut) {
         for tombstone in self.0.iter() {
             for part in [&tombstone.epk, &tombstone.from] {
@@ -226,70 +227,72 @@ impl PartitionKeyTombstones {
     }
 }
 
-/// What readers know of the tombstones: those of the newest commit.
+/// The tombstones that readers see: those of the newest commit.
 ///
-/// A tombstone goes when the items that it hides are removed. A reader may have read rows before that and judge them later, however much
-/// later: it takes a [`TombstonePin`] before it reads, and its view is refused if a tombstone has gone since. Then it reads again, and does
-/// not see the rows any more.
+/// A tombstone is removed after the items that it hides. A reader may have read rows before that and check their visibility any time later. So a
+/// reader takes a [`TombstonePin`] before it reads, and gets no view if a tombstone was removed since then. It reads again in that case, and no
+/// longer finds the removed rows.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedTombstones {
-    /// There usually are none, and nobody need take a lock to know it.
+    /// Whether there are tombstones. Mostly there are none, and readers find that out without taking the lock.
     are_any: AtomicBool,
-    /// How many publications have taken tombstones away.
+    /// Number of publications that removed tombstones.
     removals: AtomicU64,
     current: RwLock<PartitionKeyTombstones>,
 }
 
-/// Where the tombstones stood when a reader began.
+/// The number of removals when a reader began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TombstonePin {
     removals: u64,
 }
 
-/// The tombstones at one moment. All rows of a read are judged by the same ones, taken after it: a deletion by key hides all of them or none.
+/// The tombstones at one point in time. All rows of a read are checked against the same view, taken after the read: a deletion by key hides all of
+/// them or none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TombstoneView(PartitionKeyTombstones);
 
 impl TombstoneView {
-    /// The tombstones that a decision sees.
+    /// Returns a view of the tombstones that a decision sees.
     pub fn of(tombstones: &PartitionKeyTombstones) -> TombstoneView {
         TombstoneView(tombstones.clone())
     }
 
-    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
+    /// Tells whether a stored version belongs to a logical partition that was deleted after the version was written.
     pub fn hides(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         self.0.hide_version(item_key, lsn, stamp)
     }
 }
 
 impl PublishedTombstones {
-    /// Shows the tombstones of a commit.
+    /// Publishes the tombstones of a commit to readers.
     pub fn publish(&self, tombstones: &PartitionKeyTombstones) {
         if tombstones.is_empty() && !self.are_any() {
             return;
         }
         let mut current = self.current.write();
         if current.iter().any(|before| !tombstones.contains(before)) {
-            // Before they go: whoever gets a view without them finds that the number has changed.
+            // Incremented before the tombstones are replaced, so that a reader that gets a view without the removed ones finds a changed number.
             self.removals.fetch_add(1, Ordering::SeqCst);
         }
         *current = tombstones.clone();
         self.are_any.store(!tombstones.is_empty(), Ordering::SeqCst);
     }
 
-    /// Whether there are any.
+    /// Tells whether there are tombstones.
     pub fn are_any(&self) -> bool {
         self.are_any.load(Ordering::SeqCst)
     }
 
-    /// To be taken before a read.
+    /// Returns a pin. Must be called before a read.
     pub fn pin(&self) -> TombstonePin {
         TombstonePin {
             removals: self.removals.load(Ordering::SeqCst),
         }
     }
 
-    /// What hides rows that were read since the pin was taken; `None` if a tombstone that hides some of them may be gone: read again.
+    /// Returns the tombstones that hide rows which were read after the pin was taken; `None` if a tombstone that hides some of them may have been
+    /// removed, so that the caller has to read again.
     pub fn view(&self, pin: TombstonePin) -> Option<TombstoneView> {
         let view = match self.are_any() {
             true => TombstoneView(self.current.read().clone()),

@@ -1,7 +1,7 @@
-//! Which stored versions exist for requests: the one place where the rule of expiry (`bolide_model::ttl`) and the tombstones of deleted
-//! partition keys come together.
+//! Decides which stored versions are visible to requests. This is the only place that combines the expiry rule (`bolide_model::ttl`) and the
+//! tombstones of deleted partition keys.
 //!
-//! What is stored and does not exist is a ghost: it has expired, or was deleted with its partition key, and waits for its removal.
+//! A stored version that is not visible is a ghost: it has expired, or was deleted with its partition key, and is not removed yet.
 
 use bolide_model::Lsn;
 use bolide_model::ttl::{Horizon, Stamp};
@@ -10,7 +10,7 @@ use bolide_storage::Key;
 use super::tombstones::{PartitionKeyTombstones, TombstoneView};
 use crate::format::record::Record;
 
-/// What all rows of one snapshot are judged by.
+/// The horizon and the tombstones that decide for all rows of one snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct Visibility {
     horizon: Horizon,
@@ -26,35 +26,35 @@ impl Visibility {
         self.horizon
     }
 
-    /// Whether a stored version exists (TTL-235).
+    /// Tells whether a stored version is visible (TTL-235).
     pub fn shows(&self, item_key: &[u8], record: &Record) -> bool {
         self.shows_version(item_key, record.version().lsn, record.stamp())
     }
 
-    /// Whether a version that was visible a moment ago has not expired since, where nothing else can have happened to it.
+    /// Tells whether a version that was visible before is still live. Only for versions that can have changed in no other way.
     pub fn still_shows(&self, stamp: Stamp) -> bool {
         stamp.is_live(self.horizon)
     }
 
-    /// As [`Visibility::shows`], of a version that is known by its entry in a queue only.
+    /// Like [`Visibility::shows`], for a version of which only the queue entry is known.
     pub fn shows_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         stamp.is_live(self.horizon) && !self.tombstones.hides(item_key, lsn, stamp)
     }
 }
 
-/// A stored version and where it is.
+/// A stored version and its key.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredVersion {
     pub key: Key,
     pub record: Record,
 }
 
-/// What a decision finds under an item's key.
+/// What is stored under an item's key.
 #[derive(Debug)]
 pub(crate) enum Slot {
-    /// Nothing is stored there.
+    /// Nothing is stored under the key.
     Free,
-    /// It is free, once the ghost is removed.
+    /// A ghost is stored under the key. The key can be used again once the ghost is removed.
     Ghost(StoredVersion),
     Live(StoredVersion),
 }
@@ -75,7 +75,7 @@ impl Slot {
     }
 }
 
-/// Why a stored version does not exist any more.
+/// Why a stored version is no longer visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GhostCause {
     Expired,
@@ -84,7 +84,7 @@ pub(crate) enum GhostCause {
 }
 
 impl GhostCause {
-    /// Of a ghost.
+    /// Returns the cause for a ghost.
     pub fn of(tombstones: &PartitionKeyTombstones, item_key: &[u8], record: &Record) -> GhostCause {
         match tombstones.hides(item_key, record) {
             true => GhostCause::PartitionKeyDeleted,

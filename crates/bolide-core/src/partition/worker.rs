@@ -3,15 +3,15 @@
 //! ```text
 //!   requests ──▶ queue ──▶ [decide ◀─read─ engine] until nothing is missing ──commit──▶ engine
 //!                             ▲                                                │
-//!                             └────────── Stale: forget all, again ────────────┤
+//!                             └────────── Stale: discard and retry ────────────┤
 //!                                         Unknown: resolve ─────────────────────┤
 //!   answers ◀──────────────────────────── Done ────────────────────────────────┘
 //! ```
 //!
-//! While a commit is on its way the next transactions gather in the queue: the worker is the group commit. It hands out log sequence
-//! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
-//! small step per write batch, before the users' transactions (TTL-265). A script has a write batch of its own: it is given a
-//! [`ExclusiveTransaction`], during which the partition is its alone.
+//! While a commit is being written, the next transactions collect in the queue and form the next write batch: this is the group commit. The worker
+//! assigns log sequence numbers and time stamps, so both are in commit order (TTL-208). The purge queues its work at the same worker: each write
+//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265). A script has a write batch of its own: it runs as an
+//! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,19 +29,21 @@ use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refu
 use crate::clock;
 use crate::format::keys;
 
-/// Maximum number of transactions in one write batch: bounds the commit's size and the wait of the first.
+/// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
 const WRITE_BATCH_TRANSACTIONS: usize = 256;
 
-/// Maximum number of batches of users in one write batch; there can be one more.
+/// Maximum number of users' batches that are added to a write batch, so that writes of single items wait for a few batches only. The write batch can
+/// contain one more, with which it began.
 const WRITE_BATCH_BATCHES: usize = 4;
 
-/// Bytes of stored items that one transaction may read: a hundred deletions in a batch can name as many items of the largest size.
+/// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
+/// size; this bounds the memory that it uses.
 const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often an exclusive transaction is run again because the partition's head had moved.
+/// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved.
 const TURN_TRIES: usize = 3;
 
-/// The worker's side of a partition.
+/// The only writer of a partition. See the module.
 pub(crate) struct Worker {
     engine: Arc<dyn Engine>,
     partition: PartitionId,
@@ -49,22 +51,22 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     state: PartitionState,
     tokens: Tokens,
-    /// Keys of commits on the present head whose outcome is unknown, if they are recorded.
+    /// Keys of commits on the current head whose outcome is unknown, while a [`Recording`](super::dirty_keys::Recording) is active.
     unresolved: Vec<Key>,
-    /// Whether nobody waits for what is carried out but the one who asked for it.
+    /// Whether the current write batch has one transaction at most and nothing else is queued, so that its commit may block the thread.
     is_alone: bool,
 }
 
-/// What transactions came to on what was read so far.
+/// The result of deciding transactions on the rows that were read so far.
 struct Attempt<'l> {
     batch: WriteBatch<'l>,
-    /// How many of them are in it.
+    /// Number of transactions that are in the write batch.
     taken: usize,
-    /// How many of the first found all that they needed.
+    /// Number of transactions, counted from the first, for which no row is missing.
     complete: usize,
 }
 
-/// What users queue.
+/// An entry of the queue of users' writes.
 pub(crate) enum Queued {
     /// A transaction that shares its write batch with others.
     Transaction(Box<dyn Transaction>),
@@ -72,13 +74,14 @@ pub(crate) enum Queued {
     Exclusive(Box<dyn TakesPartition>),
 }
 
-/// The queues of a worker. Closing all of them ends it.
+/// The queues of a worker. It stops when all of them are closed.
 pub(crate) struct Queues {
-    /// Users' transactions on single items, and those that take turns.
+    /// Users' transactions on single items, and exclusive transactions.
     pub writes: mpsc::Receiver<Queued>,
-    /// Users' transactions on many items: a few per write batch, so that single writes wait for a few of them only, however many are queued.
+    /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many are
+    /// queued.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
-    /// The purge and other background jobs: one per write batch.
+    /// Transactions of the purge and other background jobs. A write batch takes one of them.
     pub background: mpsc::Receiver<Box<dyn Transaction>>,
 }
 
@@ -89,7 +92,7 @@ impl Queues {
 }
 
 impl Worker {
-    /// Reads where the partition stands.
+    /// Reads the partition's head and counters, and returns its worker.
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
@@ -109,7 +112,7 @@ impl Worker {
         })
     }
 
-    /// Serves the queues until all are closed and empty.
+    /// Carries out the queued transactions until all queues are closed and empty.
     pub async fn run(mut self, mut queues: Queues) {
         let mut transactions: Vec<Box<dyn Transaction>> = Vec::new();
         loop {
@@ -131,7 +134,7 @@ impl Worker {
                 Some(background) = queues.background.recv() => Some(background),
                 else => return,
             };
-            // One background transaction at most, and it goes first: only the first transaction of a write batch may scan.
+            // At most one background transaction. It is decided first, because only the first transaction of a write batch may scan.
             let has_background_work = background.is_some();
             if let Some(background) = background {
                 transactions.insert(0, background);
@@ -139,7 +142,7 @@ impl Worker {
             while exclusive.is_none() && transactions.len() < WRITE_BATCH_TRANSACTIONS {
                 match queues.writes.try_recv() {
                     Ok(Queued::Transaction(write)) => transactions.push(write),
-                    // What was queued before it goes before it.
+                    // Transactions that were queued before the exclusive one are committed before it.
                     Ok(Queued::Exclusive(taker)) => exclusive = Some(taker),
                     Err(_) => break,
                 }
@@ -148,7 +151,7 @@ impl Worker {
                 let Ok(write) = queues.batches.try_recv() else { break };
                 transactions.push(write);
             }
-            // Background work is not urgent, and users' requests need the threads.
+            // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
             self.is_alone = !has_background_work && transactions.len() <= 1 && queues.are_empty();
             while !transactions.is_empty() {
                 let mut taken = transactions.len();
@@ -164,7 +167,7 @@ impl Worker {
         }
     }
 
-    /// Gives a transaction the partition for itself, and commits what it drafts.
+    /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
     async fn give_turn(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for _ in 0..TURN_TRIES {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
@@ -194,8 +197,8 @@ impl Worker {
         ))
     }
 
-    /// Decides and commits one write batch. `Ok` with the head after it; else nothing happened. `taken` becomes the number of transactions that
-    /// were in it, if not all were.
+    /// Decides and commits one write batch. Returns the log sequence number after it; after an error other than `Timeout`, nothing was committed.
+    /// `taken` is set to the number of transactions that the write batch contains.
     async fn carry_out(&mut self, transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
             let decided = self.decide(transactions, taken).await?;
@@ -206,12 +209,12 @@ impl Worker {
         }
     }
 
-    /// Reads and decides until nothing is missing. Where much has to be read, fewer transactions are taken: those of which all is there, or the
-    /// first, alone.
+    /// Reads rows and decides, in a loop, until no row is missing. If the rows are more than one write batch reads, the write batch keeps fewer
+    /// transactions: the first ones that need no more rows, or, if there are none, the first transaction alone.
     async fn decide(&mut self, mut transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Decided> {
         let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
         loop {
-            // Taken inside the order of commit, and never below the stamp of the commit before.
+            // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             for transaction in transactions.iter_mut() {
                 transaction.observe(now.seconds());
@@ -236,7 +239,7 @@ impl Worker {
             if loaded.is_full() && transactions.len() > 1 {
                 transactions = &mut transactions[..complete.max(1)];
                 if complete == 0 {
-                    // What it may read does not depend on others.
+                    // How much a transaction may read must not depend on what others have read.
                     loaded = Loaded::up_to(TRANSACTION_BYTES);
                 }
                 continue;
@@ -255,7 +258,7 @@ impl Worker {
         }
     }
 
-    /// Lets transactions decide on what was read so far.
+    /// Lets transactions decide on the rows that were read so far.
     fn decide_on<'l>(
         &self,
         transactions: &mut [Box<dyn Transaction>],
@@ -270,8 +273,8 @@ impl Worker {
                 complete = at + 1;
             }
             if batch.state.tombstones.newest() > Some(self.head.lsn) {
-                // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
-                // see those beside what was deleted before them.
+                // Readers learn that a logical partition was deleted when the commit is done. If the same commit contained later writes, readers
+                // could see these together with items that were deleted before them. So the write batch ends here.
                 taken = at + 1;
                 break;
             }
@@ -279,7 +282,8 @@ impl Worker {
         Ok(Attempt { batch, taken, complete })
     }
 
-    /// Commits what was decided, and does what is to be done then. The head after it; `None` if the head was not where it was thought to be.
+    /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number after
+    /// it; `None` if the partition's head was not the expected one.
     async fn commit(&mut self, decided: Decided) -> Result<Option<Lsn>> {
         let Decided {
             changes,
@@ -330,7 +334,7 @@ impl Worker {
             }
         };
         if head.is_some() {
-            // Commits on the head before this one have not happened, and never will.
+            // Commits on the previous head that are still unresolved were not applied, and never will be.
             self.unresolved.clear();
             self.shared.dirty_keys.record(keys);
         }
@@ -356,13 +360,13 @@ impl Worker {
                 unresolved => self.shared.dirty_keys.record(unresolved),
             }
         }
-        // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
+        // The ghosts counted in memory belong to the old head. They are counted again from the purge cursors.
         self.advance(head, state);
         self.shared.schedule.expect_count(i64::MIN);
         Ok(())
     }
 
-    /// Stands at another head, and lets others know.
+    /// Sets the current head and state, and publishes them to readers.
     fn advance(&mut self, head: Head, state: PartitionState) {
         let purged = state.purged_total.saturating_sub(self.state.purged_total);
         (self.head, self.state) = (head, state);
@@ -372,10 +376,11 @@ impl Worker {
     }
 }
 
-/// Lets one transaction decide. What is missing is noted in the write batch; later transactions go on, to note theirs.
+/// Lets one transaction decide. The rows that it lacks are noted in the write batch; later transactions are decided all the same, so that the rows
+/// that they lack are read together with these.
 ///
 /// # Errors
-/// `Internal` after a panic: a bug in one decision fails its write batch, of which nothing is stored, and not the partition.
+/// `Internal` after a panic. A bug in one decision fails its write batch, of which nothing is stored, but not the partition.
 fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>) -> Result<()> {
     match catch_unwind(AssertUnwindSafe(|| transaction.decide(batch))) {
         Ok(Ok(()) | Err(())) => Ok(()),
@@ -385,7 +390,7 @@ fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>)
     }
 }
 
-/// Where a partition stands, and its counters as they are stored.
+/// Reads a partition's head and its stored counters.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
     let request = bolide_storage::ReadRequest {
         gets: vec![keys::state()],
@@ -396,7 +401,7 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
     Ok((reply.head, state))
 }
 
-/// The error for an engine that cannot serve.
+/// Converts an error of the engine.
 pub(crate) fn engine_error(error: EngineError) -> Error {
     let kind = match &error {
         EngineError::Unavailable(_) => ErrorKind::Unavailable,
@@ -406,7 +411,7 @@ pub(crate) fn engine_error(error: EngineError) -> Error {
     Error::new(kind, error.to_string())
 }
 
-/// Commit tokens: random for each worker, then counting.
+/// Generates commit tokens: the first is random for each worker, the next ones count up from it.
 struct Tokens(u128);
 
 impl Tokens {

@@ -1,10 +1,10 @@
-//! A write batch: what a partition worker decides between one read and one commit.
+//! A write batch: the transactions that a partition worker decides together and commits at once.
 //!
-//! Transactions are decided in order. Each sees what was read from the engine, changed by those before it, and adds its own effects.
-//! Whatever it needs and is not there yet is noted as missing; the worker then reads all that is missing at once and decides
-//! the write batch again from the start. So a decision is a function of what was read, the partition's state and the time. It may be made any
-//! number of times; what has an effect outside of the batch is noted ([`AfterCommit`]) and done once, after the commit. Builds with debug
-//! assertions decide every write batch twice and compare.
+//! Transactions are decided in order. Each sees the rows that were read from the engine, changed by the transactions before it, and adds its own
+//! effects. A row that it needs and that was not read yet is noted as missing; the worker then reads all missing rows at once and decides the write
+//! batch again from the start. So a decision is a function of the rows that were read, the partition's state and the time. It may be made any number
+//! of times; effects outside of the write batch are noted in [`AfterCommit`] and applied once, after the commit. Builds with debug assertions decide
+//! every write batch twice and compare the results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,12 +25,12 @@ use crate::format::record::Record;
 /// Why a decision ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Something must be read first; decide again then.
+    /// A row must be read before the decision can be made.
     NeedsRead,
     /// The transaction is refused.
     Refused(Error),
-    /// What takes too long for a worker, such as judging a condition, was to be done before the decision, and was not done for the version
-    /// that is stored. Whoever asked does it and comes again, or gives up with this error.
+    /// A step that takes too long for a worker, such as the evaluation of a condition, has to be done before the decision, but it was not done for
+    /// the version that is stored now. The caller does that step and queues the transaction again, or gives up with this error.
     Unprepared(Error),
 }
 
@@ -40,31 +40,31 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a step of a decision comes to.
+/// The result of one step of a decision.
 pub(crate) type Decision<T> = std::result::Result<T, Stop>;
 
 /// The draft of one commit.
 pub(crate) struct WriteBatch<'a> {
-    /// Server time of every verdict and every `_ts` of the write batch; not below the head's stamp (TTL-208).
+    /// Server time of the write batch: it decides what has expired and is the `_ts` of every item written. Not below the head's stamp (TTL-208).
     pub now: UnixMillis,
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
-    /// What the transaction that is under way has changed in `effects`, and what was there before, if all of it may have to be taken back.
+    /// The changes of the current transaction to `effects`, each with the previous effect, if the transaction may have to be undone.
     undo: Option<Vec<(Key, Option<Effect>)>>,
     missing: Missing,
     lsn: Lsn,
-    /// The number of writes so far of the transaction that is under way, if it has several.
+    /// Number of writes so far of the current transaction, if it may have several.
     writes_of_batch: Option<u32>,
-    /// What is to be done once the write batch is committed.
+    /// What is to be done after the commit.
     pub after: AfterCommit,
 }
 
-/// The value that a key shall have; `None`: it shall be gone.
+/// The new value of a key; `None` deletes it.
 type Effect = Option<Bytes>;
 
-/// A draft that is put aside between two reads.
+/// The draft of a write batch while rows are being read for it.
 #[derive(Debug)]
 pub(crate) struct Suspended {
     now: UnixMillis,
@@ -76,7 +76,7 @@ pub(crate) struct Suspended {
 }
 
 impl Suspended {
-    /// An empty draft whose writes are all one transaction.
+    /// Returns an empty draft all of whose writes belong to one transaction.
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState) -> Suspended {
         Suspended {
             now,
@@ -88,7 +88,7 @@ impl Suspended {
         }
     }
 
-    /// The draft, over what was read by now.
+    /// Returns the draft as a write batch over the rows that were read so far.
     pub fn resume(self, loaded: &Loaded) -> WriteBatch<'_> {
         WriteBatch {
             now: self.now,
@@ -103,17 +103,17 @@ impl Suspended {
         }
     }
 
-    /// The newest log sequence number, writes of the draft included.
+    /// Returns the newest log sequence number, writes of the draft included.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 
-    /// The partition's counters as the draft leaves them.
+    /// Returns the partition's counters, changes of the draft included.
     pub fn state(&self) -> &PartitionState {
         &self.state
     }
 
-    /// What the draft does to the keys of a space.
+    /// Returns the effects of the draft on the keys of a space.
     pub fn effects_in(&self, space: Space) -> impl Iterator<Item = (&Bytes, Option<&Bytes>)> {
         self.effects
             .iter()
@@ -123,7 +123,7 @@ impl Suspended {
 }
 
 impl<'a> WriteBatch<'a> {
-    /// A write batch at server time `now` over the head `lsn`.
+    /// Returns an empty write batch at server time `now` on the head `lsn`.
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> WriteBatch<'a> {
         WriteBatch {
             now,
@@ -138,22 +138,22 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// The write batch's second.
+    /// Returns the write batch's server time in seconds.
     pub fn seconds(&self) -> UnixSeconds {
         self.now.seconds()
     }
 
-    /// The horizon of the write batch under a container's settings.
+    /// Returns the horizon of the write batch for a container's settings.
     pub fn horizon(&self, settings: &Settings) -> Horizon {
         settings.horizon(self.seconds())
     }
 
-    /// What decides which stored versions exist for the write batch's transactions.
+    /// Returns the rule that decides which stored versions are visible to the write batch's transactions.
     pub fn visibility(&self, settings: &Settings) -> Visibility {
         Visibility::new(self.horizon(settings), TombstoneView::of(&self.state.tombstones))
     }
 
-    /// What is stored under an item's key, as transactions before this one leave it.
+    /// Returns what is stored under an item's key, changes of earlier transactions included.
     pub fn slot(&mut self, key: Key, settings: &Settings) -> Decision<Slot> {
         let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
             return Ok(Slot::Free);
@@ -167,19 +167,19 @@ impl<'a> WriteBatch<'a> {
         })
     }
 
-    /// The entry of an index or of the catalog under a key, as transactions before this one leave it.
+    /// Returns the entry of an index or of the catalog under a key, changes of earlier transactions included.
     pub fn entry(&mut self, key: &Key) -> Decision<Option<Bytes>> {
         debug_assert!(key.space != Space::Item, "items have slots");
         self.get_raw(key)
     }
 
-    /// As [`WriteBatch::entry`], of several keys, so that all that are missing are read at once.
+    /// Like [`WriteBatch::entry`], for several keys, so that all missing ones are read at once.
     pub fn entries(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
         debug_assert!(keys.iter().all(|key| key.space != Space::Item), "items have slots");
         self.get_all_raw(keys)
     }
 
-    /// The value of a key as it is stored, ghosts included, as transactions before this one leave it.
+    /// Returns the stored value of a key, ghosts included, with changes of earlier transactions.
     pub fn get_raw(&mut self, key: &Key) -> Decision<Option<Bytes>> {
         if let Some(value) = self.effects.get(key) {
             return Ok(value.clone());
@@ -194,7 +194,8 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Reads what will be needed at once, as far as that is not much: the rest is read when it is needed.
+    /// Requests several keys that the decision will need, so that they are read at once. Does nothing if the write batch has already read its
+    /// maximum; then each key is read when it is needed.
     pub fn foresee(&mut self, keys: &[Key]) -> Decision<()> {
         if self.loaded.is_full() {
             return Ok(());
@@ -202,12 +203,12 @@ impl<'a> WriteBatch<'a> {
         self.get_all_raw(keys).map(drop)
     }
 
-    /// What is stored under a key, if that was read.
+    /// Returns the value that was read for a key; `None` if the key was not read or has no value.
     pub fn loaded(&self, key: &Key) -> Option<Bytes> {
         self.loaded.gets.get(key).cloned().flatten()
     }
 
-    /// As [`WriteBatch::get_raw`], of several keys, so that all that are missing are read at once.
+    /// Like [`WriteBatch::get_raw`], for several keys, so that all missing ones are read at once.
     pub fn get_all_raw(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         let mut complete = true;
@@ -221,8 +222,8 @@ impl<'a> WriteBatch<'a> {
         if complete { Ok(values) } else { Err(Stop::NeedsRead) }
     }
 
-    /// The rows of several ranges as they are stored, ghosts included and without the effects of other transactions: only the first transaction of a write batch
-    /// may scan.
+    /// Returns the stored rows of several ranges, ghosts included, without the effects of other transactions: only the first transaction of a write
+    /// batch may scan.
     pub fn scan_raw(&mut self, scans: &[Scan]) -> Decision<Vec<Page>> {
         debug_assert!(
             self.effects.is_empty(),
@@ -242,18 +243,18 @@ impl<'a> WriteBatch<'a> {
         if complete { Ok(pages) } else { Err(Stop::NeedsRead) }
     }
 
-    /// Begins the next write of the log and returns its LSN: one per committed transaction (TTL-208). To be called when nothing
-    /// can stop the decision any more.
+    /// Begins the next write of the log and returns its LSN; each committed transaction has one (TTL-208). Must be called only when nothing can stop
+    /// the decision any more.
     pub fn next_lsn(&mut self) -> Lsn {
         self.next_version().lsn
     }
 
-    /// The newest log sequence number, writes of this write batch included.
+    /// Returns the newest log sequence number, writes of this write batch included.
     pub fn head(&self) -> Lsn {
         self.lsn
     }
 
-    /// As [`WriteBatch::next_lsn`], with the write's place in its transaction.
+    /// Like [`WriteBatch::next_lsn`], but also returns the number of the write within its transaction.
     pub fn next_version(&mut self) -> LogPosition {
         let seq = self.writes_of_batch.unwrap_or(0);
         if seq == 0 {
@@ -265,8 +266,8 @@ impl<'a> WriteBatch<'a> {
         LogPosition { lsn: self.lsn, seq }
     }
 
-    /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
-    /// takes back what it had added.
+    /// Decides several writes as one transaction: they share one LSN, and all of their effects are kept, or none. If `decide` returns an error, its
+    /// effects are undone.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
         let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
         self.undo = Some(Vec::new());
@@ -286,7 +287,7 @@ impl<'a> WriteBatch<'a> {
         decided
     }
 
-    /// Puts a draft aside, for what it needs to be read.
+    /// Returns the draft without the rows it was decided on, so that more rows can be read.
     pub fn suspend(self) -> Suspended {
         Suspended {
             now: self.now,
@@ -318,12 +319,12 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Whether transactions before have changed anything.
+    /// Tells whether earlier transactions have changed anything.
     pub fn has_effects(&self) -> bool {
         !self.effects.is_empty()
     }
 
-    /// What is still to be read before the write batch is decided, each key once.
+    /// Returns the rows that must be read before the write batch is decided, each key once.
     pub fn missing(&mut self) -> Missing {
         let mut missing = std::mem::take(&mut self.missing);
         let mut seen = HashSet::with_capacity(missing.gets.len());
@@ -331,18 +332,18 @@ impl<'a> WriteBatch<'a> {
         missing
     }
 
-    /// How much was noted so far of what is still to be read.
+    /// Returns the number of missing keys and scans noted so far.
     pub fn missing_so_far(&self) -> usize {
         self.missing.gets.len() + self.missing.scans.len()
     }
 
-    /// Whether another write batch that was decided on the same rows has the same result.
+    /// Tells whether another write batch, decided on the same rows, has the same result.
     #[cfg(debug_assertions)]
     pub fn is_like(&self, other: &WriteBatch<'_>) -> bool {
         self.effects == other.effects && self.state == other.state && self.lsn == other.lsn && self.after == other.after
     }
 
-    /// The result of the write batch over the head `base` and the state `before` it.
+    /// Returns the result of the write batch on the head `base`. `before` is the partition's state before it.
     pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
         let (stamp, after) = (self.now, self.after);
         if self.lsn == base && self.effects.is_empty() {
@@ -380,7 +381,7 @@ impl<'a> WriteBatch<'a> {
 /// The result of a write batch.
 #[derive(Debug)]
 pub(crate) struct Decided {
-    /// What is to be committed; `None` if nothing changes.
+    /// The changes to commit; `None` if nothing changes.
     pub changes: Option<Changes>,
     /// The partition's state after the commit.
     pub state: PartitionState,
@@ -390,7 +391,7 @@ pub(crate) struct Decided {
     pub after: AfterCommit,
 }
 
-/// What a write batch writes.
+/// The rows that a write batch writes and deletes.
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
     pub next: Lsn,
@@ -398,24 +399,24 @@ pub(crate) struct Changes {
     pub deletes: Vec<Key>,
 }
 
-/// What the worker decides: sees a write batch, adds effects, and is told how the commit ended.
+/// A transaction that the worker decides: it sees the write batch, adds its effects, and receives the outcome of the commit.
 pub(crate) trait Transaction: Send {
-    /// Looks at what is no row of the partition and decides with them, such as the credit of the purge. Called before decisions at another
-    /// server time.
+    /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
+    /// before decisions at another server time.
     fn observe(&mut self, _now: UnixSeconds) {}
 
-    /// Decides on what was read. Runs again from the start after more was read or the commit was stale; until it returns anything
-    /// but [`Stop::NeedsRead`], it must not have added effects.
+    /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as it
+    /// returns [`Stop::NeedsRead`], it must not have added effects.
     ///
     /// # Errors
-    /// `Err(())` if something is missing.
+    /// `Err(())` if a row is missing.
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
 
-    /// The commit ended: `Ok` with the head after it, or nothing happened and this is why.
+    /// Receives the outcome of the commit: `Ok` with the log sequence number after it, or the reason why nothing was committed.
     fn end(self: Box<Self>, ended: &Result<Lsn>);
 }
 
-/// The error for an engine's refusal.
+/// Returns the error for a commit that the engine refused.
 pub(crate) fn refused(why: String) -> Error {
     Error::new(ErrorKind::StorageFull, why)
 }

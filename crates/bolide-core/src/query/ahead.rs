@@ -1,7 +1,7 @@
-//! Sorted rows that pages have left over for the pages behind them, so that not every page sorts everything again.
+//! A cache of sorted rows that did not fit on a page, for the pages that follow, so that not every page sorts everything again.
 //!
-//! An answer never depends on them: they are used while the heads of all partitions that were read and the state of the container are still
-//! the same, without the rows whose items have expired meanwhile. Otherwise the page reads and sorts as if they had never been there.
+//! A result never depends on the cache: its rows are used only while the heads of all partitions that were read and the state of the container
+//! are unchanged, and without the rows whose items have expired meanwhile. Otherwise the page reads and sorts as if there were no cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,20 +19,20 @@ use crate::container::{Container, ContainerState};
 use crate::format::digest;
 use crate::memory::{MemoryBudget, MemoryShare};
 
-/// All of them together, at most; and one of so many parts of the memory for requests.
+/// Maximum size of all entries together: this many bytes, and at most one of `MEMORY_PART` parts of the memory for requests.
 const BYTES: usize = 16 * 1024 * 1024;
 const MEMORY_PART: usize = 16;
 
-/// How many there are at most.
+/// Maximum number of entries.
 const ENTRIES: usize = 256;
 
-/// Who asks for the next page later than this pays for the sort.
+/// How long an entry is kept. A client that requests the next page later pays for the sort again.
 const KEPT: Duration = Duration::from_secs(30);
 
 /// The heads of partitions, by their ranges.
 pub(super) type Heads = Vec<(u32, Lsn)>;
 
-/// The rows behind pages, by their continuations.
+/// The rows that follow pages, by the pages' continuations.
 pub(crate) struct AheadCache {
     clock: Monotonic,
     memory: MemoryBudget,
@@ -50,14 +50,14 @@ struct Entry {
     memory: MemoryShare,
 }
 
-/// Of one query.
+/// The cached rows of one query.
 pub(super) struct AheadOf<'a> {
     cache: &'a AheadCache,
     question: Key,
 }
 
 impl AheadCache {
-    /// A cache whose rows count against the memory for requests.
+    /// Creates a cache whose rows count against the memory for requests.
     pub fn new(memory: &MemoryBudget, clock: Monotonic) -> Arc<AheadCache> {
         Arc::new(AheadCache {
             clock,
@@ -88,7 +88,7 @@ impl AheadCache {
             return;
         }
         let mut entries = self.entries.lock();
-        // Whoever waits for memory needs it more.
+        // Requests that wait for memory need it more than this cache.
         if self.memory.is_short() {
             entries.clear();
             return;
@@ -117,13 +117,13 @@ impl AheadCache {
 }
 
 impl AheadOf<'_> {
-    /// The rows behind the page that ended with a continuation, if that page left any; they are not there for a second time.
+    /// Removes and returns the rows that follow the page that ended with a continuation, if that page left any.
     pub fn take(&self, continuation: &str) -> Option<Kept> {
         let entry = self.cache.entries.lock().remove(&self.key(continuation))?;
         self.cache.is_kept(&entry).then_some(Kept(entry))
     }
 
-    /// Keeps the rows behind a page.
+    /// Keeps the rows that follow a page.
     pub fn put(&self, continuation: &str, ahead: Ahead, heads: Heads, state: &Arc<ContainerState>) {
         self.cache.put(self.key(continuation), ahead, heads, state);
     }
@@ -135,11 +135,11 @@ impl AheadOf<'_> {
     }
 }
 
-/// Rows that a page left over.
+/// Cached rows of an earlier page.
 pub(super) struct Kept(Entry);
 
 impl Kept {
-    /// The rows, and the memory that goes with them, if everything is as it was.
+    /// Returns the rows and their memory share, if the partitions and the state of the container are unchanged.
     pub fn if_unchanged(self, heads: &Heads, state: &Arc<ContainerState>) -> Option<(Ahead, MemoryShare)> {
         let Kept(entry) = self;
         let is_same = entry.heads == *heads && std::ptr::eq(entry.state.as_ptr(), Arc::as_ptr(state));

@@ -1,15 +1,15 @@
-//! What a page took in each range: an execution is charged for, and each range bears what was done with its items.
+//! Measures the work of a page in each range: the page is charged for its execution, and each range for the work on its items.
 
 use std::ops::{Deref, DerefMut};
 
 use bolide_model::{RequestUnits, charge};
 use bolide_query::{Execution, Metrics};
 
-/// See the module.
+/// An execution with the charge of each range; see the module.
 pub(super) struct Counting {
     execution: Execution,
     range: Option<u32>,
-    /// What had been taken when the range was entered.
+    /// The metrics of the execution when the range was entered.
     before: Metrics,
     costs: Vec<(u32, RequestUnits)>,
     looks: u64,
@@ -26,7 +26,7 @@ impl Counting {
         }
     }
 
-    /// The next items are of this range.
+    /// Records that the next items belong to this range.
     pub fn enter(&mut self, range: u32) {
         if self.range != Some(range) {
             self.leave();
@@ -34,9 +34,9 @@ impl Counting {
         }
     }
 
-    /// Whether there was about a millisecond of work since this was last asked.
+    /// Returns whether there was about a millisecond of work since the last call.
     pub fn has_worked(&mut self) -> bool {
-        let looks = self.execution.looks();
+        let looks = self.execution.interrupt_checks();
         std::mem::replace(&mut self.looks, looks) != looks
     }
 
@@ -68,7 +68,7 @@ impl DerefMut for Counting {
     }
 }
 
-/// The charge of what an execution took.
+/// Returns the charge of an execution's work.
 pub(super) fn work(metrics: &Metrics) -> RequestUnits {
     let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
     charge::query_work(

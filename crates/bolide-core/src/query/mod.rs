@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   text ─▶ compile against the container's definition ─▶ which part of the container? ─▶ one range, or no merge needed?
-//!        ─▶ walk of live items ─▶ execution (bolide-query) ─▶ rows, and a continuation
+//!        ─▶ scan of live items ─▶ execution (bolide-query) ─▶ rows, and a continuation
 //! ```
 //!
-//! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the position in the walk and the
-//! execution's own word on what it has returned; neither depends on the process.
+//! Every page is a request of its own, whose items are live or expired as of the time of that request (TTL-247). A continuation holds the position
+//! in the scan and the execution's own state about what it has returned; neither depends on the process.
 
 mod ahead;
 mod counting;
@@ -40,70 +40,70 @@ use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
 use page::{PageDone, PageRun};
 
-/// Runs a query.
+/// A request to run a query.
 #[derive(Debug, Clone, Default)]
 pub struct QueryItems {
-    /// The query.
+    /// The text of the query.
     pub text: String,
-    /// Its parameters: names with `@`, and values.
+    /// Its parameters: names, beginning with `@`, and values.
     pub parameters: Arc<Vec<(String, Value)>>,
-    /// Over which part of the container.
+    /// The part of the container to read.
     pub scope: ScanScope,
-    /// The caller knows that several logical partitions may be read.
+    /// Whether the caller allows that several logical partitions are read.
     pub cross_partition: bool,
-    /// Most rows of the page; `None`: the server decides.
+    /// Maximum number of rows of the page; `None`: the server decides.
     pub max_items: Option<usize>,
-    /// From an earlier page.
+    /// The continuation of an earlier page.
     pub continuation: Option<String>,
     /// Where the rows of a sorted query begin, as JSON (cosmos-rest §6.1).
     pub resume_filter: Option<Value>,
-    /// Largest continuation the caller takes, in KB.
+    /// Maximum size of a continuation that the caller accepts, in KB.
     pub continuation_limit_kb: Option<u32>,
-    /// Merge the results of several ranges here, which the wire leaves to its clients.
+    /// Merge the results of several ranges in the server; the wire protocol leaves that to its clients.
     pub merges_ranges: bool,
-    /// An SDK of the service asks, and gets what the service answers: over all keys it is told to merge by a plan even if there is one range,
-    /// and learns that nothing is left by an empty page behind a full one. Others are spared both.
+    /// Whether an SDK of the service sends the request. It gets the service's behaviour: a query over all keys is answered with a plan for merging
+    /// even if there is one range, and an empty page after a full one tells that no rows are left. Other clients get neither.
     pub is_by_sdk: bool,
-    /// Tell what the text tells about the query.
+    /// Whether to report the indexes and the advice that follow from the query's text.
     pub reports_usage: bool,
 }
 
 /// A page of results.
 #[derive(Debug, Clone)]
 pub struct QueryPage {
-    /// How many rows.
+    /// Number of rows.
     pub count: usize,
-    /// The rows as JSON texts with commas between them: the inside of an array.
+    /// The rows as JSON texts separated by commas: the inside of an array.
     pub rows: Bytes,
-    /// The memory of `rows`, to be kept as long as they are.
+    /// The memory share of `rows`, kept as long as they are.
     pub memory: Option<Arc<MemoryShare>>,
-    /// Where the next page goes on; `None` if this is the last.
+    /// Where the next page starts; `None` if this is the last.
     pub continuation: Option<String>,
-    /// Counts of the work.
+    /// Counts and times of the work.
     pub metrics: QueryMetrics,
-    /// Which indexes served, and which would (cosmos-rest §6.8).
+    /// Which indexes were used, and which would be useful (cosmos-rest §6.8).
     pub index_metrics: Value,
-    /// What the text tells, if it was asked for.
+    /// What follows from the query's text, if `reports_usage` is set.
     pub usage: Option<QueryUsage>,
 }
 
-/// What a query's text tells about it.
+/// What follows from a query's text.
 #[derive(Debug, Clone)]
 pub struct QueryUsage {
-    /// Which indexes it would use, in the form of the second version of index metrics.
+    /// Which indexes the query would use, in the form of the second version of index metrics.
     pub indexes: Value,
     /// The ids of the rules of query advice that apply, such as `QA1002`.
     pub advice: Vec<&'static str>,
 }
 
-/// What a page took.
+/// Counts and times of the work on a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueryMetrics {
-    /// Items that were loaded and looked into, and their bytes; a bare count looks into none.
+    /// Items whose content was loaded and read, and their bytes; a bare count reads no content.
     pub retrieved_items: u64,
     /// See `retrieved_items`.
     pub retrieved_bytes: u64,
-    /// Rows that came out, and their bytes.
+    /// Rows returned, and their bytes.
     pub output_rows: u64,
     /// See `output_rows`.
     pub output_bytes: u64,
@@ -116,7 +116,7 @@ pub struct QueryMetrics {
 }
 
 impl QueryMetrics {
-    /// The metrics of a query that did not look into the items it went through.
+    /// Returns the metrics of a query that did not read the content of the items it scanned.
     fn without_documents(self) -> QueryMetrics {
         QueryMetrics {
             retrieved_items: 0,
@@ -178,7 +178,7 @@ impl Queries<'_> {
     ) -> Result<String> {
         let properties = container.properties();
         let ranges = container.state().layout.partitions.len();
-        // Whether an index serves the query is found out where it runs; the planner does not ask.
+        // Whether an index serves the query is decided when it runs; the planner does not need it.
         let schema = Schema {
             indexing: None,
             ..schema_of(&properties)
@@ -247,7 +247,7 @@ impl Queries<'_> {
     }
 }
 
-/// A page of a query, apart from the account: what runs on a thread for queries.
+/// A page of a query, independent of the account: runs on a thread for queries.
 struct QueryJob {
     container: Arc<Container>,
     state: Arc<ContainerState>,
@@ -295,7 +295,7 @@ impl QueryJob {
             query: &compiled,
             slices: route.slices,
             filter,
-            // Most queries end with their first page, which then need not keep anything.
+            // Most queries end with their first page, so the first page keeps no rows.
             ahead: (query.continuation.is_some() && compiled.keeps_ahead()).then(|| self.ahead.of(container, query)),
             environment: self.environment(&watch),
             memory: self.memory.budget(),
@@ -319,15 +319,15 @@ impl QueryJob {
         Ok(self.page(&compiled, route.key_components, done, metrics))
     }
 
-    /// Refuses a query of which the client merges the ranges.
+    /// Refuses a query whose ranges the client has to merge.
     fn check_merge(&self, compiled: &Query, route: &route::Route) -> Result<()> {
-        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
+        // A continuation without a range was given when no merge was needed. After a split, the server merges.
         let is_merged_here = self.query.merges_ranges || self.query.continuation.is_some();
         if is_merged_here || !route.needs_merge(compiled) {
             return Ok(());
         }
         let refusal = needs_client_merge(compiled, &self.state.properties, &self.memory);
-        // One range can answer what no client could merge.
+        // A single range can answer queries that no client could merge.
         if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
             return Err(refusal);
         }
@@ -346,7 +346,7 @@ impl QueryJob {
         }
     }
 
-    /// The page that a run gave, and what it took.
+    /// Returns the page of a finished run, and its cost.
     fn page(
         &self,
         compiled: &Query,
@@ -360,7 +360,7 @@ impl QueryJob {
             usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
             usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
         );
-        // The charge is for going through them all the same.
+        // The charge covers scanning the items even if their content was not read.
         let metrics = if compiled.reads_content() {
             metrics
         } else {
@@ -385,7 +385,7 @@ impl QueryJob {
     }
 }
 
-/// Functions that run on another thread: others have the processor meanwhile.
+/// User-defined functions, which run on another thread: other tasks use the processor meanwhile.
 struct Aside(Arc<dyn Udfs>, Arc<Watch>);
 
 impl Udfs for Aside {
@@ -394,7 +394,7 @@ impl Udfs for Aside {
     }
 }
 
-/// Compiles a query, unless its text takes too much work or memory.
+/// Compiles a query, unless compiling its text takes too much work or memory.
 fn compile(
     text: &str,
     parameters: &Parameters,
@@ -410,7 +410,7 @@ fn compile(
     Query::compile_in(text, parameters, schema, environment).map_err(query_error)
 }
 
-/// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.
+/// Returns the refusal that makes a client plan and merge by itself. A query that no client could merge has no plan.
 fn needs_client_merge(
     query: &Query,
     properties: &bolide_model::container::ContainerProperties,
@@ -435,7 +435,7 @@ fn needs_client_merge(
     )
 }
 
-/// All rows of a query over documents.
+/// Returns all rows of a query over documents.
 fn rows_of(query: &Query, environment: Environment, documents: &[Bytes]) -> Result<Vec<Bytes>, QueryError> {
     let mut execution = query.execution(environment, PageLimit::NONE, None)?;
     if query.reads_items() {
@@ -470,8 +470,8 @@ fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<
     Ok(())
 }
 
-/// What of the index served: the partition key's first components, by which items were found. All other predicates are evaluated on the
-/// items, so nothing else is told, and no index would change that.
+/// Returns which part of the index was used: the first components of the partition key, by which items were found. All other predicates are
+/// evaluated on the items, so nothing else is reported, and no index would change that.
 fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_components: usize) -> Value {
     let spec = |path: &bolide_model::partition_key::PropertyPath| {
         json!({

@@ -1,4 +1,4 @@
-//! One page of a query: a walk of live items pushed into an execution.
+//! One page of a query: a scan of live items pushed into an execution.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,17 +22,17 @@ use crate::response::RangePosition;
 use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
-/// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
+/// Maximum number of items, and of bytes (approximately), that are held to be processed in the order of creation: as much as one read returns.
 const IN_ORDER_OF_CREATION: usize = 1_000;
 const IN_ORDER_BYTES: usize = WALK_BYTES;
 
-/// Most slices of which a read's worth each is held for that.
+/// Maximum number of slices of which one read each is held for that.
 const SLICES_READ_AHEAD: usize = 16;
 
-/// A page that has gone through so many rows ends before its next item, as one that has taken long does.
+/// Number of rows after which a page ends before its next item, as it does when it has taken long.
 const PAGE_ROWS: u64 = 2_000_000;
 
-/// Items between two looks at the clock, if they are small.
+/// Number of small items between two checks of the clock.
 const ITEMS_PER_LOOK: u64 = 64;
 
 /// Everything one page needs.
@@ -41,18 +41,18 @@ pub(super) struct PageRun<'a> {
     pub state: &'a Arc<ContainerState>,
     pub query: &'a Query,
     pub slices: Vec<Slice>,
-    /// Where the rows begin, as the client says.
+    /// Where the rows begin, as given by the client.
     pub filter: Option<Arc<ResumeFilter>>,
-    /// The rows that pages leave over for those behind them, of queries where that is possible; the first page leaves none.
+    /// The cache of rows that follow a page, for queries that can use it; the first page keeps none.
     pub ahead: Option<AheadOf<'a>>,
     pub environment: Environment,
-    /// For the items that are held between two reads.
+    /// The memory budget for the items that are held between two reads.
     pub memory: &'a MemoryBudget,
     pub watch: Arc<Watch>,
     pub limit: PageLimit,
-    /// A full page is never the last.
+    /// Whether a full page is never the last, so that an empty page follows it.
     pub ends_with_empty_page: bool,
-    /// When the page has taken long enough.
+    /// The time at which the page ends because it has taken long enough.
     pub until: Instant,
 }
 
@@ -84,7 +84,7 @@ impl PageDone {
 }
 
 impl PageRun<'_> {
-    /// Runs the page that `from` names, or the first.
+    /// Runs the page whose continuation is `from`, or the first page.
     pub async fn run(&self, now: UnixMillis, owner: &Owner, from: Option<&str>) -> Result<PageDone> {
         let position = match from {
             Some(text) => owner.read(text)?,
@@ -98,7 +98,7 @@ impl PageRun<'_> {
         }
         let mut execution = self.execution(self.limit, position.resume.as_deref())?;
         if self.ahead.is_some() {
-            execution.keep_ahead();
+            execution.keep_following_rows();
         }
         let mut execution = Counting::of(execution);
         let mut walk = ItemScan::new(
@@ -146,7 +146,7 @@ impl PageRun<'_> {
         Ok(done)
     }
 
-    /// Runs a page of the rows that the page before left over; `None` if they are not the rows that come next, or too few.
+    /// Runs a page from the rows that the page before left over; `None` if they are not the rows that come next, or too few.
     async fn run_ahead(
         &self,
         now: UnixMillis,
@@ -162,7 +162,7 @@ impl PageRun<'_> {
             return Ok(None);
         };
         let horizon = self.state.settings.horizon(now.max(head.stamp).seconds());
-        // No partition has changed: no key was deleted either.
+        // No partition has changed, so no partition key was deleted either.
         let visibility = Visibility::new(horizon, TombstoneView::default());
         let Some((mut rows, _memory)) = kept.if_unchanged(&heads, self.state) else {
             return Ok(None);
@@ -193,7 +193,7 @@ impl PageRun<'_> {
         Ok(Some(PageDone::of(finished, continuation, touched)))
     }
 
-    /// Keeps the rows behind a page, if nothing has changed since the first read of each partition.
+    /// Keeps the rows that follow a page, if nothing has changed since the first read of each partition.
     async fn keep(&self, continuation: &str, rows: Ahead, read: Heads) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
         let (_, heads) = self.heads().await?;
@@ -203,7 +203,7 @@ impl PageRun<'_> {
         Ok(())
     }
 
-    /// Where the partitions that are read stand, in their order, and the whole head of the first.
+    /// Returns the head of the first partition that is read, and the LSN of each, in their order.
     async fn heads(&self) -> Result<(Option<Head>, Heads)> {
         let (mut first, mut heads) = (None, Heads::new());
         for slice in &self.slices {
@@ -216,8 +216,8 @@ impl PageRun<'_> {
         Ok((first, heads))
     }
 
-    /// The ranges touched, each with the cost of the items loaded in it and of the rows they gave. All bear the start evenly, and rows
-    /// that are made of items of several ranges as they bear the rest.
+    /// Returns the ranges that were read, each with the cost of its loaded items and of the rows made from them. The cost of the start is divided
+    /// evenly between the ranges; the cost of rows made from items of several ranges is divided in proportion to the ranges' other costs.
     fn touched(
         &self,
         touched: &[RangePosition],
@@ -226,7 +226,7 @@ impl PageRun<'_> {
     ) -> Vec<RangePosition> {
         let mut touched = touched.to_vec();
         if let (true, Some(first)) = (touched.is_empty(), self.state.layout.partitions.first()) {
-            // A query that reads no items is still carried out somewhere.
+            // A query that reads no items is still charged to a range.
             record_range(&mut touched, first.range, first.lsn());
         }
         for (range, cost) in costs {
@@ -251,11 +251,11 @@ impl PageRun<'_> {
             .map_err(query_error)
     }
 
-    /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range, as the
-    /// service's pages end there: one that gave no rows ends an empty page, behind which others come.
+    /// Pushes items until the page is full, the query is done, or the scan ends. A query without a merge also stops at the end of a range, because
+    /// the service's pages end there: a range without rows ends in an empty page, which others follow.
     ///
-    /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
-    /// is larger in the order of keys.
+    /// If one read holds all items, they are processed in the order of creation, as in the service, where that order shows in TOP without ORDER BY;
+    /// larger parts are processed in the order of keys.
     async fn scan(&self, execution: &mut Counting, walk: &mut ItemScan<'_>, after: After) -> Result<Scanned> {
         let replayed = after.key().cloned().filter(|_| self.query.replays());
         let mut scanned = Scanned {
@@ -286,7 +286,7 @@ impl PageRun<'_> {
             let read = match read {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
-                // The page ends with what it has.
+                // The page ends with the rows that it has.
                 Err(error) if error.is_throttled() && has_advanced && !self.query.rescans() => return Ok(scanned),
                 Err(error) => return Err(error),
             };
@@ -298,10 +298,10 @@ impl PageRun<'_> {
             has_advanced |= scanned.after != before;
             let left = std::mem::replace(&mut range, walk.next_range());
             if let (Some(left), true) = (left, range.is_some() && left != range && !self.query.rescans()) {
-                // Behind all of the range: the next page does not look into it again.
+                // After all of the range, so that the next page does not read in it again.
                 let end = &self.state.layout.partition_with_id(left)?.epk.max;
                 scanned.after = After::Key(Bytes::copy_from_slice(end.as_bytes()));
-                // Looking for rows behind every range that gave none would go through all of them again and again.
+                // Only a page with rows checks for more: checking after every range without rows would scan all of them again and again.
                 scanned.is_at_boundary = execution.has_rows();
                 return Ok(scanned);
             }
@@ -310,7 +310,7 @@ impl PageRun<'_> {
         Ok(scanned)
     }
 
-    /// Pushes items as they lie; those up to `replayed` were dealt with by earlier pages. Tells whether the page ends with one of them.
+    /// Pushes items in the order of keys; items up to `replayed` were processed by earlier pages. Returns whether the page ends with one of them.
     fn push_in_order_of_keys(
         &self,
         execution: &mut Counting,
@@ -346,14 +346,14 @@ impl PageRun<'_> {
         Ok(false)
     }
 
-    /// Whether a few slices of a single partition are read.
+    /// Returns whether only a few slices of a single partition are read.
     fn is_in_one_partition(&self) -> bool {
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
         self.slices.len() <= SLICES_READ_AHEAD && ranges.all(|range| Some(range) == first)
     }
 
-    /// Goes on behind an item in the order of creation. What has grown beyond one read meanwhile is gone through a read's worth at a time.
+    /// Continues after an item in the order of creation. If the part has grown beyond one read meanwhile, each page processes one read's worth.
     async fn scan_in_order_of_creation(
         &self,
         execution: &mut Counting,
@@ -385,7 +385,7 @@ impl PageRun<'_> {
         Ok(scanned)
     }
 
-    /// Pushes items as they were created, which is the order of their resource ids.
+    /// Pushes items in the order of their creation, which is that of their resource ids.
     async fn push_in_order_of_creation(
         &self,
         execution: &mut Counting,
@@ -404,7 +404,7 @@ impl PageRun<'_> {
                 }
                 Progress::PageFull => {
                     if scanned.after == After::Nothing {
-                        // Within the first item: the next page is to go on in this order, too.
+                        // The page ends within the first item: the next page has to continue in this order, too.
                         scanned.after = After::Rid(walked.item.rid().number.saturating_sub(1));
                     }
                     return Ok(());
@@ -416,22 +416,22 @@ impl PageRun<'_> {
         Ok(())
     }
 
-    /// Ends a page that nobody waits for: one that finds no items asks nobody else.
+    /// Ends a page that no request waits for. A page that finds no items reaches no other check.
     fn check(&self) -> Result<()> {
         self.watch.check()
     }
 
-    /// Whether the page has read for long enough, and its query can go on behind the item it has just read. (One that begins anew on every
-    /// page would not get any further.)
+    /// Returns whether the page has read for long enough and its query can continue after the item that was read last. (A query that starts again on
+    /// every page would make no progress.)
     fn is_long(&self, execution: &mut Counting) -> bool {
         if self.query.rescans() {
             return false;
         }
         let is_look_due = execution.has_worked() || execution.metrics().items % ITEMS_PER_LOOK == 1;
-        execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
+        execution.rows_visited() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
     }
 
-    /// Whether anything comes after a position, so that no page is empty but the only one.
+    /// Returns whether any row follows a position, so that no page is empty except an only one.
     async fn has_more(&self, now: UnixMillis, position: &QueryPosition) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, position.resume.as_deref())?;
@@ -460,7 +460,7 @@ impl PageRun<'_> {
     }
 }
 
-/// Reads slices that one read holds each, until the walk ends or comes to a larger one.
+/// Reads slices that fit in one read each, until the scan ends or reaches a larger one.
 async fn read_ahead(walk: &mut ItemScan<'_>) -> Result<ScannedItems> {
     let mut read = ScannedItems::default();
     loop {
@@ -475,12 +475,12 @@ async fn read_ahead(walk: &mut ItemScan<'_>) -> Result<ScannedItems> {
     }
 }
 
-/// How far a scan came.
+/// How far a scan got.
 struct Scanned {
     after: After,
-    /// Every item has been pushed, or no more is needed.
+    /// Every item has been pushed, or no more items are needed.
     is_end: bool,
-    /// It stopped between two ranges.
+    /// The scan stopped between two ranges.
     is_at_boundary: bool,
 }
 
@@ -490,7 +490,7 @@ fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
         .map_err(query_error)
 }
 
-/// Shows an item that earlier pages have dealt with.
+/// Shows the execution an item that earlier pages have processed.
 fn replay(execution: &mut Execution, item: &StoredItem) -> Result<()> {
     Item::stored(item.record().document_text(), item)
         .and_then(|again| execution.replay(&again, item.record().number()))

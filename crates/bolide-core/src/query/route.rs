@@ -11,38 +11,38 @@ use crate::container::ContainerState;
 use crate::scan::{ScanScope, Slice};
 use crate::sql::{QueryMemory, query_error};
 
-/// What a key that a filter names takes: the interval of its items, and the slice that is read.
+/// Memory for a key that a filter names, in bytes: the interval of its items, and the slice that is read.
 const SLICE_BYTES: usize = 2 * (size_of::<EpkRange>() + size_of::<Slice>()) + 128;
 
-/// What a range of a plan takes as JSON, and as text.
+/// Memory for a range of a plan, as JSON and as text, in bytes.
 const PLAN_RANGE_BYTES: usize = 1024;
 
-/// Where a query goes.
+/// Which part of a container a query reads.
 pub(super) struct Route {
-    /// The parts of physical partitions it reads, in the order of their keys.
+    /// The parts of physical partitions that it reads, in the order of their keys.
     pub slices: Vec<Slice>,
-    /// What the client has to merge although one range may have it all.
+    /// Which queries the client has to merge even if one range holds all of their items.
     left_to_client: LeftToClient,
-    /// Its last page, if it is full, is not told from those before it. Go's `TestCrossPartitionQuery` and JavaScript's tests of iterators expect so
-    /// of one range; over several, JavaScript's take no empty page at the end.
+    /// Whether a full last page looks like those before it, so that an empty page follows. Go's `TestCrossPartitionQuery` and JavaScript's tests of
+    /// iterators expect this for one range; for several ranges, JavaScript's tests accept no empty page at the end.
     pub ends_with_empty_page: bool,
-    /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
+    /// Number of components of the partition key, from the first on, by which items are found; the key itself or the filter gave them.
     pub key_components: usize,
 }
 
 /// Which queries clients merge even in one range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LeftToClient {
-    /// The client named a part of the container, or is no SDK.
+    /// None: the client named a part of the container, or is not an SDK.
     None,
-    /// The container has several ranges, and the filter may pin the key: aggregates without VALUE only, as the Python SDK's tests expect.
+    /// Only aggregates without VALUE, as the Python SDK's tests expect: the container has several ranges, and the filter may fix the key.
     AggregatesIntoObjects,
-    /// An SDK asks over all keys: all that need a merge, as the Go and Python SDKs' tests expect.
+    /// All queries that need a merge, as the Go and Python SDKs' tests expect: an SDK queries all keys.
     All,
 }
 
 impl Route {
-    /// Whether the client has to merge the results of several ranges, or would have to. Several keys may lie in one range.
+    /// Returns whether the client has to merge the results of several ranges. Several keys may lie in one range.
     pub fn needs_merge(&self, query: &Query) -> bool {
         let is_left = match self.left_to_client {
             LeftToClient::None => false,
@@ -52,7 +52,7 @@ impl Route {
         query.needs_merge() && (is_left || !self.is_in_one_range())
     }
 
-    /// Whether all that it reads lies in one physical partition.
+    /// Returns whether everything that the query reads lies in one physical partition.
     pub fn is_in_one_range(&self) -> bool {
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
@@ -60,11 +60,11 @@ impl Route {
     }
 }
 
-/// Finds where a query goes.
+/// Finds which part of a container a query reads.
 ///
 /// # Errors
 /// `BadRequest` if it may read several logical partitions and the caller has not allowed that; `RangeGone`; `Throttled` without memory for
-/// all that it names.
+/// all ranges that it names.
 pub(super) fn route(
     compiled: &Query,
     query: &QueryItems,
@@ -114,7 +114,7 @@ pub(super) fn route(
     })
 }
 
-/// The slices of what a filter leaves over.
+/// Returns the slices that a filter selects.
 fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -> Result<Vec<Slice>> {
     let definition = &state.properties.partition_key;
     let mut intervals = match ranges {
@@ -129,7 +129,7 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -
         return ScanScope::default().slices(state);
     }
     intervals.sort_by(|one, other| one.min.cmp(&other.min).then_with(|| other.max.cmp(&one.max)));
-    // A prefix covers what is below it: no item is read twice.
+    // A prefix covers the keys below it, so that no item is read twice.
     intervals.dedup_by(|next, kept| kept.covers(next));
     let mut slices = Vec::new();
     for epk in intervals {
@@ -144,7 +144,7 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -
     Ok(slices)
 }
 
-/// How many components of the key a filter pins such that they narrow what is read.
+/// Returns how many components of the key a filter fixes such that fewer items are read.
 fn key_components(ranges: &KeyRanges, definition: &PartitionKeyDefinition) -> usize {
     let KeyRanges::Some(list) = ranges else { return 0 };
     let pinned = |range: &KeyRange| match interval(range, definition) == EpkRange::all() {
@@ -154,7 +154,7 @@ fn key_components(ranges: &KeyRanges, definition: &PartitionKeyDefinition) -> us
     list.iter().map(pinned).min().unwrap_or(0)
 }
 
-/// The effective partition keys of a range of key values; all of them where values do not order hashes.
+/// Returns the effective partition keys of a range of key values; all of them if the order of values is not that of their hashes.
 fn interval(range: &KeyRange, definition: &PartitionKeyDefinition) -> EpkRange {
     match range.as_point() {
         Some(values) if range.complete || definition.kind == PartitionKind::MultiHash => {
@@ -175,7 +175,7 @@ fn key_of(values: &[&KeyValue]) -> PartitionKey {
     PartitionKey(values.iter().map(component).collect())
 }
 
-/// The ranges of a plan on the wire: effective partition keys in hex, sorted and without overlap (cosmos-rest §6.4).
+/// Returns the ranges of a plan as the wire shows them: effective partition keys in hex, sorted and without overlap (cosmos-rest §6.4).
 ///
 /// # Errors
 /// `PartitionKeyMismatch` if the given key has more components than the container's; `Throttled` without memory for them.
@@ -191,7 +191,7 @@ pub(super) fn plan_ranges(
     }
     let list = match ranges {
         KeyRanges::Some(list) => list,
-        // For a query that can have no result, the service's own answer is an odd point; the full range is right too, and safe.
+        // For a query that can have no result, the service returns an odd point; the full range is correct too, and safe.
         KeyRanges::All | KeyRanges::Nothing => return Ok(vec![full_range()]),
     };
     if list.iter().any(|range| interval(range, definition) == EpkRange::all()) {
@@ -213,13 +213,13 @@ fn plan_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Value 
         let point = Epk::of(definition, key).to_hex();
         return json!({ "min": point, "max": point, "isMinInclusive": true, "isMaxInclusive": true });
     }
-    // The end is above all keys that begin so, and no key. The service counts it in all the same (the Rust SDK's tests).
+    // The end is above all keys with this prefix, and is not itself a key. The service marks it inclusive all the same (the Rust SDK's tests).
     let range = EpkRange::of_prefix(definition, key);
     json!({ "min": range.min.to_hex(), "max": range.max.to_hex(), "isMinInclusive": true, "isMaxInclusive": true })
 }
 
-/// Where a query goes that reads no items: any range can make its row, and each of several would make one. As at the service, the point
-/// below all keys.
+/// Returns where a query that reads no items runs: any range can make its row, but several ranges would make one each. As in the service, it is the
+/// point below all keys.
 pub(super) fn anywhere() -> Value {
     let start = Epk::start().to_hex();
     json!({ "min": start, "max": start, "isMinInclusive": true, "isMaxInclusive": true })

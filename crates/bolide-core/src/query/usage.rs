@@ -1,10 +1,10 @@
-//! Which indexes a query would use, as clients are told in the second version of index metrics (cosmos-rest §6.8).
+//! Which indexes a query would use, as reported in the second version of index metrics (cosmos-rest §6.8).
 
 use bolide_model::container::indexing::{IndexStep, IndexingPolicy};
 use bolide_query::{PathStep, Usage};
 use serde_json::{Value, json};
 
-/// `UtilizedIndexes` for paths that the indexing policy has an index for, `PotentialIndexes` for the others.
+/// Returns `UtilizedIndexes` for paths that the indexing policy has an index for, `PotentialIndexes` for the others.
 pub(super) fn indexes(usage: &Usage, policy: &IndexingPolicy) -> Value {
     let is_indexed = |path: &Vec<PathStep>| policy.is_indexed(&steps(path));
     let single = |wanted: bool| -> Value {
@@ -13,7 +13,7 @@ pub(super) fn indexes(usage: &Usage, policy: &IndexingPolicy) -> Value {
             .map(|path| json!({"IndexSpec": format!("{}/?", text(path))}))
             .collect()
     };
-    // A sort by several paths that no composite index serves does not run.
+    // A sort by several paths is refused if no composite index serves it.
     let sort = usage.sort.iter().map(|(path, descends)| {
         let order = if *descends { "DESC" } else { "ASC" };
         format!("{} {order}", text(path))
@@ -36,7 +36,7 @@ fn steps(path: &[PathStep]) -> Vec<IndexStep> {
     path.iter().map(step).collect()
 }
 
-/// A path as policies write it: names are quoted that have more than letters, digits and underscores.
+/// Returns a path as policies write it: names with characters other than letters, digits and underscores are quoted.
 fn text(path: &[PathStep]) -> String {
     let label = |step: &PathStep| match step {
         PathStep::Name(name) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("/{name}"),

@@ -1,15 +1,15 @@
-//! Which number an item had when it was last read: saves point reads the way through the index.
+//! A cache of item numbers by id: it saves point reads the lookup in the index.
 //!
-//! A hint only. The record under a number says which id it has, a number is never given twice, and an item that is deleted or replaced by
-//! another of its name takes its record along in the same commit; so a record found under a hint, with the right id, is the item. Anything
-//! else means that the index has to be asked.
+//! An entry is a hint only. The record under a number says which id it has, a number is never given twice, and when an item is deleted or
+//! replaced by another with the same id, its record is removed in the same commit; so a record that is found under a hint and has the right id is
+//! the item. In all other cases the index has to be read.
 //!
 //! ```text
 //!   slot, 8 bytes:   tag, 16 bits of the hash │ number, 48 bits; 0 is empty
 //! ```
 //!
-//! The tag keeps another item's hint in the same slot from costing a read in vain. One table serves the whole account: it is small enough to
-//! stay in the processor's caches, and what is read often is in it.
+//! The tag makes it unlikely that another item's hint in the same slot causes a useless read. One table serves the whole account: it is small
+//! enough to stay in the processor's caches, and holds the items that are read often.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,16 +17,16 @@ use bolide_model::epk::Epk;
 use bolide_storage::PartitionId;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A power of two; half a megabyte.
+/// Number of slots, a power of two: half a megabyte.
 const SLOTS: usize = 1 << 16;
 const NUMBER_BITS: u32 = 48;
 
-/// See the module.
+/// The cache; see the module.
 pub(crate) struct IdCache {
     slots: Box<[AtomicU64]>,
 }
 
-/// Where an item's number is kept, if it is.
+/// The slot that may hold an item's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheSlot {
     index: usize,
@@ -42,7 +42,7 @@ impl Default for IdCache {
 }
 
 impl IdCache {
-    /// The slot of an item.
+    /// Returns the slot of an item.
     pub fn slot(&self, partition: PartitionId, epk: &Epk, id: &str) -> CacheSlot {
         let hash = xxh3_64_with_seed(id.as_bytes(), xxh3_64_with_seed(epk.as_bytes(), partition.0));
         CacheSlot {
@@ -51,13 +51,13 @@ impl IdCache {
         }
     }
 
-    /// The number that was last seen here.
+    /// Returns the number that was last stored for the item.
     pub fn get(&self, slot: CacheSlot) -> Option<u64> {
         let stored = self.slots[slot.index].load(Ordering::Relaxed);
         (stored != 0 && stored >> NUMBER_BITS == slot.tag).then_some(stored & ((1 << NUMBER_BITS) - 1))
     }
 
-    /// Remembers a number, in place of whatever was here.
+    /// Stores a number, in place of the slot's previous one.
     pub fn set(&self, slot: CacheSlot, number: u64) {
         if number >> NUMBER_BITS == 0 {
             self.slots[slot.index].store(slot.tag << NUMBER_BITS | number, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What every operation of an account shares: its engine and options, the budget of memory, the threads for long work.
+//! What all operations of an account share: its engine and options, the memory budget, the threads for long tasks.
 
 mod id_cache;
 mod options;
@@ -16,16 +16,16 @@ use crate::memory::MemoryBudget;
 pub(crate) use id_cache::IdCache;
 pub use options::AccountOptions;
 
-/// What a request carries from the front door: its server time, read once (TTL-211).
+/// What a request carries from its beginning on: its server time, read once (TTL-211).
 #[derive(Debug, Clone, Copy)]
 pub struct RequestContext {
-    /// Server time when the request came in.
+    /// Server time when the request arrived.
     pub now: UnixMillis,
-    /// It looks after the account: what it takes is not taken from users, and does not hold the purge back.
+    /// Whether this is administration: its consumption is not charged to users, and does not slow down the purge.
     pub(crate) is_admin: bool,
 }
 
-/// See the module.
+/// The shared parts of an account; see the module.
 pub(crate) struct Runtime {
     engine: Arc<dyn Engine>,
     options: AccountOptions,
@@ -53,12 +53,12 @@ impl Runtime {
         &self.options
     }
 
-    /// The memory that requests share.
+    /// Returns the memory budget that requests share.
     pub fn memory(&self) -> &MemoryBudget {
         &self.memory
     }
 
-    /// Threads for queries, conditions, and walks over many items.
+    /// Returns the threads for queries, conditions, and scans of many items.
     pub fn executor(&self) -> &Executor {
         &self.executor
     }
@@ -67,17 +67,17 @@ impl Runtime {
         &self.id_cache
     }
 
-    /// The clock by which work is paced and waiting is bounded.
+    /// Returns the clock that paces background work and limits waiting.
     pub fn monotonic(&self) -> &Monotonic {
         &self.options.monotonic
     }
 
-    /// Server time now. Never decreases (TTL-202).
+    /// Returns server time now. Never decreases (TTL-202).
     pub fn server_time(&self) -> UnixMillis {
         self.engine.time().lo
     }
 
-    /// Begins a request that looks after the account: it is no user to the purge, and consumes none of the throughput.
+    /// Begins a request for administration: the purge does not count it as use, and it consumes none of the throughput.
     ///
     /// # Errors
     /// `Unavailable` if the engine's clock is too uncertain.
@@ -106,8 +106,8 @@ impl Runtime {
         self.options.query_time
     }
 
-    /// Runs work inside a container on the executor: it ends with its request, when the time of a query is over, and for a change of the
-    /// container that waits for it. Hold the visit meanwhile.
+    /// Runs a task inside a container on the executor: it ends when its request is dropped, when a query's maximum time is over, and when a change of
+    /// the container waits for it. Hold the container's read guard meanwhile.
     ///
     /// # Errors
     /// As [`Executor::run_until`].
@@ -121,7 +121,7 @@ impl Runtime {
     }
 }
 
-/// The error for users over their throughput.
+/// Returns the error for users who exceed their throughput.
 pub(crate) fn throttled(retry_after_ms: u64) -> Error {
     let retry_after = Duration::from_millis(retry_after_ms);
     Error::new(

@@ -1,42 +1,42 @@
-//! How an account behaves.
+//! The options of an account.
 
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
 use bolide_script::Hosting as ScriptHosting;
 
-/// How an account behaves.
+/// The options of an account.
 #[derive(Debug, Clone)]
 pub struct AccountOptions {
-    /// The engine's clock is moved by hand: nothing is purged in the background (TTL-206).
+    /// The engine's clock is moved by hand, and nothing is purged in the background (TTL-206).
     pub virtual_clock: bool,
-    /// Remove expired items in the background. Without it they are hidden all the same, and stay stored until [`Account::purge`](crate::Account::purge).
+    /// Remove expired items in the background. Otherwise they are hidden, but stay stored until [`Account::purge`](crate::Account::purge).
     pub background_purge: bool,
     /// Answer `Throttled` to users who consume more than a container's throughput.
     pub enforce_throughput: bool,
-    /// Most items a second that the background purge removes; `None` without a limit.
+    /// Maximum number of items per second that the background purge removes; `None` without a limit.
     pub purge_items_per_second: Option<u32>,
-    /// How long a forward step of the wall clock by more than a day holds the purge; zero: not at all (TTL-204).
+    /// How long the purge pauses after the wall clock steps forward by more than a day; zero: not at all (TTL-204).
     pub purge_hold: Duration,
-    /// Most memory that all requests may hold together: bodies, answers, the state of queries and scripts; in bytes.
+    /// Maximum memory of all requests together, in bytes: bodies, answers, the state of queries and scripts.
     pub memory_bytes: usize,
-    /// Most memory that the definitions of databases, containers and all that belongs to them may take, in bytes; `None`: a quarter of
+    /// Maximum memory for the definitions of databases, containers and everything that belongs to them, in bytes; `None`: a quarter of
     /// `memory_bytes`, and at least 128 MiB.
     pub definition_bytes: Option<usize>,
-    /// Where scripts run. Servers use processes; without a setting scripts are refused.
+    /// Where scripts run. Servers use processes; by default scripts are refused.
     pub script_hosting: ScriptHosting,
-    /// How long a script may run. A call of a user-defined function has a fifth of it, all calls of a page twice as much.
+    /// Maximum run time of a script. A call of a user-defined function may take a fifth of it, all calls of a page together twice as much.
     pub script_time: Duration,
-    /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
+    /// Maximum memory of one query for groups, distinct values, sorted and ranked rows, in bytes.
     pub query_state_bytes: usize,
-    /// How long a page of a query reads on before it ends with a continuation, if its query can go on in the middle of a scan. At least one
-    /// item is read.
+    /// How long a page of a query reads before it ends with a continuation, if its query can continue in the middle of a scan. At least one item is
+    /// read.
     pub query_page_time: Duration,
-    /// How long one request of a query may take, whatever it does.
+    /// Maximum duration of one request of a query, in any case.
     pub query_time: Duration,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`](crate::Account::set_purge_fault) set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
-    /// The clock by which work is paced and waiting is bounded. Tests may move one by hand.
+    /// The clock that paces background work and limits waiting. Tests may move one by hand.
     pub monotonic: Monotonic,
 }
 

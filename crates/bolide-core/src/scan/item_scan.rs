@@ -1,4 +1,4 @@
-//! A walk through the live items of a scope.
+//! A scan of the live items of a scope.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,25 +17,25 @@ use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{AsOf, Partition, Snapshot, StoredRow};
 use crate::response::RangePosition;
 
-/// Rows and bytes read at once. Large enough that reads are few, small enough that memory stays small.
+/// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
 const WALK_ROWS: usize = 1_000;
 pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
-/// Bytes read at once where memory is short.
+/// Maximum number of bytes in one read when memory is short.
 const SHORT_BYTES: usize = 32 * 1024;
-/// What a row takes besides its key and its value.
+/// Memory for a row in addition to its key and its value, in bytes.
 const ROW_BYTES: usize = 256;
 
-/// Slices that are read at once: at first, and at most. Many are those of single keys with an item or two.
+/// Number of slices in one read: in the first read, and at most. Scopes with many slices often consist of single keys with one or two items.
 const FIRST_SLICES: usize = 16;
 const MAX_SLICES: usize = 256;
 
-/// From this many slices of a partition on it is worth asking how many items it has.
+/// Minimum number of slices of a partition for which the scan reads the partition's number of items.
 const MANY_SLICES: usize = 64;
 
-/// Going through so many items costs less than finding one by its key.
+/// Scanning this many items costs less than finding one by its key.
 const ITEMS_PER_SLICE: u64 = 8;
 
-/// Goes through the live items of some slices in the order of their keys, all judged at one time (TTL-211).
+/// Scans the live items of some slices in the order of their keys, all as of one time (TTL-211).
 pub(crate) struct ItemScan<'a> {
     clock: Monotonic,
     container: &'a Container,
@@ -44,19 +44,19 @@ pub(crate) struct ItemScan<'a> {
     now: UnixMillis,
     horizon: Option<Horizon>,
     touched: Vec<RangePosition>,
-    /// How long reads took.
+    /// Total duration of the reads so far.
     read_time: Duration,
-    /// How many slices the next read takes, and about how many bytes.
+    /// Number of slices in the next read, and its maximum number of bytes (approximately).
     slices_at_once: usize,
     page_bytes: usize,
     memory: MemoryBudget,
-    /// The partition that is gone through as a whole, or not, because its slices are many.
+    /// The partition whose many slices are being read, by its range, and whether it is scanned as a whole.
     is_whole: Option<(u32, bool)>,
-    /// Keeps the purge from removing what is still live at the time of the walk.
+    /// Keeps the purge from removing items that are still live at the time of the scan.
     _pin: ReadPin<'a>,
 }
 
-/// A live item, and its key: where a continuation goes on behind it.
+/// A live item, and its key: a continuation starts after it.
 pub(crate) struct ScannedItem {
     /// The range it is in.
     pub range: u32,
@@ -64,7 +64,7 @@ pub(crate) struct ScannedItem {
     pub item: StoredItem,
 }
 
-/// Live items, and their memory: whoever holds them waits for others between two of them.
+/// Live items, and their memory share: a caller may hold them while it waits for other tasks.
 #[derive(Default)]
 pub(crate) struct ScannedItems {
     pub items: Vec<ScannedItem>,
@@ -72,19 +72,19 @@ pub(crate) struct ScannedItems {
 }
 
 impl ScannedItems {
-    /// Adds others behind them.
+    /// Appends other items.
     pub fn append(&mut self, mut others: ScannedItems) {
         self.items.append(&mut others.items);
         self.memory.merge(others.memory);
     }
 
-    /// Orders them as they were created, which is the order of their resource ids.
+    /// Sorts the items by creation, which is the order of their resource ids.
     pub fn sort_by_creation(&mut self) {
         self.items.sort_unstable_by_key(|walked| walked.item.rid().number);
     }
 
-    /// Keeps those that were created first: at least one, at most so many, and up to the one that reaches so many bytes. Tells whether these
-    /// are all.
+    /// Keeps the items that were created first: at least one, at most `max`, and no more than up to the one that reaches `bytes` bytes. Returns
+    /// whether all items were kept.
     pub fn keep_oldest(&mut self, max: usize, bytes: usize) -> bool {
         self.sort_by_creation();
         let mut kept_bytes = 0;
@@ -107,7 +107,7 @@ impl ScannedItem {
     }
 }
 
-/// What a read gave.
+/// The rows of one read.
 struct Rows {
     snapshot: Snapshot,
     rows: Vec<StoredRow>,
@@ -115,7 +115,7 @@ struct Rows {
 }
 
 impl<'a> ItemScan<'a> {
-    /// A walk at server time `now` or a little later. `after`: only items behind this key.
+    /// Creates a scan at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
         clock: &Monotonic,
         memory: &MemoryBudget,
@@ -146,18 +146,18 @@ impl<'a> ItemScan<'a> {
         }
     }
 
-    /// The next live items, all of one partition; an empty page may come before the end. `None` at the end.
+    /// Returns the next live items, all of one partition; a page before the end may be empty. `None` at the end.
     ///
     /// # Errors
-    /// `Throttled` if there is no memory for them: a page that has something ends there.
+    /// `Throttled` if there is no memory for them; a page that has items already ends there.
     pub async fn next_page(&mut self) -> Result<Option<ScannedItems>> {
         let Some(slice) = self.slices.front() else {
             return Ok(None);
         };
         let partition = slice.partition.clone();
         if self.horizon.is_none() {
-            // The purge respects this walk from its registration on; what it removed before was due by now, if not when the request
-            // began.
+            // From its registration on, this scan keeps the purge from removing live items. Items that the purge removed earlier had expired by this
+            // time, even if they were live when the request began.
             self.now = self.now.max(partition.now().await?);
         }
         let alike = self
@@ -171,7 +171,7 @@ impl<'a> ItemScan<'a> {
             self.next_of_slices(&partition, alike).await?
         };
         record_range(&mut self.touched, partition.range, snapshot.head.lsn);
-        // The first snapshot settles the time of the walk.
+        // The first snapshot fixes the time of the scan.
         self.horizon.get_or_insert(snapshot.horizon());
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
@@ -186,7 +186,7 @@ impl<'a> ItemScan<'a> {
         Ok(Some(ScannedItems { items, memory }))
     }
 
-    /// Whether to go through the items between slices, too, since they are few.
+    /// Returns whether to scan the partition as a whole, with the items between slices, because they are few.
     async fn reads_whole(&mut self, partition: &Partition, slices: usize) -> Result<bool> {
         match self.is_whole {
             Some((range, is_whole)) if range == partition.range => return Ok(is_whole),
@@ -198,7 +198,7 @@ impl<'a> ItemScan<'a> {
         Ok(is_whole)
     }
 
-    /// Reads from the first slice on, and leaves out what lies between slices.
+    /// Reads from the first slice on, and leaves out the items between slices.
     async fn next_of_whole(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let (Some(first), Some(last)) = (self.slices.front(), self.slices.get(alike.saturating_sub(1))) else {
             return Err(Error::internal("there are slices to read"));
@@ -234,7 +234,7 @@ impl<'a> ItemScan<'a> {
         Ok(Rows { snapshot, rows, memory })
     }
 
-    /// PartitionKeyTombstones the slices of a partition that end before a key.
+    /// Drops the slices of a partition that end before a key.
     fn drop_slices_before(&mut self, partition: &Partition, key: &[u8]) {
         let ends_before = |slice: &mut Slice| {
             slice.partition.range == partition.range && slice.to.as_ref().is_some_and(|to| &to[..] <= key)
@@ -242,7 +242,7 @@ impl<'a> ItemScan<'a> {
         while self.slices.pop_front_if(ends_before).is_some() {}
     }
 
-    /// Reads several slices at once, up to the first that one read does not hold.
+    /// Reads several slices at once, up to the first one that is too large for the read.
     async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let count = alike.min(self.slices_at_once);
         let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
@@ -252,7 +252,7 @@ impl<'a> ItemScan<'a> {
         let mut rows = Vec::new();
         for page in snapshot.take_pages() {
             if !page.is_made {
-                // Those before it were as much as one read may hold.
+                // The pages before it had as much as one read may return.
                 break;
             }
             let last = page.resumes_at();
@@ -271,7 +271,7 @@ impl<'a> ItemScan<'a> {
         Ok(Rows { snapshot, rows, memory })
     }
 
-    /// Reads ranges of items. Where there is no memory for what came, less is read.
+    /// Reads ranges of items. Reads less if there is no memory for what a read returned.
     async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Snapshot, MemoryShare)> {
         loop {
             let page_bytes = self.page_bytes;
@@ -307,35 +307,35 @@ impl<'a> ItemScan<'a> {
         }
     }
 
-    /// The partition that comes next.
+    /// Returns the range of the partition that is read next.
     pub fn next_range(&self) -> Option<u32> {
         self.slices.front().map(|slice| slice.partition.range)
     }
 
-    /// From which key on it goes on.
+    /// Returns the key from which the scan continues.
     pub fn next_key(&self) -> Option<Bytes> {
         let slice = self.slices.front()?;
         let min = Bytes::copy_from_slice(slice.partition.epk.min.as_bytes());
         Some(slice.from.clone().max(min))
     }
 
-    /// How many slices are not yet at their end.
+    /// Returns the number of slices that are not finished.
     pub fn slices_left(&self) -> usize {
         self.slices.len()
     }
 
-    /// How long the reads so far took.
+    /// Returns the total duration of the reads so far.
     pub fn read_time(&self) -> Duration {
         self.read_time
     }
 
-    /// The ranges touched so far.
+    /// Returns the ranges that were read so far.
     pub fn touched(&self) -> &[RangePosition] {
         &self.touched
     }
 }
 
-/// PartitionKeyTombstones what of some slices lies before a key.
+/// Drops what lies before a key from slices.
 pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
     slices.retain(|slice| slice.to.as_ref().is_none_or(|to| from < to) && !is_before(slice, from));
     for slice in slices {
@@ -343,15 +343,15 @@ pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
     }
 }
 
-/// The first key, and the end; `None` is the end of all items.
+/// The first key, inclusive, and the end, exclusive; `None` is the end of all items.
 type KeyRange = (Bytes, Option<Bytes>);
 
-/// Whether a slice's partition ends before `key`.
+/// Returns whether a slice's partition ends before `key`.
 fn is_before(slice: &Slice, key: &[u8]) -> bool {
     slice.partition.epk.max.as_bytes() <= key
 }
 
-/// Notes how far a range had come; the first note of a range counts.
+/// Records the LSN at which a range was read; the first record of a range counts.
 pub(crate) fn record_range(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
     if touched.iter().all(|position| position.range != range) {
         touched.push(RangePosition {
@@ -362,7 +362,7 @@ pub(crate) fn record_range(touched: &mut Vec<RangePosition>, range: u32, lsn: Ls
     }
 }
 
-/// Counts what was done in a range that was touched.
+/// Adds the charge of work in a range that was recorded.
 pub(crate) fn add_charge(touched: &mut [RangePosition], range: u32, units: RequestUnits) {
     if let Some(position) = touched.iter_mut().find(|position| position.range == range) {
         position.charge += units;

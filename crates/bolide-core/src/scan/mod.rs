@@ -1,6 +1,6 @@
-//! Going through the live items of a part of a container.
+//! Scans of the live items of a part of a container.
 //!
-//! [`scope`] says which part a request is about, [`item_scan`] goes through its live items.
+//! [`scope`] says which part a request reads, [`item_scan`] scans its live items.
 
 mod item_scan;
 mod scope;

@@ -1,4 +1,4 @@
-//! Which part of a container a request is about.
+//! The part of a container that a request reads.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::format::key_interval::KeyInterval;
 use crate::format::keys;
 use crate::partition::Partition;
 
-/// The part of a container that a request is about: what is given is intersected. Nothing given: the whole container.
+/// The part of a container that a request reads: the intersection of the fields that are set. Without any, the whole container.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScanScope {
-    /// One logical partition, or all below a prefix of a hierarchical key.
+    /// One logical partition, or all with a prefix of a hierarchical key.
     pub partition_key: Option<PartitionKey>,
     /// One partition key range, by its id.
     pub range: Option<u32>,
@@ -32,27 +32,27 @@ pub(crate) struct Slice {
     pub from: Bytes,
     /// End of the item keys, exclusive; `None`: the end of the partition.
     pub to: Option<Bytes>,
-    /// Of the keys in between, only those of this prefix of a hierarchical key.
+    /// If set, only the keys in between with this prefix of a hierarchical key.
     pub prefix: Option<PrefixTag>,
 }
 
 impl Slice {
-    /// Whether an item key lies inside.
+    /// Returns whether an item key lies inside the slice.
     pub fn contains(&self, item_key: &[u8]) -> bool {
         item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..]) && self.has_prefix(item_key)
     }
 
-    /// Whether an item key between the ends is one of the slice.
+    /// Returns whether an item key between the ends belongs to the slice.
     pub fn has_prefix(&self, item_key: &[u8]) -> bool {
         self.prefix.is_none_or(|prefix| prefix.matches(item_key))
     }
 }
 
 impl ScanScope {
-    /// The parts of physical partitions inside the scope, in the order of their keys.
+    /// Returns the parts of physical partitions inside the scope, in the order of their keys.
     ///
     /// # Errors
-    /// `RangeGone`: no such range, any more; `PartitionKeyMismatch`: more components than the container's key has.
+    /// `RangeGone`: there is no such range, or no longer; `PartitionKeyMismatch`: more components than the container's key has.
     pub(crate) fn slices(&self, state: &ContainerState) -> Result<Vec<Slice>> {
         let bounds = self.keys(state, logical::of)?;
         let partitions = match self.range {
@@ -79,8 +79,8 @@ impl ScanScope {
         Ok(slices)
     }
 
-    /// The effective partition keys of the scope, whatever ranges they lie in now: two ways to name one part of a container give the same
-    /// interval.
+    /// Returns the effective partition keys of the scope, independent of the ranges that hold them now: two ways to name one part of a container give
+    /// the same interval.
     ///
     /// # Errors
     /// As [`ScanScope::slices`].
@@ -97,7 +97,7 @@ impl ScanScope {
         PrefixTag::of(&state.properties.partition_key, key)
     }
 
-    /// The item keys that the partition key and the interval of effective partition keys leave over.
+    /// Returns the interval of item keys selected by the partition key and the interval of effective partition keys.
     fn keys(
         &self,
         state: &ContainerState,
@@ -111,8 +111,8 @@ impl ScanScope {
             let definition = &state.properties.partition_key;
             definition.check_prefix(key)?;
             let epk = place(definition, key);
-            // Effective partition keys are never prefixes of one another, so below a prefix lie the items of the key itself, or of
-            // all keys that begin with it.
+            // Effective partition keys are never prefixes of one another, so the keys with this prefix are those of the items of the key itself, or of all
+            // keys that begin with it.
             let from = Bytes::copy_from_slice(epk.as_bytes());
             bounds.narrow(KeyInterval {
                 to: keys::after_prefix(&from),

@@ -1,4 +1,4 @@
-//! How long and how much a script may.
+//! Limits the time, the request units and the bytes of a script.
 
 #[cfg(test)]
 mod tests;
@@ -16,31 +16,31 @@ use parking_lot::Mutex;
 
 /// How much longer to wait for the thread of a script whose time is over. Its process is killed before.
 const GRACE: Duration = Duration::from_secs(1);
-/// The part of its time for which a script may begin operations while others wait to write its partition, from its first one on: half a second of
-/// five. A script that goes on where it stopped loses little by that, and others wait for it like for a slow disk, not for seconds. Its first operation
-/// is accepted whenever it comes, so that each call gets somewhere.
+/// Divisor of a script's time: while others wait to write its partition, a script may begin operations only in the first tenth of its time (half a
+/// second of five), counted from its first operation. A script that can continue later loses little by this, and others wait for it no longer than
+/// for a slow disk. The first operation is accepted whenever it comes, so that each call makes progress.
 const BESIDE_OTHERS_PART: u32 = 10;
-/// Request units after which no further operation is accepted.
+/// Maximum request units of a transaction; after them, no further operation is accepted.
 const CHARGE: f64 = 50_000.0;
-/// Bytes written after which no further operation is accepted: they become one commit.
+/// Maximum size in bytes of a transaction's writes, which become one commit; after them, no further operation is accepted.
 const WRITTEN_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes written after which none is carried out. Operations that were accepted together fit in a script's memory, so it is only one that
-/// has broken out of its engine that comes so far.
+/// Size in bytes of a transaction's writes at which operations fail. Operations that were accepted together fit in a script's memory, so only a
+/// script that has broken out of its engine can write this much.
 const MAX_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
 
-/// The budget of a transaction of scripts, in time, units and bytes: shared by the scripts' threads and whoever serves them.
+/// The budget of a transaction of scripts, in time, request units and bytes. It is shared by the scripts' threads and the worker that serves them.
 pub(super) struct ScriptBudget {
     clock: Monotonic,
     started: Instant,
     /// Server time when it began.
     now: UnixMillis,
-    /// How long it may last (cosmos-rest §11.2).
+    /// Maximum duration (cosmos-rest §11.2).
     time: Duration,
-    /// The clock moves by hand only, so time stands still for a script.
+    /// Whether the clock is moved only by hand, so that a script sees no time pass.
     is_virtual: bool,
     used: Mutex<Used>,
     charge_limit: f64,
-    /// Whether others wait to write the partition.
+    /// Tells whether others wait to write the partition.
     others_wait: OthersWait,
 }
 
@@ -51,7 +51,7 @@ struct Used {
 }
 
 impl ScriptBudget {
-    /// A transaction that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
+    /// Returns the budget of a transaction that begins now. `charge_limit`: the request units that the throughput allows, if it is enforced.
     pub fn start(
         clock: &Monotonic,
         now: UnixMillis,
@@ -72,12 +72,12 @@ impl ScriptBudget {
         })
     }
 
-    /// The clock by which scripts have their time.
+    /// Returns the clock that measures the time of scripts.
     pub fn clock(&self) -> &Monotonic {
         &self.clock
     }
 
-    /// Counts what an operation used.
+    /// Counts the request units and bytes that an operation used.
     pub fn used(&self, charge: RequestUnits, written_bytes: usize) {
         let mut used = self.used.lock();
         used.charge += charge.0;
@@ -88,13 +88,13 @@ impl ScriptBudget {
         self.clock.since(self.started)
     }
 
-    /// What all operations so far used.
+    /// Returns the request units that all operations so far have used.
     pub fn charge(&self) -> RequestUnits {
         RequestUnits(self.used.lock().charge)
     }
 
-    /// Whether one more operation is accepted, so long after the script's first. In the last fifth of its time a script is to return with a
-    /// continuation of its own; sooner where others wait.
+    /// Tells whether one more operation is accepted at `since_first` after the script's first one. In the last fifth of its time no operation is
+    /// accepted, so that the script returns with a continuation of its own; if others wait, this begins earlier.
     fn accepts(&self, since_first: Duration) -> bool {
         let used = *self.used.lock();
         let is_long = since_first >= self.time / BESIDE_OTHERS_PART;
@@ -104,27 +104,27 @@ impl ScriptBudget {
             && used.written_bytes < WRITTEN_BYTES
     }
 
-    /// Whether more was written than any script that is told when to stop could have.
+    /// Tells whether more was written than a script can write without breaking out of its engine.
     pub fn is_excessive(&self) -> bool {
         self.used.lock().written_bytes > MAX_WRITTEN_BYTES
     }
 
-    /// How long all of it may last.
+    /// Returns the maximum duration of the transaction.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// How long scripts may still run.
+    /// Returns how long scripts may still run.
     pub fn left(&self) -> Duration {
         self.time.saturating_sub(self.elapsed())
     }
 
-    /// How long to wait for a script.
+    /// Returns how long to wait for a script.
     pub fn timeout(&self) -> Duration {
         self.left() + GRACE
     }
 
-    /// Server time as a script sees it now.
+    /// Returns the server time that a script sees now.
     pub fn now(&self) -> UnixMillis {
         if self.is_virtual {
             return self.now;
@@ -134,19 +134,19 @@ impl ScriptBudget {
     }
 }
 
-/// One script of a transaction, as long as it is served.
+/// One script of a transaction, while it is served.
 pub(super) struct Running {
     pub budget: Arc<ScriptBudget>,
-    /// Set when nobody serves it any more.
+    /// Cancelled when the script is not served any more.
     pub cancel: Cancel,
-    /// When it asked for its first operation.
+    /// Time of its first operation.
     first_asked: OnceLock<Instant>,
-    /// What the host did for it was ended because its time was over.
+    /// Whether the host aborted an operation of the script because its time was over.
     is_late: AtomicBool,
 }
 
 impl Running {
-    /// A script that begins now.
+    /// Returns a script that begins now.
     pub fn new(budget: Arc<ScriptBudget>, cancel: Cancel) -> Running {
         Running {
             budget,
@@ -156,19 +156,19 @@ impl Running {
         }
     }
 
-    /// Whether one more operation is accepted.
+    /// Tells whether one more operation is accepted.
     pub fn accepts(&self) -> bool {
         let clock = &self.budget.clock;
         let first_asked = *self.first_asked.get_or_init(|| clock.now());
         self.budget.accepts(clock.since(first_asked))
     }
 
-    /// Whether it must end, with whatever the host does for it.
+    /// Tells whether the script, and any operation that the host runs for it, must be aborted.
     pub fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.is_late_now()
     }
 
-    /// Whether an operation of it was ended because its time was over. Whatever the script makes of that, it did not complete in time.
+    /// Tells whether an operation was aborted because the script's time was over. Then the script counts as late, even if it handled that error.
     pub fn was_late(&self) -> bool {
         self.is_late.load(Ordering::SeqCst)
     }
@@ -181,7 +181,7 @@ impl Running {
         is_late
     }
 
-    /// What it may use.
+    /// Returns the limits for its process.
     pub fn grant(&self) -> Grant {
         Grant {
             limits: Limits::default(),

@@ -1,4 +1,4 @@
-//! Executing a stored procedure.
+//! Executes stored procedures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,22 +26,22 @@ use crate::runtime::{RequestContext, Runtime};
 /// Executes a stored procedure.
 #[derive(Debug, Clone)]
 pub struct ExecuteProcedure {
-    /// Which one.
+    /// The procedure.
     pub name: ScriptName,
-    /// The logical partition it works on.
+    /// The logical partition that it works on.
     pub partition_key: PartitionKey,
-    /// Its arguments: the JSON text of an array, of an object like one, or `null`, as `Function.apply` takes them.
+    /// Its arguments: the JSON text of an array, of an array-like object, or `null`, as `Function.apply` takes them.
     pub arguments: String,
-    /// Whether `console.log` is heard.
+    /// Whether the output of `console.log` is returned.
     pub is_logging: bool,
 }
 
-/// What a stored procedure left behind.
+/// The result of a stored procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
     /// The response's body, as JSON text; `None` if it was set to `undefined`.
     pub body: Option<String>,
-    /// What it logged.
+    /// The output of `console.log`.
     pub log: String,
 }
 
@@ -65,7 +65,7 @@ impl ScriptRunner<'_> {
         let (place, order) = self
             .transaction_place(container, |state| epk_of_key(state, &execute.partition_key))
             .await?;
-        // Runs before it may have blocked it.
+        // Executions in the meantime may have caused the script to be blocked.
         script.check_quarantine(ctx.now.seconds())?;
         let guard = container.enter_uninterruptible().await?;
         let epk = epk_of_key(&guard.state, &execute.partition_key)?;
@@ -94,7 +94,7 @@ impl ScriptRunner<'_> {
         self.settle(ctx, &partition, &guard, used.get(), outcome)
     }
 
-    /// Waits for a place for a transaction of scripts. The container's settings can change meanwhile.
+    /// Waits for a permit for a transaction of scripts. The container's settings can change meanwhile.
     pub(super) async fn transaction_place(
         &self,
         container: &Arc<Container>,
@@ -107,7 +107,7 @@ impl ScriptRunner<'_> {
         self.places.for_transaction(&partition).await
     }
 
-    /// Accounts for what a transaction of scripts took.
+    /// Charges the cost of a transaction of scripts.
     pub(super) fn settle<T>(
         &self,
         ctx: &RequestContext,
@@ -116,7 +116,7 @@ impl ScriptRunner<'_> {
         used: RequestUnits,
         outcome: Result<(T, Lsn)>,
     ) -> ChargedResult<T> {
-        // Running it costs something even if it asks for nothing.
+        // A transaction is charged even if it has no operations.
         let charge = RequestUnits(used.0.max(1.0)).rounded();
         match outcome {
             Ok((value, lsn)) => {
@@ -130,7 +130,7 @@ impl ScriptRunner<'_> {
         }
     }
 
-    /// What a script's budget is made of.
+    /// Returns the settings for the budget of a script.
     pub(super) fn script_clock(&self, guard: &ReadGuard<'_>) -> ScriptClock {
         let ceiling = guard
             .state
@@ -142,7 +142,7 @@ impl ScriptRunner<'_> {
             monotonic: self.runtime.monotonic().clone(),
             is_virtual: self.runtime.has_virtual_clock(),
             time: self.places.time,
-            // As much as the seconds that a script has could give it.
+            // The request units that the throughput provides in the five seconds that a script has.
             charge_limit: ceiling
                 .filter(|_| self.runtime.enforces_throughput())
                 .map(|per_second| per_second * 5.0),
@@ -150,7 +150,7 @@ impl ScriptRunner<'_> {
     }
 }
 
-/// How watches of an account's scripts begin.
+/// The settings for the budgets of an account's scripts.
 #[derive(Debug, Clone)]
 pub(super) struct ScriptClock {
     monotonic: Monotonic,
@@ -160,7 +160,7 @@ pub(super) struct ScriptClock {
 }
 
 impl ScriptClock {
-    /// The partition is the script's from now on.
+    /// Starts a script's budget. The script has the partition from now on.
     pub fn start(&self, exclusive: &ExclusiveTransaction, order: &mut Order) -> Arc<ScriptBudget> {
         order.begin();
         let others_wait = order.others_wait();
@@ -175,7 +175,7 @@ impl ScriptClock {
     }
 }
 
-/// What a job used, for whoever waits for it: told also when it is refused.
+/// The request units that a job used. The caller can read them even if the job was refused.
 #[derive(Clone, Default)]
 pub(super) struct Charged(Arc<parking_lot::Mutex<RequestUnits>>);
 
@@ -194,7 +194,7 @@ impl Charged {
     }
 }
 
-/// The stored procedure of a name: the container's own, or one that every container has.
+/// Returns the stored procedure of a name: the container's own, or one that every container has.
 fn procedure(container: &Container, name: &ScriptName) -> Result<Arc<Script>> {
     let scripts = container.scripts();
     let found = scripts.get(ScriptKind::StoredProcedure, name);
@@ -205,7 +205,7 @@ fn procedure(container: &Container, name: &ScriptName) -> Result<Arc<Script>> {
     }
 }
 
-/// A script with the links of its container.
+/// Returns the call of a script, with the links of its container.
 pub(super) fn call(
     container: &Container,
     guard: &ReadGuard<'_>,

@@ -1,7 +1,7 @@
 //! User-defined functions for the queries of a container: `udf.name(…)`.
 //!
-//! A page of a query takes a place and a process for them with its first call. Functions are compiled once and share a sandbox
-//! there. Each call, and all calls of a page together, have their time.
+//! The first call in a page of a query takes a permit and a process. Functions are compiled once and share a sandbox there. Each call has a time
+//! limit, and so do all calls of a page together.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -21,10 +21,10 @@ use crate::container::{Container, Script, ScriptKind, Scripts};
 use crate::executor::Ending;
 use crate::memory::MemoryShare;
 
-/// What part of a script's time one call has, and how many times that time all calls of a page have.
+/// Divisor and multiple of a script's time limit: one call may take a fifth of it, all calls of a page twice as long.
 const CALL_PART: u32 = 5;
 const PAGE_TIMES: u32 = 2;
-/// Between looks whether the query is still waited for.
+/// Interval between two checks whether the query is still waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The functions of one page of a query.
@@ -33,40 +33,40 @@ pub(crate) struct QueryFunctions(Option<Arc<Caller>>);
 /// Calls functions in their process.
 struct Caller {
     clock: Monotonic,
-    /// Server time of the page. `Date` stands still at it, as everything in a query does (TTL-211).
+    /// Server time of the page. `Date` always returns it, as everything in a query does (TTL-211).
     now: UnixMillis,
     scripts: Arc<Scripts>,
     place: Where,
-    /// Of a script, if it is one that runs the query: the functions have no more time than it has.
+    /// The budget of the script that runs the query, if a script runs it: the functions have no more time than the script has left.
     script: Option<Arc<ScriptBudget>>,
     cancel: Cancel,
     call_time: Duration,
     calls: Mutex<Calls>,
-    /// Why a call failed, where that is no error of the query itself.
+    /// The error of a failed call, if it is not an error of the query itself.
     failure: Mutex<Option<Error>>,
 }
 
-/// Where functions run.
+/// The permit under which functions run.
 enum Where {
-    /// In the place of the script that runs the query.
+    /// The permit of the script that runs the query.
     Here(ScriptPermit),
-    /// In a place of their own, for which the first call waits, unless a change of the container waits for the query.
+    /// A permit of their own. The first call waits for it, until a change of the container asks the query to end.
     Own(Arc<ScriptPermits>, Handle, Ending),
 }
 
 /// The calls of a page.
 struct Calls {
-    /// A place of their own, once it was taken.
+    /// Their own permit, once it is taken.
     place: Option<ScriptPermit>,
     process: Option<FunctionCalls>,
-    /// Of a process beside that of the script which runs the query.
+    /// Memory of a process in addition to that of the script which runs the query.
     _memory: Option<MemoryShare>,
-    /// What is left of the page's time.
+    /// Remaining time of the page.
     left: Duration,
 }
 
 impl QueryFunctions {
-    /// The functions for a page of a query; none if its text cannot call any.
+    /// Returns the functions for a page of a query. It has none if the query's text cannot call any.
     pub fn for_query(
         clock: &Monotonic,
         places: &Arc<ScriptPermits>,
@@ -90,7 +90,7 @@ impl QueryFunctions {
         })))
     }
 
-    /// The functions for a page of a query that a script runs, in the script's place.
+    /// Returns the functions for a page of a query that a script runs, under the script's permit.
     pub(super) fn for_script(
         container: &Container,
         text: &str,
@@ -114,12 +114,12 @@ impl QueryFunctions {
         })))
     }
 
-    /// What an execution calls.
+    /// Returns the functions for the execution of the query to call.
     pub fn udfs(&self) -> Option<Arc<dyn Udfs>> {
         self.0.clone().map(|caller| caller as Arc<dyn Udfs>)
     }
 
-    /// The result of a page, with the failure of a function in the place of the query's error.
+    /// Returns the result of a page, with the error of a failed function instead of the query's error.
     pub fn or_failure<T>(&self, result: Result<T>) -> Result<T> {
         let failure = self.0.as_ref().and_then(|caller| caller.failure.lock().take());
         match (result, failure) {
@@ -129,11 +129,11 @@ impl QueryFunctions {
     }
 }
 
-/// Nobody waits for the page any more: a call that still runs is ended.
+/// Cancels a call that is still running, because nobody waits for the page any more.
 impl Drop for QueryFunctions {
     fn drop(&mut self) {
         if let Some(caller) = &self.0 {
-            // A script that runs the query goes on after it.
+            // A script that runs the query continues after it.
             if caller.script.is_none() {
                 caller.cancel.cancel();
             }
@@ -141,7 +141,7 @@ impl Drop for QueryFunctions {
     }
 }
 
-/// Whether a query's text has the word by which functions are called.
+/// Tells whether a query's text contains the word by which functions are called.
 fn may_call(text: &str) -> bool {
     text.contains("udf")
 }
@@ -178,12 +178,12 @@ impl Caller {
         result.map_err(|error| named(name, error))
     }
 
-    /// A place of their own. Waits on this thread, which is none that serves connections, as long as the query is waited for.
+    /// Waits for a permit of their own, as long as somebody waits for the query. Blocks this thread, which serves no connections.
     fn wait_for_place(&self, places: &Arc<ScriptPermits>, runtime: &Handle, ending: &Ending) -> Result<ScriptPermit> {
         let (sender, taken) = sync_channel(1);
         let places = places.clone();
         runtime.spawn(async move {
-            // Nobody may wait any more: then it is given back.
+            // If nobody waits any more, the permit is released.
             let _ = sender.send(places.for_query().await);
         });
         loop {
@@ -222,7 +222,7 @@ impl Calls {
         })
     }
 
-    /// The process, lent when first needed.
+    /// Returns the process, which is started at the first call.
     fn process(&mut self, caller: &Caller) -> Result<&mut FunctionCalls> {
         if self.process.is_none() {
             let place = match &caller.place {

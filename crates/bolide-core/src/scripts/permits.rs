@@ -1,9 +1,9 @@
-//! Where scripts run, and how many at once.
+//! Limits how many scripts run at once.
 //!
-//! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have places of their own, so that
-//! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and lines are
-//! bounded. A partition takes one transaction of scripts at a time, before it takes a place ([`crate::partition::orders`]): slow scripts of one partition
-//! hold one place and one spot in that line.
+//! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have separate permits, so that neither blocks the
+//! other. A permit includes memory of the account's budget. A request that finds no permit waits in a queue for a short time; queues are bounded. A
+//! partition admits one transaction of scripts at a time, before that takes a permit ([`crate::partition::orders`]): so slow scripts of one partition
+//! hold one permit and one place in the queue for permits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::partition::orders::Order;
 use crate::runtime::AccountOptions;
 use crate::sql::QueryMemory;
 
-/// Memory of a script at most: the engine's, and messages on their way.
+/// Maximum memory of a script in bytes: that of its engine, and that of messages in transit.
 const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;
-/// Of that, what a query that it runs may hold in the server; more is taken beside it.
+/// The part of it that is reserved for a query which the script runs, in bytes; a query that needs more takes it in addition.
 const QUERY_BYTES: usize = 4 * 1024 * 1024;
-/// Part of the budget that scripts of one line may take.
+/// Divisor of the memory budget: scripts of one queue may take a third of it.
 const BUDGET_PART: usize = 3;
-/// ScriptPermits for each core, least and most.
+/// Number of permits per core, and the minimum and maximum number of permits.
 const PLACES_PER_CORE: usize = 2;
 const MIN_PLACES: usize = 4;
 const MAX_PLACES: usize = 32;
-/// How long queries wait.
+/// How long queries wait for a permit.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long transactions wait: whoever comes behind a single script that takes all of its five seconds, and is ended late, waits that long, then for the
-/// pause of five seconds after it, and still has some for a place.
+/// How long transactions wait. A transaction behind one script that uses all of its five seconds, and is aborted late, waits that long, then for the
+/// pause of five seconds after it, and still has some time to get a permit.
 pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// See the module.
@@ -48,17 +48,17 @@ pub(crate) struct ScriptPermits {
     pub(super) time: Duration,
 }
 
-/// What the scripts of an account are doing.
+/// The number of running and waiting scripts of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptFigures {
-    /// Scripts, and queries that call functions, which have a process.
+    /// Scripts, and queries that call functions, that have a process.
     pub running: usize,
-    /// Requests that wait for a place, and transactions that wait for others of their partition.
+    /// Requests that wait for a permit, and transactions that wait for others of their partition.
     pub waiting: usize,
 }
 
 impl ScriptFigures {
-    /// What the scripts of some containers are doing now.
+    /// Returns the number of running and waiting scripts of some containers.
     pub(crate) fn of(places: &ScriptPermits, containers: &[Arc<Container>]) -> ScriptFigures {
         let in_partitions = containers.iter().map(|container| {
             let layout = container.state().layout.clone();
@@ -75,7 +75,7 @@ impl ScriptFigures {
     }
 }
 
-/// A place; kept by whatever runs in it.
+/// A permit. It is held by everything that runs under it.
 pub(crate) type ScriptPermit = Arc<HeldScriptPermit>;
 
 pub(crate) struct HeldScriptPermit {
@@ -107,10 +107,10 @@ impl ScriptPermits {
         }
     }
 
-    /// Waits for the partition's previous script and for a place.
+    /// Waits for the partition's previous script and for a permit.
     ///
     /// # Errors
-    /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
+    /// `Throttled` if too many wait, if none becomes free in time, or if there is not enough memory.
     pub async fn for_transaction(&self, partition: &Partition) -> Result<(ScriptPermit, Order)> {
         let until = self.clock.now() + TRANSACTION_TIMEOUT;
         let order = partition.scripts.next(&self.clock, until).await?;
@@ -119,17 +119,17 @@ impl ScriptPermits {
         Ok((self.place(permit)?, order))
     }
 
-    /// Waits for a place for the functions of a query.
+    /// Waits for a permit for the functions of a query.
     ///
     /// # Errors
-    /// As [`ScriptPermits::for_transaction`].
+    /// The errors of [`ScriptPermits::for_transaction`].
     pub async fn for_query(&self) -> Result<ScriptPermit> {
         let _waiting = self.queries.join()?;
         let permit = self.queries.permit(&self.clock, self.clock.now() + TIMEOUT).await?;
         self.place(permit)
     }
 
-    /// Ends all scripts. No further one is run.
+    /// Aborts all scripts. No further script is run.
     pub fn close(&self) {
         self.hosts.close();
     }
@@ -145,20 +145,20 @@ impl ScriptPermits {
 }
 
 impl HeldScriptPermit {
-    /// What runs a script.
+    /// Returns the processes that run scripts.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// Memory for a query that a script runs; it runs one at a time.
+    /// Returns the memory for a query that a script runs; a script runs one query at a time.
     pub fn query_memory(&self) -> Arc<QueryMemory> {
         QueryMemory::beside(&self.memory, QUERY_BYTES)
     }
 
-    /// Memory for another script in the same place: the functions of a query that a script runs.
+    /// Takes memory for another process under the same permit, for the functions of a query that a script runs.
     ///
     /// # Errors
-    /// `Throttled` if it is not there.
+    /// `Throttled` if there is not enough memory.
     pub fn more_memory(&self) -> Result<MemoryShare> {
         self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))
     }

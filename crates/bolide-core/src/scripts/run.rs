@@ -1,4 +1,4 @@
-//! A script on its thread, and the service of its operations in the partition's exclusive transaction.
+//! Runs a script on its thread, and carries out its operations in the partition's exclusive transaction.
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -13,18 +13,18 @@ use super::transaction::{ScriptRequest, ScriptResponse, ScriptTransaction};
 use crate::container::ScriptQuarantine;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 
-/// What comes from a script's thread.
+/// A message from a script's thread.
 enum Message {
     /// An operation to be decided in the exclusive transaction.
     ScriptRequest(ScriptRequest, SyncSender<Result<ScriptResponse>>),
-    /// It is over.
+    /// The script has ended.
     Done(Result<Finished, ScriptError>),
 }
 
-/// Runs a script in an exclusive transaction, to its end. When this future is dropped, the script is ended.
+/// Runs a script in an exclusive transaction, to its end. When this future is dropped, the script is cancelled.
 ///
 /// # Errors
-/// `Refused` with why the script failed; `Stale` if the head moved.
+/// `Refused` with the reason why the script failed; `Stale` if the head moved.
 pub(super) async fn run(
     exclusive: &mut ExclusiveTransaction,
     transaction: &Arc<ScriptTransaction>,
@@ -34,7 +34,7 @@ pub(super) async fn run(
     quarantine: &ScriptQuarantine,
 ) -> Result<Finished, ExclusiveEnd> {
     let (sender, mut messages) = unbounded_channel();
-    // Whatever it still does then has no effect any more.
+    // What the script still does after this function has returned has no effect.
     let until_the_end = CancelOnDrop(Cancel::default());
     let running = Running::new(budget.clone(), until_the_end.0.clone());
     let host = Remote {
@@ -46,7 +46,7 @@ pub(super) async fn run(
     serve(exclusive, transaction, budget, &mut messages, quarantine).await
 }
 
-/// Ends a script when nobody serves it any more.
+/// Cancels a script when it is not served any more.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -69,12 +69,12 @@ async fn serve(
             Some(Some(Message::ScriptRequest(ask, reply))) => {
                 let answer = match transaction.answer(exclusive, budget, ask).await {
                     Ok(answer) => Ok(answer),
-                    // What is no fault of the script ends it.
+                    // An error of the server ends the script.
                     Err(ExclusiveEnd::Refused(error)) if is_fatal(&error.kind) => return Err(error.into()),
                     Err(ExclusiveEnd::Refused(error)) => Err(error),
                     Err(ExclusiveEnd::Stale) => return Err(ExclusiveEnd::Stale),
                 };
-                // A thread that is gone has said why.
+                // A thread that has ended has sent its reason.
                 let _ = reply.send(answer);
             }
             Some(Some(Message::Done(result))) => {
@@ -83,7 +83,7 @@ async fn serve(
             }
             Some(None) => return Err(Error::internal("a script's thread ended without a word").into()),
             None => {
-                // Its process is gone, its thread is busy with an operation.
+                // Its process was killed, but its thread is still busy with an operation.
                 quarantine.offended(exclusive.now().seconds());
                 return Err(out_of_time().into());
             }
@@ -96,13 +96,13 @@ fn spawn(call: Call, mut host: Remote, place: ScriptPermit) -> Result<()> {
         let grant = host.running.grant();
         let mut result = place.hosts().run(&call, &grant, &mut host);
         if host.running.was_late() {
-            // It may have caught what its operation was ended with, before its process was.
+            // The script may have handled the error with which its operation was aborted, before its process was killed.
             result = Err(ScriptError {
                 problem: Problem::OutOfTime,
                 message: out_of_time().message,
             });
         }
-        // What is done leaves its place first; the host has it, too.
+        // The permit is released before the message is sent; the host holds it too.
         let sender = host.sender.clone();
         drop((place, host));
         let _ = sender.send(Message::Done(result));
@@ -114,7 +114,7 @@ fn spawn(call: Call, mut host: Remote, place: ScriptPermit) -> Result<()> {
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no thread for a script: {error}")))
 }
 
-/// The script's side: sends requests to the exclusive transaction.
+/// The script's side of the channel: sends requests to the exclusive transaction.
 struct Remote {
     transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
@@ -145,7 +145,7 @@ impl Host for Remote {
             });
         }
         let answered = match operation {
-            // Rows are made on this thread: only the items come from the transaction.
+            // Results are computed on this thread; only the items come from the exclusive transaction.
             Operation::Query {
                 text,
                 parameters,
@@ -175,7 +175,7 @@ impl Host for Remote {
     }
 }
 
-/// The error of a script whose time is over.
+/// Returns the error of a script whose time is over.
 pub(super) fn out_of_time() -> Error {
     Error::new(
         ErrorKind::ScriptTimeout,
@@ -183,7 +183,7 @@ pub(super) fn out_of_time() -> Error {
     )
 }
 
-/// The error of a request whose script failed.
+/// Returns the error of a request whose script failed.
 pub(super) fn script_error(error: ScriptError) -> Error {
     if error.problem == Problem::Crashed {
         tracing::warn!("{error}");
@@ -199,7 +199,7 @@ pub(super) fn script_error(error: ScriptError) -> Error {
     Error::new(kind, error.message)
 }
 
-/// Whether an error is the server's, so that no script should handle it.
+/// Tells whether an error is one of the server, which scripts must not handle.
 fn is_fatal(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -207,7 +207,7 @@ fn is_fatal(kind: &ErrorKind) -> bool {
     )
 }
 
-/// What a script sees as the number of an error: the status that a client would get. Source: cosmos-rest §11.3.
+/// Returns the number of an error that a script sees: the status that a client would get. Source: cosmos-rest §11.3.
 fn number_of(kind: &ErrorKind) -> u32 {
     match kind {
         ErrorKind::NotFound | ErrorKind::OwnerNotFound => 404,

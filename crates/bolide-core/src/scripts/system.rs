@@ -1,6 +1,7 @@
 //! Stored procedures that every container has, as in the service. Source: .NET's suite executes both.
 //!
-//! They run as those of users do, with their limits and rights. A container's own procedure of the same name goes before, and no list shows them.
+//! They run like users' procedures, with the same limits and rights. A container's own procedure of the same name takes precedence. They are not
+//! listed.
 
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Lsn, UnixSeconds};
@@ -13,7 +14,7 @@ const SOURCES: [(&str, &str); 2] = [
     ("__.sys.commonBulkInsert", include_str!("system/common_bulk_insert.js")),
 ];
 
-/// The procedure of this name. It is new for each call, so that nobody's violations block it for others.
+/// Returns the procedure of this name. Each call gets a new one, so that violations of one caller do not block it for others.
 pub(super) fn procedure(container: ContainerRid, id: &str) -> Option<Script> {
     let (_, source) = SOURCES.iter().find(|(known, _)| *known == id)?;
     Some(Script {

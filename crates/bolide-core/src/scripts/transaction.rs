@@ -1,5 +1,4 @@
-//! Where a script works: one logical partition inside an exclusive transaction of its partition. No operation reaches beyond it, and none sees a ghost
-//! (TTL-252).
+//! The part of an exclusive transaction that a script can access: one logical partition, without ghosts. No operation reaches beyond it (TTL-252).
 
 use std::sync::Arc;
 
@@ -26,10 +25,10 @@ use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::sql::{query_error, schema_of};
 
-/// Rows and bytes of one page of a query's walk.
+/// Maximum number of rows and of bytes of one page that a query reads.
 const WALK_ROWS: usize = 500;
 const WALK_BYTES: usize = 1024 * 1024;
-/// Rows of a page where the script names no size (cosmos-rest §11.3).
+/// Maximum number of rows in a page of results, if the script sets no size (cosmos-rest §11.3).
 const PAGE_ROWS: usize = 100;
 const KIND: &[u8] = b"script query";
 
@@ -38,7 +37,7 @@ pub(super) struct ScriptTransaction {
     container: Arc<Container>,
     state: Arc<ContainerState>,
     key: PartitionKey,
-    /// Item keys of the logical partition: from, and behind.
+    /// Range of the item keys of the logical partition: start, and end (exclusive).
     from: Bytes,
     to: Option<Bytes>,
     logical: LogicalPartition,
@@ -56,7 +55,7 @@ pub(super) enum ScriptRequest {
     },
 }
 
-/// The answer to an [`ScriptRequest`].
+/// The response to a [`ScriptRequest`].
 pub(super) enum ScriptResponse {
     Reply(Reply),
     Items(Items),
@@ -65,7 +64,7 @@ pub(super) enum ScriptResponse {
 /// Live items with their keys.
 pub(super) struct Items {
     items: Vec<(Bytes, StoredItem)>,
-    /// Where the walk goes on; `None` at the end.
+    /// Key at which the scan continues; `None` at the end.
     next: Option<Bytes>,
     now: UnixMillis,
 }
@@ -200,7 +199,7 @@ impl ScriptTransaction {
         Ok(resource(&item))
     }
 
-    /// The link of a live item by its resource id, for a trigger's body.
+    /// Returns the link of a live item by its resource id, for the body that a trigger sees.
     pub async fn self_link(
         &self,
         exclusive: &mut ExclusiveTransaction,
@@ -221,7 +220,7 @@ impl ScriptTransaction {
         Ok(resource(&written.item))
     }
 
-    /// Decides one write of the transaction, and counts what it took.
+    /// Decides one write of the transaction, and counts its request units.
     pub async fn decide<T>(
         &self,
         exclusive: &mut ExclusiveTransaction,
@@ -235,14 +234,14 @@ impl ScriptTransaction {
         Ok(written.value)
     }
 
-    /// A document of the script's own logical partition, ready to be stored. One without `id` is given one unless the script says no.
+    /// Prepares a document of the script's own logical partition. A document without `id` gets one, unless the script forbids it.
     fn draft(&self, text: &str, is_id_needed: bool) -> Result<PreparedItem> {
         self.draft_of(with_id(text, is_id_needed)?)
     }
 
-    /// As `draft`, of a document that has its id.
+    /// Like `draft`, for a document that has its id.
     pub fn draft_of(&self, document: Document) -> Result<PreparedItem> {
-        // The service answers a document of another partition with a plain 400 (cosmos-rest §11.2).
+        // The service rejects a document of another partition with a plain 400 (cosmos-rest §11.2).
         own_key(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
         PreparedItem::new(document, &self.state)
     }
@@ -257,8 +256,7 @@ impl ScriptTransaction {
         }
     }
 
-    /// Runs one page of a query, on the thread of the script, while the script has time and is not cancelled. `items` asks for the items
-    /// from a key on.
+    /// Runs one page of a query on the script's thread, while the script has time and is not cancelled. `items` requests the items from a key on.
     pub fn query(
         &self,
         query: &ScriptQuery,
@@ -368,7 +366,7 @@ impl ScriptTransaction {
         }
     }
 
-    /// What a continuation belongs to.
+    /// Returns what a continuation is bound to: container, logical partition, and query.
     fn owner(&self, query: &ScriptQuery) -> Vec<Vec<u8>> {
         vec![
             KIND.to_vec(),
@@ -387,7 +385,7 @@ fn resource(item: &StoredItem) -> Reply {
     }
 }
 
-/// A document with an id: its own, or a random one (cosmos-rest §11.3).
+/// Returns a document with an id: its own, or a random one (cosmos-rest §11.3).
 fn with_id(text: &str, is_id_needed: bool) -> Result<Document> {
     let value: Value = bolide_model::document::parse_json_body(text.as_bytes())?;
     if is_id_needed || value.get("id").is_some() {
@@ -400,7 +398,7 @@ fn with_id(text: &str, is_id_needed: bool) -> Result<Document> {
     Document::parse(Value::Object(members).to_string().as_bytes())
 }
 
-/// A random GUID.
+/// Returns a random GUID.
 fn random_id() -> String {
     let bits = (u128::from(crate::sql::random_seed()) << 64) | u128::from(crate::sql::random_seed());
     let hex = format!("{bits:032x}");
@@ -414,8 +412,8 @@ fn random_id() -> String {
     )
 }
 
-/// Pushes items until a query has enough. `after` becomes the key of the last that it has dealt with; those up to `replayed` it has dealt
-/// with before.
+/// Pushes items until a query has enough. Sets `after` to the key of the last item that the query has processed. Items up to `replayed` were
+/// processed before.
 fn push(
     execution: &mut bolide_query::Execution,
     items: Vec<(Bytes, StoredItem)>,

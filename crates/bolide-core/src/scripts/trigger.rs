@@ -1,4 +1,4 @@
-//! Writes that name triggers: the triggers before it, the write, the triggers after it, as one transaction (cosmos-rest §11.4).
+//! Writes with triggers: the triggers before the write, the write, and the triggers after it, as one transaction (cosmos-rest §11.4).
 
 use std::sync::Arc;
 
@@ -29,30 +29,30 @@ pub struct TriggeredWrite {
     pub before: Vec<String>,
     /// Ids of triggers to run after it, in order.
     pub after: Vec<String>,
-    /// The partition key of the item; a document's own where the caller gives none.
+    /// The partition key of the item; `None` takes that of the document.
     pub partition_key: Option<PartitionKey>,
     /// The write.
     pub write: ItemWrite,
-    /// Write only over this version.
+    /// Write only if the stored item is this version.
     pub if_match: Option<String>,
 }
 
 /// A write of one item.
 #[derive(Debug, Clone)]
 pub enum ItemWrite {
-    /// As [`crate::CreateItem`].
+    /// See [`crate::CreateItem`].
     Create(Document),
-    /// As [`crate::UpsertItem`].
+    /// See [`crate::UpsertItem`].
     Upsert(Document),
-    /// As [`crate::ReplaceItem`].
+    /// See [`crate::ReplaceItem`].
     Replace(ItemTarget, Document),
-    /// As [`crate::PatchItem`]. Triggers see no body: there is no document before the item is read.
+    /// See [`crate::PatchItem`]. Triggers see no body: there is no document before the item is read.
     Patch(ItemTarget, Patch),
-    /// As [`crate::DeleteItem`].
+    /// See [`crate::DeleteItem`].
     Delete(ItemTarget),
 }
 
-/// What a write with triggers came to.
+/// The result of a write with triggers.
 #[derive(Debug, Clone)]
 pub struct TriggeredWritten {
     /// The item as it is now stored; `None` after a delete.
@@ -80,7 +80,7 @@ impl ItemWrite {
         }
     }
 
-    /// What `getOperationType` says.
+    /// Returns the result of `getOperationType`.
     fn operation(&self) -> &'static str {
         match self {
             ItemWrite::Create(_) => "Create",
@@ -108,7 +108,7 @@ impl ItemWrite {
 }
 
 impl TriggeredWrite {
-    /// The logical partition that is written.
+    /// Returns the partition key of the item to write.
     fn key(&self, state: &ContainerState) -> Result<PartitionKey> {
         match (&self.partition_key, self.write.document()) {
             (Some(key), _) => Ok(key.clone()),
@@ -138,7 +138,7 @@ impl ScriptRunner<'_> {
         let (place, order) = self
             .transaction_place(container, |state| epk_of_key(state, &triggered.key(state)?))
             .await?;
-        // Runs before it may have blocked one.
+        // Scripts that ran in the meantime may have caused a trigger to be blocked.
         let (before, after) = named(ctx.now.seconds())?;
         let guard = container.enter_uninterruptible().await?;
         let key = triggered.key(&guard.state)?;
@@ -182,7 +182,7 @@ impl ScriptRunner<'_> {
     }
 }
 
-/// The triggers that a request names.
+/// Returns the triggers that a request names.
 fn find(
     scripts: &Scripts,
     names: &[String],
@@ -347,7 +347,8 @@ impl Triggered {
     }
 }
 
-/// A document as triggers see it. That of a replace has the `_self` of what it replaces, by which scripts name it.
+/// Returns a document as triggers see it. The document of a replace has the `_self` of the item that it replaces, because scripts identify the item
+/// by it.
 fn text(document: Option<&Document>, self_link: Option<&str>) -> Result<String> {
     let Some(document) = document else {
         return Ok("null".to_owned());

@@ -1,4 +1,4 @@
-//! The memory of a query or condition, of compiling it and of one page, taken from what requests share.
+//! The memory of a query or condition, for compiling it and for running one page, taken from the budget that requests share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::query_error;
 use crate::memory::{MemoryBudget, MemoryShare};
 
-/// What was taken so far.
+/// The memory that a query has taken so far.
 pub(crate) struct QueryMemory {
     budget: MemoryBudget,
     held: Mutex<HeldMemory>,
@@ -17,7 +17,7 @@ pub(crate) struct QueryMemory {
 
 #[derive(Default)]
 struct HeldMemory {
-    /// What is left of another share, which is used first.
+    /// What is left of another share's memory, in bytes; it is used first.
     allowance_bytes: usize,
     share: Option<MemoryShare>,
 }
@@ -27,7 +27,7 @@ impl QueryMemory {
         QueryMemory::beside(budget, 0)
     }
 
-    /// For a query of somebody who has so many bytes for it in a share of their own.
+    /// Creates the memory of a query for which `allowance_bytes` bytes are reserved already in another share.
     pub fn beside(budget: &MemoryBudget, allowance_bytes: usize) -> Arc<QueryMemory> {
         let held = HeldMemory {
             allowance_bytes,
@@ -39,15 +39,15 @@ impl QueryMemory {
         })
     }
 
-    /// What it is taken from.
+    /// Returns the budget that the memory is taken from.
     pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
-    /// Takes so many bytes for what is made of the query outside of the query language.
+    /// Takes `bytes` bytes for data made from the query outside of the query language.
     ///
     /// # Errors
-    /// `Throttled` if they are not there now.
+    /// `Throttled` if they are not available now.
     pub fn hold(&self, bytes: usize) -> Result<()> {
         if self.take(bytes) {
             Ok(())
@@ -56,7 +56,7 @@ impl QueryMemory {
         }
     }
 
-    /// Gives back all but the memory of the page's rows.
+    /// Gives back all but the memory of the page's rows, of `bytes` bytes, and returns it.
     pub fn of_rows(&self, bytes: usize) -> Option<Arc<MemoryShare>> {
         let mut share = self.held.lock().share.take()?;
         share.shrink_to(bytes);

@@ -1,4 +1,4 @@
-//! The query language as the core uses it: its errors, its memory, what it may know of a container.
+//! The query language as the core uses it: its errors, its memory, and the schema of a container that it gets.
 
 mod memory;
 mod schema;
@@ -14,7 +14,7 @@ use crate::response::Refusal;
 pub(crate) use memory::QueryMemory;
 pub(crate) use schema::of as schema_of;
 
-/// The error for what the query language refuses.
+/// Returns the error of the core for an error of the query language.
 pub(crate) fn query_error(error: QueryError) -> Error {
     let kind = match &error {
         QueryError::Compile(_) | QueryError::Refused(_) => ErrorKind::QuerySyntax { body: error.body() },
@@ -23,7 +23,7 @@ pub(crate) fn query_error(error: QueryError) -> Error {
         | QueryError::TooManyRows { .. }
         | QueryError::Interrupted(Interrupt::DeadlineExceeded | Interrupt::TooMuchWork)
         | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
-        // The request is gone, or the server stops.
+        // The request was dropped, or the server stops.
         QueryError::Interrupted(Interrupt::Cancelled) => ErrorKind::Unavailable,
         QueryError::OutOfMemory => ErrorKind::Throttled {
             retry_after: crate::memory::RETRY_AFTER,
@@ -39,7 +39,7 @@ pub(crate) fn parameters(values: &[(String, Value)]) -> Parameters {
     })
 }
 
-/// The seed of `RAND()` for one page.
+/// Returns the seed of `RAND()` for one page.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one("query")
 }

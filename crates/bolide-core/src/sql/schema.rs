@@ -1,4 +1,4 @@
-//! What of a container's definition the query language may know.
+//! The schema of a container: the parts of its definition that the query language uses.
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::container::full_text::language_named;
@@ -12,7 +12,7 @@ use bolide_query::schema::{
 };
 use bolide_query::{PathStep, Schema};
 
-/// The schema of a container.
+/// Returns the schema of a container.
 pub(crate) fn of(properties: &ContainerProperties) -> Schema {
     let computed = properties.computed_properties.iter();
     let vectors = properties

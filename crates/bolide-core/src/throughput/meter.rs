@@ -1,4 +1,4 @@
-//! The meter of one physical partition: what users consumed in the running second, and what the purge may spend.
+//! The meter of one physical partition: how much users consumed in the current second, and how much the purge may spend.
 //!
 //! Time is divided into windows of one second of server time. When window *s* has ended (TTL-259):
 //!
@@ -6,8 +6,8 @@
 //!   credit(s+1) = min(0, credit(s) − spent(s)) + max(0, B(s) − U(s))
 //! ```
 //!
-//! *B* is the budget, *U* what users consumed, *spent* what the purge did. So the purge spends what users left over in the second
-//! before; unspent credit lapses, debt stays. Credit is 0 at the start.
+//! *B* is the budget, *U* the units that users consumed, *spent* those that the purge spent. So the purge spends what users left over in the
+//! previous second; unspent credit lapses, debt stays. Credit is 0 at the start.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const SECONDS_PER_HOUR: i64 = 3600;
 /// The meter of a partition, or of all partitions that share a database's throughput.
 pub(crate) type SharedMeter = Arc<Mutex<Meter>>;
 
-/// See the module.
+/// Counts the units of users and of the purge in windows of a second; see the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     pacing: Pacing,
@@ -29,17 +29,17 @@ pub(crate) struct Meter {
     used: f64,
     credit: f64,
     spent: f64,
-    /// Highest use of a window so far in the clock hour of `window`, without `window` itself.
+    /// Highest use of a window so far in the clock hour of `window`, without `window` itself, in request units.
     hour_peak: f64,
 }
 
 impl Meter {
-    /// As [`Meter::new`], to be shared.
+    /// As [`Meter::new`], for sharing.
     pub fn shared(settings: &PacingSettings, partitions: usize, now: UnixSeconds) -> SharedMeter {
         Arc::new(Mutex::new(Meter::new(settings, partitions, now)))
     }
 
-    /// A meter that starts at `now` without credit, for one of `partitions` equal shares of a container's budget.
+    /// Creates a meter that starts at `now` without credit, for one of `partitions` equal shares of a container's budget.
     pub fn new(settings: &PacingSettings, partitions: usize, now: UnixSeconds) -> Meter {
         let pacing = settings.pacing.share(partitions);
         Meter {
@@ -52,13 +52,13 @@ impl Meter {
         }
     }
 
-    /// Goes on under another budget from `now` on: what was used, left over and owed before stays.
+    /// Changes the budget from `now` on; what was used, left over and owed before stays.
     pub fn set_pacing(&mut self, settings: &PacingSettings, partitions: usize, now: UnixSeconds) {
         self.roll(now);
         self.pacing = settings.pacing.share(partitions);
     }
 
-    /// Whether users may begin an operation now, or how many milliseconds until the next window.
+    /// Checks whether users may begin an operation now; the error is the number of milliseconds until the next window.
     pub fn admit(&mut self, now: UnixMillis) -> Result<(), u64> {
         self.roll(now.seconds());
         match self.pacing.ceiling() {
@@ -67,13 +67,13 @@ impl Meter {
         }
     }
 
-    /// Counts what an operation of users consumed.
+    /// Adds the units that an operation of users consumed.
     pub fn consume(&mut self, now: UnixSeconds, units: RequestUnits) {
         self.roll(now);
         self.used += units.0;
     }
 
-    /// Consumes `units` if they fit into the running window; tells whether they did.
+    /// Consumes `units` if they fit into the current window; returns whether they did.
     pub fn try_consume(&mut self, now: UnixSeconds, units: RequestUnits) -> bool {
         self.roll(now);
         if self
@@ -87,13 +87,13 @@ impl Meter {
         true
     }
 
-    /// What the purge may spend now, `None` without a limit. Zero or less: it may not begin another item.
+    /// Returns the units that the purge may spend now, `None` without a limit. At zero or less it may not begin another item.
     pub fn credit(&mut self, now: UnixSeconds) -> Option<f64> {
         self.roll(now);
         (self.pacing != Pacing::Unlimited).then_some(self.credit - self.spent)
     }
 
-    /// Counts what the purge spent.
+    /// Adds the units that the purge spent.
     pub fn spend(&mut self, now: UnixSeconds, units: RequestUnits) {
         self.roll(now);
         self.spent += units.0;
@@ -116,7 +116,7 @@ impl Meter {
         self.enter(UnixSeconds(self.window.0 + 1), self.hour_peak.max(self.used));
     }
 
-    /// From a window without use, spending or debt, every window up to `now` has only the leftovers of the one before it.
+    /// Skips idle windows: after a window without use, spending or debt, each window up to `now` has only the leftovers of the one before it.
     fn skip_idle_windows(&mut self, now: UnixSeconds) {
         self.enter(UnixSeconds(now.0 - 1), self.hour_peak);
         self.credit = 0.0;
@@ -131,7 +131,7 @@ impl Meter {
         self.spent = 0.0;
     }
 
-    /// *B* of the running window (TTL-260…263).
+    /// Returns *B* of the current window (TTL-260…263).
     fn budget(&self) -> f64 {
         match self.pacing {
             Pacing::Provisioned { ru } => ru,

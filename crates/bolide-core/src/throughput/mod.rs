@@ -1,4 +1,4 @@
-//! Throughput: what a container may consume, and what of it is left over for the purge.
+//! Throughput: what a container may consume, and how much of it is left over for the purge.
 
 mod meter;
 
@@ -6,41 +6,41 @@ use bolide_model::{Error, RequestUnits, Result};
 
 pub(crate) use meter::{Meter, SharedMeter};
 
-/// What an offer grants.
+/// The throughput that an offer grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throughput {
-    /// So many request units per second.
+    /// A fixed number of request units per second.
     Manual {
         /// Request units per second.
         ru: u32,
     },
-    /// Up to so many request units per second.
+    /// A maximum number of request units per second.
     Autoscale {
-        /// Highest request units per second.
+        /// Maximum number of request units per second.
         max_ru: u32,
-        /// Echoed: `autoUpgradePolicy.throughputPolicy.incrementPercent`. `None` after a replace that named no policy.
+        /// Returned to clients unchanged: `autoUpgradePolicy.throughputPolicy.incrementPercent`. `None` after a replace that named no policy.
         increment_percent: Option<u32>,
     },
 }
 
-/// The performance level that a container was created with, from the time before throughput was a number. Echoed.
+/// The performance level that a container was created with, from before throughput was a number. Only returned to clients, without an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OfferType {
-    /// None, as all containers of today.
+    /// No performance level; the value of all containers today.
     #[default]
     Invalid,
-    /// The first of three.
+    /// The first of three performance levels.
     S1,
-    /// The second.
+    /// The second performance level.
     S2,
-    /// The third.
+    /// The third performance level.
     S3,
 }
 
 impl OfferType {
     const ALL: [OfferType; 4] = [OfferType::Invalid, OfferType::S1, OfferType::S2, OfferType::S3];
 
-    /// As it is shown.
+    /// Returns the name that clients see.
     pub fn name(self) -> &'static str {
         match self {
             OfferType::Invalid => "Invalid",
@@ -50,7 +50,7 @@ impl OfferType {
         }
     }
 
-    /// The type of this name, without regard to case.
+    /// Returns the type with this name, without regard to case.
     pub fn parse(name: &str) -> Option<OfferType> {
         OfferType::ALL
             .into_iter()
@@ -59,10 +59,10 @@ impl OfferType {
 }
 
 impl Throughput {
-    /// What is shown for a container that was created without any.
+    /// The throughput that is shown for a container that was created without any.
     pub const DEFAULT: Throughput = Throughput::Manual { ru: 400 };
 
-    /// Highest request units per second.
+    /// Returns the maximum number of request units per second.
     pub fn max_ru(self) -> u32 {
         match self {
             Throughput::Manual { ru } => ru,
@@ -70,7 +70,7 @@ impl Throughput {
         }
     }
 
-    /// Checks the amounts the service accepts (cosmos-rest §4.4).
+    /// Checks that the service accepts this throughput (cosmos-rest §4.4).
     ///
     /// # Errors
     /// `BadRequest` naming the permitted amounts.
@@ -92,7 +92,7 @@ impl Throughput {
         }
     }
 
-    /// How many physical partitions a new container with this throughput starts with (cosmos-rest §4.5).
+    /// Returns the number of physical partitions that a new container with this throughput starts with (cosmos-rest §4.5).
     pub fn initial_ranges(self) -> u32 {
         if self.least_ranges() == 1 {
             1
@@ -101,38 +101,38 @@ impl Throughput {
         }
     }
 
-    /// How many physical partitions a container has to have for this throughput: each serves up to 10,000 request units per second.
+    /// Returns the minimum number of physical partitions for this throughput: each serves up to 10,000 request units per second.
     ///
-    /// Source: the service's page on scaling provisioned throughput, by which existing ones are split until there are so many.
+    /// Source: the service's page on scaling provisioned throughput, by which existing partitions are split until there are that many.
     pub fn least_ranges(self) -> u32 {
         self.max_ru().div_ceil(10_000)
     }
 }
 
-/// The budget that the purge is paced by, and that throttling enforces (TTL-259…263).
+/// The budget that sets the pace of the purge, and that throttling enforces (TTL-259…263).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pacing {
-    /// So many request units per second, whether used or not.
+    /// A fixed number of request units per second, whether used or not.
     Provisioned {
         /// Request units per second.
         ru: f64,
     },
-    /// Between a tenth and all of a maximum; billed by the peak of each clock hour.
+    /// Between a tenth of a maximum and the maximum; billed by the peak of each clock hour.
     Autoscale {
-        /// Highest request units per second.
+        /// Maximum number of request units per second.
         max_ru: f64,
     },
     /// Billed by use.
     Serverless,
-    /// No throughput configured: nothing is billed, and nothing holds the purge back.
+    /// No throughput configured: nothing is billed, and the purge is not slowed down.
     Unlimited,
 }
 
-/// Units per second that a serverless container may consume (TTL-262).
+/// Request units per second that a serverless container may consume (TTL-262).
 const SERVERLESS_RU: f64 = 5_000.0;
 
 impl Pacing {
-    /// The most that users may consume in one second; `None` without a limit.
+    /// Returns the maximum number of request units that users may consume in one second; `None` without a limit.
     pub(crate) fn ceiling(self) -> Option<f64> {
         match self {
             Pacing::Provisioned { ru } => Some(ru),
@@ -142,7 +142,7 @@ impl Pacing {
         }
     }
 
-    /// The same budget for one of `partitions` equal shares.
+    /// Returns the budget for one of `partitions` equal shares.
     pub(crate) fn share(self, partitions: usize) -> Pacing {
         let partitions = partitions.max(1) as f64;
         match self {
@@ -167,19 +167,19 @@ impl From<Option<Throughput>> for Pacing {
     }
 }
 
-/// How a container's purge is paced, and what counts as use.
+/// The pace of a container's purge, and what counts as use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacingSettings {
     /// The budget.
     pub pacing: Pacing,
-    /// What purging one item costs; by default what an explicit delete of it would.
+    /// Request units for purging one item; `None`: those of an explicit delete of it.
     pub delete_ru: Option<f64>,
-    /// Only [`crate::Account::consume`] counts as use; ordinary operations cost nothing. For scenarios.
+    /// Only [`crate::Account::consume`] counts as use; ordinary operations cost nothing. For test scenarios.
     pub count_only_load: bool,
 }
 
 impl PacingSettings {
-    /// The settings that follow from an offer.
+    /// Returns the settings that follow from an offer.
     pub fn of(throughput: Option<Throughput>) -> PacingSettings {
         PacingSettings {
             pacing: Pacing::from(throughput),
@@ -188,12 +188,12 @@ impl PacingSettings {
         }
     }
 
-    /// Whether what the purge spends is billed (TTL-262).
+    /// Returns whether the units that the purge spends are billed (TTL-262).
     pub(crate) fn is_billed(&self) -> bool {
         self.pacing == Pacing::Serverless
     }
 
-    /// What purging an item of `bytes` costs.
+    /// Returns the charge of purging an item of `bytes` bytes.
     pub(crate) fn purge_cost(&self, bytes: usize) -> RequestUnits {
         self.delete_ru
             .map_or_else(|| bolide_model::charge::write(bytes), RequestUnits)

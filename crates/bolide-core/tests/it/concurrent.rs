@@ -1,9 +1,9 @@
-//! P10, in part: writers, readers, a purge, changes of settings, splits and a moving clock, all at once. Some writes are batches, some stored
-//! procedures.
+//! P10, in part: writers, readers, a purge, changes of settings, splits and a moving clock, all at the same time. Some writes are batches, some
+//! stored procedures.
 //!
-//! Each writer has items of its own, so it knows what was written last. TTL stays on, and the default changes. Every answer is judged
-//! by bounds that hold whatever the order was: server time before and after the request, and the defaults that were in force in
-//! between. At the end storage, figures and items must agree to the last one.
+//! Each writer has items of its own, so it knows what was written last. TTL stays on, and the default changes. Every answer is checked against
+//! bounds that hold in any order of events: server time before and after the request, and the defaults that were in force in between. At the end
+//! storage, statistics and items must agree exactly.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const WRITES: usize = 400;
 const ITEMS: u64 = 8;
 const DEFAULTS: [i64; 4] = [3, 8, -1, 5];
 
-/// Tells what it wrote, and whether the item was new.
+/// Returns the item that it wrote, and whether the item was new.
 const UPSERT: &str = "function (item) {
     var x = getContext(), c = x.getCollection();
     c.readDocument(c.getAltLink() + '/docs/' + item.id, function (missing) {
@@ -39,12 +39,12 @@ struct Scene {
     test: TestContainer,
     defaults: Mutex<Defaults>,
     is_over: AtomicBool,
-    /// Items created, and items deleted by a writer.
+    /// The number of items created, and of items deleted by a writer.
     created: Mutex<u64>,
     deleted: Mutex<u64>,
 }
 
-/// The defaults there were, oldest first: those that were acknowledged, and at most one that is on its way.
+/// The defaults so far, oldest first: those that were acknowledged, and at most one that was sent and not acknowledged yet.
 struct Defaults {
     sent: Vec<i64>,
     acknowledged: usize,
@@ -62,7 +62,7 @@ struct Known {
     etag: String,
     written: i64,
     own: Option<i64>,
-    /// How many defaults had been acknowledged before it was written.
+    /// The number of defaults that had been acknowledged before the item was written.
     since: usize,
     was_missing: bool,
 }
@@ -104,7 +104,7 @@ async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end
     assert_agreement(&scene, &known).await;
 }
 
-/// Nothing moves any more: what is listed is what writers know to be there, and the counters add up.
+/// Asserts that, at rest, the listed items are those that the writers know to exist, and that the counters agree with them.
 async fn assert_agreement(scene: &Scene, known: &[(String, Known)]) {
     let test = &scene.test;
     test.purge().await;
@@ -147,7 +147,7 @@ impl Scene {
         self.test.account.server_time().seconds().0
     }
 
-    /// The defaults that may have been in force since so many had been acknowledged.
+    /// Returns the defaults that may have been in force since `acknowledged` defaults had been acknowledged.
     fn defaults_since(&self, acknowledged: usize) -> BTreeSet<i64> {
         let defaults = self.defaults.lock();
         defaults.sent[acknowledged.saturating_sub(1)..]
@@ -274,8 +274,8 @@ impl Scene {
         }
     }
 
-    /// Whether a request that began at `before`, when so many defaults had been acknowledged, and ends now, may have found a
-    /// version live, or missing.
+    /// Asserts that a request that began at `before`, when `acknowledged` defaults had been acknowledged, and ends now, may have found a version live,
+    /// or missing.
     fn assert_possible(&self, version: &Known, before: i64, acknowledged: usize, was_live: bool) {
         let end = |default: i64| match version.own.unwrap_or(default) {
             -1 => i64::MAX,
@@ -317,7 +317,7 @@ async fn move_clock(scene: Arc<Scene>) {
     }
 }
 
-/// A few splits while everything goes on.
+/// Makes a few splits while all other tasks run.
 async fn split(scene: Arc<Scene>) {
     const SPLITS: usize = 3;
     for _ in 0..SPLITS {
@@ -374,7 +374,7 @@ async fn verify(scene: Arc<Scene>) {
     }
 }
 
-/// Reads everybody's items: a version that was shown, then missing, is not shown again.
+/// Reads the items of all writers: a version that was shown and then missing must not be shown again.
 async fn look_around(scene: Arc<Scene>) {
     let mut last_seen: HashMap<String, String> = HashMap::new();
     let mut gone: BTreeSet<String> = BTreeSet::new();

@@ -1,12 +1,12 @@
-//! P11: what a change of settings, a verdict and a look at the figures cost does not grow with the number of items, nor with that of earlier
-//! changes.
+//! P11: the cost of a change of settings, of deciding whether an item is live, and of reading statistics does not grow with the number of items,
+//! nor with the number of earlier changes.
 
 use serde_json::json;
 
 use crate::probe::Traffic;
 use crate::test_container::TestContainer;
 
-/// The engine's traffic of one change of settings, and of one read of an item that is live and one that is not.
+/// Returns the engine's traffic of one change of settings, of one read of a live item, and of one read of an expired item.
 async fn traffic(items: i64, changes: i64) -> [Traffic; 3] {
     let test = TestContainer::with_ttl(1000).await;
     for n in 0..items {
@@ -38,11 +38,11 @@ async fn a_change_of_settings_and_a_verdict_cost_the_same_with_many_items_and_ma
     assert_eq!(few, traffic(1, 300).await);
 }
 
-/// What a report of expiry and the figures of metrics read in a container with so many items of each class, once they are counted, before any has
-/// ended and with ghosts.
+/// Returns the rows that a report of expiry and the statistics of metrics read in a container with `items` items of each class, after they are
+/// counted: before any item has expired, and with ghosts.
 async fn rows_of_figures(items: i64) -> [u64; 2] {
     let test = TestContainer::with_ttl(1000).await;
-    // Ahead of all others in the log, and of no interest there.
+    // These items precede all others in the log, and are skipped there.
     for n in 0..items {
         test.create(json!({"id": format!("o{n}"), "ttl": 5_000})).await.unwrap();
     }
@@ -69,7 +69,7 @@ async fn rows_of_figures(items: i64) -> [u64; 2] {
 
 #[tokio::test]
 async fn figures_are_read_from_counters_not_from_items() {
-    // As many rows as are looked at behind each cut of a forecast, and no more.
+    // As many rows as a forecast reads at each of its boundaries, and no more.
     const ROWS: u64 = 1_000;
     let few = rows_of_figures(500).await;
     assert!(few.iter().all(|rows| *rows < ROWS), "{few:?}");

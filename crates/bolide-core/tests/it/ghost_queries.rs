@@ -1,8 +1,8 @@
-//! Random queries against a naive evaluator over the live items (TTL-244…247): over random page sizes, and with expiry, purges and writes
+//! Random queries against a naive evaluator over the live items (TTL-244…247): with random page sizes, and with expiry, purges and writes
 //! between the pages.
 //!
-//! Without changes between pages the result must be the evaluator's, whatever the page size. With changes, what was live, unchanged and
-//! wanted all along must come exactly once, and nothing may come that is not there when its page is made.
+//! Without changes between pages the result must be the evaluator's, whatever the page size. With changes, items that were live, unchanged and
+//! selected the whole time must be returned exactly once, and no item may be returned that does not exist when its page is made.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,16 +19,16 @@ const ROUNDS: u64 = 120;
 #[derive(Debug, Clone, PartialEq)]
 struct Kept {
     body: Value,
-    /// The first second at which it is gone.
+    /// The first second at which the item has expired.
     gone_at: i64,
-    /// Which write made it so.
+    /// The number of the item's last write.
     version: u64,
 }
 
 /// The items by id, ghosts included.
 type Items = BTreeMap<String, Kept>;
 
-/// A filter, as text and as what it means: true, false, or undefined.
+/// A filter, as text and as its meaning: true, false, or undefined.
 #[derive(Debug, Clone)]
 enum Filter {
     AtLeast(i64),
@@ -87,7 +87,7 @@ impl Filter {
     }
 }
 
-/// What becomes of the items that pass.
+/// What the query returns for the items that pass the filter.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     Ids,
@@ -152,7 +152,7 @@ impl Shape {
         }
     }
 
-    /// Each group comes out as one row.
+    /// Returns whether each group is returned as one row.
     fn gives_groups(self) -> bool {
         matches!(
             self,
@@ -160,7 +160,7 @@ impl Shape {
         )
     }
 
-    /// The rows for the items that pass, and whether their order is promised.
+    /// Returns the rows for the items that pass the filter, and whether their order is guaranteed.
     fn rows(self, items: &[&Value]) -> (Vec<Value>, bool) {
         let ids = |items: Vec<&Value>| items.into_iter().map(|item| item["id"].clone()).collect::<Vec<_>>();
         match self {
@@ -187,7 +187,7 @@ impl Shape {
                 };
                 (counts.into_iter().map(row).collect(), false)
             }
-            // Which of equal ones comes first is told apart by the shape of the window only.
+            // Only the `Window` shape determines which of several equal items comes first.
             Shape::SortedUp | Shape::SortedDown => (ids(sorted(items)), false),
             Shape::Window { skip, take } => {
                 let sorted = sorted(items).into_iter().map(|item| item["n"].clone());
@@ -203,7 +203,7 @@ impl Shape {
     }
 }
 
-/// By `n`: null, numbers, strings; those without it are left out.
+/// Sorts by `n`: null, numbers, strings; items without it are left out.
 fn sorted<'i>(items: &[&'i Value]) -> Vec<&'i Value> {
     let mut with: Vec<&Value> = items.iter().copied().filter(|item| item.get("n").is_some()).collect();
     with.sort_by(|one, other| compare(&one["n"], &other["n"]));
@@ -223,7 +223,7 @@ fn compare(one: &Value, other: &Value) -> Ordering {
         .then_with(|| one.as_str().cmp(&other.as_str()))
 }
 
-/// A container and what the evaluator knows of it.
+/// A container, and the evaluator's view of it.
 struct Play {
     test: TestContainer,
     choices: RandomChoices,
@@ -292,7 +292,7 @@ impl Play {
         self.items.insert(body["id"].as_str().unwrap().to_owned(), kept);
     }
 
-    /// Something that happens between two pages.
+    /// Makes a random change between two pages.
     async fn disturb(&mut self) {
         match self.choices.roll(4) {
             0 => {
@@ -312,7 +312,7 @@ impl Play {
         live.map(|(id, kept)| (id.clone(), kept.clone())).collect()
     }
 
-    /// The pages of a query, each with the items that were live when it was made.
+    /// Returns the pages of a query, each with the items that were live when the page was made.
     async fn pages(&mut self, text: &str, is_disturbed: bool) -> Vec<(Vec<Value>, Items)> {
         let mut query = QueryItems {
             text: text.to_owned(),
@@ -443,7 +443,7 @@ async fn what_changes_between_pages_costs_nothing_else_its_place() {
     }
 }
 
-/// The items that were live and unchanged while all pages were made.
+/// Returns the items that were live and unchanged while all pages were made.
 fn steady(pages: &[(Vec<Value>, Items)]) -> Items {
     let mut steady = pages[0].1.clone();
     for (_, live) in pages {

@@ -1,4 +1,4 @@
-//! The claims of the core, made through its public API: one by one in [`smoke`], and over random programs against a literal [`model`].
+//! The claims of the core, tested through its public API: one by one in [`smoke`], and over random programs against a literal [`model`].
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 

@@ -1,4 +1,4 @@
-//! An engine that is watched, and can be made to fail: counts what passes, has bad days that can be interrupted, and can be cut off.
+//! An engine for tests: it counts what passes through it, can be made to fail for periods of time, and can be cut off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -7,53 +7,53 @@ use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Key, Outcome, PartitionId,
-    Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Key, Outcome,
+    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-/// See the module.
+/// The engine; see the module.
 pub struct Probe {
     inner: Arc<dyn Engine>,
     faulty: Option<FaultyEngine>,
-    /// While above zero there are no faults.
+    /// While above zero, there are no faults.
     calm: AtomicI64,
-    /// How many more commits get through; negative: all.
+    /// Number of commits that are still let through; negative: all.
     commits_left: AtomicI64,
     reads: AtomicU64,
     commits: AtomicU64,
     rows: AtomicU64,
-    /// How long the values looked up were together.
+    /// Total length of the values that were looked up, in bytes.
     value_bytes: AtomicUsize,
-    /// Rows that scans have found.
+    /// Number of rows that scans have returned.
     found: AtomicU64,
-    /// What was made durable of server time, through the probe.
+    /// The server time that was made durable through the probe.
     durable_time: AtomicI64,
-    /// Scans of these spaces that ask for so many rows at least wait until they are let through, but for those of the catalog.
+    /// Scans of these spaces with at least this many rows wait until they are let through, except for those of the catalog.
     holding: Mutex<Vec<(Space, usize)>>,
     scans: Semaphore,
     held: AtomicUsize,
-    /// The answer to the next scan of items waits until it is let through.
+    /// Whether the answer to the next scan of items waits until it is let through.
     is_next_answer_held: AtomicBool,
     held_answers: AtomicUsize,
     answers: Semaphore,
     lost: Mutex<Option<Lost>>,
 }
 
-/// A commit of which nobody will hear what became of it.
+/// A commit whose outcome is not reported.
 struct Lost {
     is_it: fn(PartitionId, &Batch) -> bool,
     is_done: bool,
-    /// Once it was made.
+    /// The token of the commit, once it was made.
     token: Option<CommitToken>,
 }
 
 /// The partition of the first container.
 const FIRST: PartitionId = PartitionId(1);
 
-/// What passed through a [`Probe`] between two looks.
+/// The traffic through a [`Probe`] between two calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
     pub reads: u64,
@@ -85,7 +85,7 @@ impl Probe {
         }
     }
 
-    /// A probe whose engine has faults unless it is calm. It starts calm.
+    /// Creates a probe whose engine has faults unless it is calm. It starts calm.
     pub fn with_faults(inner: Arc<dyn Engine>, faults: Faults) -> Probe {
         Probe {
             faulty: Some(FaultyEngine::new(inner.clone(), faults)),
@@ -93,12 +93,12 @@ impl Probe {
         }
     }
 
-    /// Begins or ends a stretch without faults. Stretches may lie within one another.
+    /// Begins or ends a period without faults. Such periods may be nested.
     pub fn be_calm(&self, is_calm: bool) {
         self.calm.fetch_add(if is_calm { 1 } else { -1 }, Ordering::SeqCst);
     }
 
-    /// Lets so many more commits through; after them the engine answers reads only.
+    /// Lets `commits` more commits through; after them the engine only answers reads.
     pub fn cut_after(&self, commits: i64) {
         self.commits_left.store(commits, Ordering::SeqCst);
     }
@@ -107,7 +107,7 @@ impl Probe {
         self.cut_after(-1);
     }
 
-    /// All rows of a space of the first container.
+    /// Returns all rows of a space of the first container.
     pub async fn rows(&self, space: Space) -> Vec<(Bytes, Bytes)> {
         let scan = Scan {
             space,
@@ -126,7 +126,7 @@ impl Probe {
         response.pages.pop().expect("a page").rows
     }
 
-    /// Damages the first container's storage: gives a key another value, or none.
+    /// Damages the first container's storage: replaces the value of a key, or removes it.
     pub async fn rewrite(&self, key: Key, value: Option<Bytes>) {
         let head = self
             .inner
@@ -152,17 +152,17 @@ impl Probe {
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
     }
 
-    /// Lets scans wait from now on.
+    /// Makes all scans wait from now on.
     pub fn hold_scans(&self) {
         self.hold(&Space::ALL, 0);
     }
 
-    /// As [`Probe::hold_scans`], of one space. That of [`Space::Index`] is gone through by splits and full checks only.
+    /// As [`Probe::hold_scans`], for one space. Only splits and full checks scan [`Space::Index`].
     pub fn hold_scans_of(&self, space: Space) {
         self.hold(&[space], 0);
     }
 
-    /// Lets splits wait when they have copied all items. Full checks, which also go through [`Space::Index`], ask for fewer rows at once.
+    /// Makes splits wait when they have copied all items. Full checks, which also scan [`Space::Index`], read fewer rows at once.
     pub fn hold_splits(&self) {
         self.hold(&[Space::Index], 100);
     }
@@ -172,26 +172,26 @@ impl Probe {
         *self.holding.lock() = spaces.iter().map(|space| (*space, min_rows)).collect();
     }
 
-    /// Waits until so many scans wait.
+    /// Waits until `scans` scans wait.
     pub async fn until_held(&self, scans: usize) {
         while self.held_scans() < scans {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Lets so many scans go on, those to come included.
+    /// Lets `scans` scans run, including later ones.
     pub fn let_through(&self, scans: usize) {
         self.scans.add_permits(scans);
     }
 
-    /// Lets all scans go on.
+    /// Lets all scans run.
     pub fn release_scans(&self) {
         let mut holding = self.holding.lock();
         holding.clear();
         self.let_through(self.held_scans());
     }
 
-    /// Loses the outcome of the first commit that `is_it`, whether it is carried out or not.
+    /// Hides the outcome of the first commit for which `is_it` returns true; `is_done` says whether the commit is made.
     pub fn lose_outcome(&self, is_done: bool, is_it: fn(PartitionId, &Batch) -> bool) {
         *self.lost.lock() = Some(Lost {
             is_it,
@@ -200,7 +200,7 @@ impl Probe {
         });
     }
 
-    /// Whether the outcome of a commit is lost, and the commit to be left out.
+    /// Returns `Some` if the outcome of a commit is hidden: `true` if the commit must not be made either.
     fn loses(&self, partition: PartitionId, batch: &Batch) -> Option<bool> {
         let mut lost = self.lost.lock();
         let lost = lost.as_mut()?;
@@ -211,27 +211,27 @@ impl Probe {
         Some(!lost.is_done)
     }
 
-    /// How many scans wait.
+    /// Returns the number of scans that wait.
     pub fn held_scans(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Lets the next scan of items be made, and its answer wait.
+    /// Makes the answer to the next scan of items wait after the scan was made.
     pub fn hold_next_answer(&self) {
         self.is_next_answer_held.store(true, Ordering::SeqCst);
     }
 
-    /// How many answers wait.
+    /// Returns the number of answers that wait.
     pub fn held_answers(&self) -> usize {
         self.held_answers.load(Ordering::SeqCst)
     }
 
-    /// Lets the answer go on.
+    /// Lets the answer through.
     pub fn release_answer(&self) {
         self.answers.add_permits(1);
     }
 
-    /// What has passed since the last look.
+    /// Returns the traffic since the last call.
     pub fn traffic(&self) -> Traffic {
         Traffic {
             reads: self.reads.swap(0, Ordering::SeqCst),
@@ -240,17 +240,17 @@ impl Probe {
         }
     }
 
-    /// How long the values were together that were looked up since the last look.
+    /// Returns the total length of the values that were looked up since the last call, in bytes.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes.swap(0, Ordering::SeqCst)
     }
 
-    /// How many rows scans have found since the last look.
+    /// Returns the number of rows that scans have returned since the last call.
     pub fn found_rows(&self) -> u64 {
         self.found.swap(0, Ordering::SeqCst)
     }
 
-    /// Whether a read is to wait; it is counted then.
+    /// Returns whether a read must wait; counts it if so.
     fn holds(&self, request: &ReadRequest) -> bool {
         let holding = self.holding.lock();
         let waits = |scan: &Scan| {
@@ -356,7 +356,7 @@ impl Engine for Probe {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move { self.engine().hold(home, until).await })
     }
 

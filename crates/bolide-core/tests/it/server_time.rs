@@ -1,7 +1,7 @@
-//! Server time across crashes (TTL-203): a wall clock that steps, a process that is killed, and answers that must not be taken back.
+//! Server time across crashes (TTL-203): a wall clock that steps, a process that is killed, and answers that must stay true.
 //!
-//! A crash is a copy of the directory, taken while the store is open: what a killed process leaves. The wall clock is a virtual one under an
-//! account that takes it for the machine's.
+//! A crash is a copy of the directory, taken while the store is open, as a killed process leaves it. The wall clock is virtual; the account treats
+//! it as the machine's clock.
 
 use std::collections::HashSet;
 use std::fs;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use crate::random::RandomChoices;
 use crate::test_container::{definition, key};
 
-/// In the middle of a second.
+/// In the middle of a second, not at its boundary.
 const START: UnixMillis = UnixMillis(1_700_000_000_400);
 const PROGRAMS: u64 = 12;
 const STEPS: u64 = 60;
@@ -60,7 +60,7 @@ impl Machine {
         self.wall.advance(step_ms);
         let account = start(&self.wall, left.path()).await;
         self.container = account.all_containers().pop().unwrap();
-        // What the killed process would still write no longer matters.
+        // Later writes of the killed process do not matter.
         self.account.close().await.unwrap();
         (self.account, self.home) = (account, left);
     }
@@ -103,7 +103,7 @@ impl Machine {
         page.value.items.iter().map(|item| item.id().to_owned()).collect()
     }
 
-    /// A write that finds nothing to write to commits nothing either.
+    /// Tries to patch an item; a patch of a missing item commits nothing.
     async fn can_be_patched(&self, id: &str) -> bool {
         let patch = PatchItem {
             target: ItemTarget::Id(id.into()),
@@ -181,7 +181,7 @@ async fn shown_time_does_not_fall_by_a_millisecond() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_without_a_step_moves_time_ahead_by_no_more_than_a_moment() {
-    // An item must not end early either.
+    // An item must not expire early either.
     let mut machine = Machine::new().await;
     for _ in 0..5 {
         machine.wall.advance(730);

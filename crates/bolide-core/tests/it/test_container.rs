@@ -22,13 +22,13 @@ use serde_json::{Value, json};
 
 use crate::probe::Probe;
 
-/// What a claim sees of an answer: the value, or the kind of its refusal.
+/// The result of a request for a claim: the value, or the kind of its refusal.
 pub type Seen<T> = Result<T, ErrorKind>;
 
 /// When claims start, in seconds.
 pub const START: i64 = 100;
 
-/// See the module.
+/// The container, with its account, engine and clock; see the module.
 pub struct TestContainer {
     pub clock: Arc<Clock>,
     pub engine: Arc<Probe>,
@@ -36,7 +36,7 @@ pub struct TestContainer {
     pub container: Arc<Container>,
 }
 
-/// Options of an account whose clock is moved by hand.
+/// Returns options of an account whose clock is moved by hand.
 pub fn options() -> AccountOptions {
     AccountOptions {
         virtual_clock: true,
@@ -45,7 +45,7 @@ pub fn options() -> AccountOptions {
     }
 }
 
-/// As [`options`], with so much time for scripts that none is told to stop because others write, however busy the machine is.
+/// As [`options`], with enough time for scripts that none is stopped because other requests write, however busy the machine is.
 pub fn patient_options() -> AccountOptions {
     AccountOptions {
         script_time: Duration::from_secs(1000),
@@ -53,7 +53,7 @@ pub fn patient_options() -> AccountOptions {
     }
 }
 
-/// As [`options`], with work in the background, which goes on when `monotonic` is moved.
+/// As [`options`], with background work, which runs when `monotonic` is moved.
 pub fn background_options(monotonic: &Monotonic) -> AccountOptions {
     AccountOptions {
         virtual_clock: false,
@@ -62,7 +62,7 @@ pub fn background_options(monotonic: &Monotonic) -> AccountOptions {
     }
 }
 
-/// Lets the background of an account go on until something happened: whenever it sleeps, the clock is moved to where it wakes.
+/// Runs the background work of an account until `happened` returns true: whenever it sleeps, the clock is moved to the time at which it wakes.
 pub async fn run_background(monotonic: &Monotonic, happened: impl AsyncFn() -> bool) {
     for _ in 0..10_000 {
         if happened().await {
@@ -78,7 +78,7 @@ pub async fn run_background(monotonic: &Monotonic, happened: impl AsyncFn() -> b
     panic!("it never happened");
 }
 
-/// A definition with partition key `/pk`, and what `more` adds to it.
+/// Returns a definition with partition key `/pk`, extended by `more`.
 pub fn definition(more: &Value) -> Value {
     let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
     for (name, value) in more.as_object().into_iter().flatten() {
@@ -87,7 +87,7 @@ pub fn definition(more: &Value) -> Value {
     definition
 }
 
-/// A partition key of one string.
+/// Returns a partition key of one string.
 pub fn key(pk: &str) -> PartitionKey {
     PartitionKey(vec![Component::String(pk.into())])
 }
@@ -106,7 +106,7 @@ pub async fn define_procedure(account: &Account, container: &Arc<Container>, nam
     created.expect("a script");
 }
 
-/// Everything of one partition key.
+/// Returns the scope of one partition key.
 pub fn scope_of(pk: &str) -> ScanScope {
     ScanScope {
         partition_key: Some(key(pk)),
@@ -114,7 +114,7 @@ pub fn scope_of(pk: &str) -> ScanScope {
     }
 }
 
-/// The item as a client sees it.
+/// Returns the item as a client sees it.
 pub fn shown(item: &StoredItem) -> Value {
     serde_json::from_slice(&item.to_json()).expect("items are shown as JSON")
 }
@@ -132,12 +132,12 @@ fn document(body: &Value) -> Document {
 }
 
 impl TestContainer {
-    /// A container whose definition has `more`.
+    /// Creates a container whose definition has `more`.
     pub async fn with(more: Value) -> TestContainer {
         TestContainer::with_throughput(more, None).await
     }
 
-    /// A container with a default ttl.
+    /// Creates a container with a default ttl.
     pub async fn with_ttl(default_ttl: i64) -> TestContainer {
         TestContainer::with(json!({"defaultTtl": default_ttl})).await
     }
@@ -152,7 +152,7 @@ impl TestContainer {
         TestContainer::over(engine, clock, more, throughput, options).await
     }
 
-    /// On an engine that the claim keeps, too.
+    /// Creates a container on an engine that the claim keeps, too.
     pub async fn over(
         engine: Arc<dyn Engine>,
         clock: Arc<Clock>,
@@ -177,7 +177,7 @@ impl TestContainer {
         }
     }
 
-    /// The same data under a new server process.
+    /// Opens the same data in a new server process.
     pub async fn reopen(self) -> TestContainer {
         let TestContainer { clock, engine, .. } = self;
         let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
@@ -192,7 +192,7 @@ impl TestContainer {
         }
     }
 
-    /// Another server process on the same data, over a given engine.
+    /// Opens another server process on the same data, over a given engine.
     pub async fn beside(&self, engine: Arc<dyn Engine>) -> TestContainer {
         let engine = Arc::new(Probe::new(engine));
         let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
@@ -228,7 +228,7 @@ impl TestContainer {
         seen(written).map(|written: ItemWritten| written.item)
     }
 
-    /// The item, and whether it was created.
+    /// Upserts an item. Returns it, and whether it was created.
     pub async fn upsert(&self, body: Value, if_match: Option<&str>) -> Seen<(StoredItem, bool)> {
         let upsert = UpsertItem {
             document: document(&body),
@@ -284,7 +284,7 @@ impl TestContainer {
         )
     }
 
-    /// The item, if it is there.
+    /// Returns the item, if it is visible.
     pub async fn read(&self, id: &str) -> Seen<StoredItem> {
         match self.read_unless(id, None).await? {
             ItemRead::Found(item) => Ok(item),
@@ -305,12 +305,12 @@ impl TestContainer {
         )
     }
 
-    /// Whether the item is there.
+    /// Returns whether the item is visible.
     pub async fn has(&self, id: &str) -> bool {
         self.read(id).await.is_ok()
     }
 
-    /// One page of the read feed, and where the next one goes on.
+    /// Returns one page of the read feed, and its continuation.
     pub async fn list(&self, size: usize, continuation: Option<String>) -> (Vec<StoredItem>, Option<String>) {
         let read = ReadFeed {
             max_items: Some(size),
@@ -326,7 +326,7 @@ impl TestContainer {
         }
     }
 
-    /// The ids in the read feed.
+    /// Returns the ids in the read feed.
     pub async fn listed(&self) -> Vec<String> {
         let (mut listed, mut continuation) = (Vec::new(), None);
         loop {
@@ -339,7 +339,7 @@ impl TestContainer {
         }
     }
 
-    /// One page of the change feed, and where the next one goes on.
+    /// Returns one page of the change feed, and its continuation.
     pub async fn changes(&self, start: FeedStart, size: usize) -> (Vec<StoredItem>, String) {
         let read = ReadChanges {
             scope: ScanScope::default(),
@@ -363,18 +363,18 @@ impl TestContainer {
         replaced.map(|_| ()).map_err(|error| error.kind)
     }
 
-    /// Purges all ghosts. Returns how many there were.
+    /// Purges all ghosts. Returns the number of ghosts removed.
     pub async fn purge(&self) -> u64 {
         let purged = self.account.purge(&self.container, PurgeMode::Force, None).await;
         purged.expect("a purge")
     }
 
-    /// How many live items the quota figures count.
+    /// Returns the number of live items by the quota statistics.
     pub async fn count(&self) -> u64 {
         self.account.usage(&self.container).await.expect("figures").items
     }
 
-    /// Full check of the storage.
+    /// Runs a full check of the storage, and asserts that it finds no problem.
     pub async fn assert_sound(&self) {
         let report = self.account.verify(&self.container).await.expect("a check");
         assert_eq!(report.problems, Vec::<String>::new());
@@ -385,7 +385,7 @@ fn seen<T>(answer: Result<Response<T>, bolide_core::Refusal>) -> Seen<T> {
     answer.map(|answer| answer.value).map_err(|refusal| refusal.error.kind)
 }
 
-/// The page of an answer; `None` if it made way for a change of its container, and is to be asked for again as clients do.
+/// Returns the page of a response; `None` if it was ended for a change of its container, and must be requested again as clients do.
 async fn page<T>(answer: ChargedResult<T>) -> Option<T> {
     match seen(answer) {
         Err(ErrorKind::Throttled { retry_after }) => {

@@ -32,7 +32,7 @@ pub(super) async fn set(admin: &Admin<'_>) -> Result<Reply> {
     match (milliseconds(&members, "setMs")?, milliseconds(&members, "advanceMs")?) {
         (Some(to), None) => clock.set(instant(Some(to))?),
         (None, Some(by)) => {
-            // Refused before it is moved; it is nobody else's to move.
+            // Checked before the clock is moved; no other request moves it meanwhile.
             instant(clock.now().0.checked_add(by))?;
             clock.advance(by)
         }
@@ -51,13 +51,13 @@ fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>>
         .ok_or_else(|| Error::bad_request(format!("`{name}` must be a whole number of milliseconds")))
 }
 
-/// An instant that a clock may show: from 1970 to the end of the year 9999, as dates are written.
+/// A valid instant: from 1970 to the end of the year 9999, as dates are written.
 fn instant(at: Option<i64>) -> Result<UnixMillis> {
     let at = at.filter(|at| (0..=LAST_MILLIS).contains(at)).map(UnixMillis);
     at.ok_or_else(|| Error::bad_request("the clock can only be moved to a time from 1970 to 9999"))
 }
 
-/// The instant in RFC 3339; `null` outside the years that it can write.
+/// The instant in RFC 3339; `null` outside the years that the format supports.
 fn rfc3339(at: UnixMillis) -> Option<String> {
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000).ok()?;
     at.format(&Rfc3339).ok()

@@ -1,4 +1,4 @@
-//! Admin routes of one container, expiry apart (see [`super::ttl`]).
+//! Admin routes of one container, except those for expiry (see [`super::ttl`]).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::request_body::BodyError;
 use crate::status::Failure;
 use crate::wire::Reply;
 
-/// Imports what comes in parts.
+/// Imports a body part by part.
 pub(super) async fn import<S>(admin: &Admin<'_>, container: &Arc<Container>, parts: S) -> Result<Reply, Failure>
 where
     S: Stream<Item = Result<Bytes, BodyError>> + Send,
 {
-    // An end before its time has an answer of its own.
+    // An incomplete body has its own error.
     let broken = Mutex::new(None);
     let parts = parts.map(|part| {
         part.map_err(|error| {

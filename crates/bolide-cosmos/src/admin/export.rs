@@ -9,34 +9,37 @@ use futures_util::stream;
 use http::StatusCode;
 
 use super::Admin;
-use crate::request_body::{MEMORY_PATIENCE, bound};
+use crate::request_body::{MEMORY_TIMEOUT, bound};
 use crate::wire::{Payload, Reply, headers};
 
 /// Items of one page; small enough that a page of large items stays in memory easily.
 const PAGE_ITEMS: usize = 500;
 
-/// What a page takes at most: its items, and their lines.
+/// Maximum memory of a page: its items, and their lines.
 const PAGE_BYTES: usize = 2 * (limits::PAGE_BYTES + limits::ITEM_BYTES);
 
-/// Where an export stands.
-enum Place {
+/// The position of an export.
+enum ExportPosition {
     Page(Option<String>),
     End,
 }
 
-/// Answers with the items. Pages take turns, so that many exports take no more memory than a few.
+/// Returns the items. Pages need a permit, so that many exports use no more memory than a few.
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let (account, turns) = (admin.state.account.clone(), admin.state.exports.clone());
     let container = container.clone();
-    let pages = stream::try_unfold(Place::Page(None), move |place| {
+    let pages = stream::try_unfold(ExportPosition::Page(None), move |position| {
         let (account, container, turns) = (account.clone(), container.clone(), turns.clone());
         async move {
-            let Place::Page(continuation) = place else {
+            let ExportPosition::Page(continuation) = position else {
                 return Ok(None);
             };
             let _turn = turns.acquire().await.expect("it is never closed");
             let (lines, next) = page(&account, &container, continuation).await?;
-            Ok(Some((lines, next.map_or(Place::End, |next| Place::Page(Some(next))))))
+            Ok(Some((
+                lines,
+                next.map_or(ExportPosition::End, |next| ExportPosition::Page(Some(next))),
+            )))
         }
     });
     let mut reply = Reply::empty(StatusCode::OK);
@@ -52,9 +55,9 @@ async fn page(
 ) -> Result<(Bytes, Option<String>)> {
     let mut share = account
         .memory()
-        .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_PATIENCE)
+        .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_TIMEOUT)
         .await?;
-    // Every page is judged when it is made, as any other feed's (TTL-247).
+    // Every page uses the time when it is made, as in any other feed (TTL-247).
     let ctx = account.begin_admin().await?;
     let read = ReadFeed {
         scope: ScanScope::default(),

@@ -1,4 +1,4 @@
-//! `/_bolide/faults`: trouble on demand, for tests of clients and of recovery.
+//! `/_bolide/faults`: injects faults, for tests of clients and of recovery.
 
 use bolide_model::document::parse_json_body;
 use bolide_model::{Error, ErrorKind, Result};
@@ -20,7 +20,7 @@ pub(super) async fn set_point(admin: &Admin<'_>) -> Result<Reply> {
     Ok(ok(&json!({"point": "purge-commit", "after": after})))
 }
 
-/// Replaces the rules by which requests are answered with faults.
+/// Replaces the rules for injected faults.
 pub(super) async fn set_rules(admin: &Admin<'_>) -> Result<Reply> {
     check_enabled(admin)?;
     let rules = parse_json_body(admin.body)?;

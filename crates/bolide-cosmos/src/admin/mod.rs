@@ -1,7 +1,7 @@
-//! The admin API: what Bolide adds to the wire, under `/_bolide/`.
+//! The admin API: Bolide's additions to the protocol, under `/_bolide/`.
 //!
-//! Moves the clock, purges, shows the backlog, checks the store, imports and exports. Public, and documented in the admin API
-//! reference; runners, the explorer and the command line are its users.
+//! Moves the clock, purges, shows the backlog, checks the store, imports and exports. It is public and documented in the admin API reference; test
+//! runners, the explorer and the command line use it.
 
 mod clock;
 mod containers;
@@ -41,7 +41,7 @@ pub(crate) struct Admin<'r> {
     path: &'r str,
 }
 
-/// The health answer until the store is recovered.
+/// The response of the health check until the store is recovered.
 pub(crate) fn starting() -> Value {
     json!({"status": "starting", "version": env!("CARGO_PKG_VERSION")})
 }
@@ -56,12 +56,12 @@ impl<'r> Admin<'r> {
         }
     }
 
-    /// Whether a route is open to everybody.
+    /// Whether a route needs no key.
     pub(crate) fn is_public(route: &Route<'_>) -> bool {
         routes::at(&segments_of(route.path)).any(|route| route.key.is_none())
     }
 
-    /// Answers the request; see [`Admin::authenticate`].
+    /// Handles the request; see [`Admin::authenticate`].
     pub(crate) async fn answer(&self) -> Result<Reply, Failure> {
         let segments = segments_of(self.path);
         let mut routes = routes::at(&segments).peekable();
@@ -80,14 +80,14 @@ impl<'r> Admin<'r> {
         }
     }
 
-    /// Whether a request imports: then its body is taken part by part.
+    /// Whether a request is an import, whose body is read part by part.
     pub(crate) fn is_import(head: &Parts, route: &Route<'_>) -> bool {
         let segments = segments_of(route.path);
         let mut routes = routes::at(&segments).filter(|route| route.method == head.method);
         routes.any(|route| matches!(route.handler, Handler::Import))
     }
 
-    /// Answers an import; see [`Admin::is_import`].
+    /// Handles an import; see [`Admin::is_import`].
     pub(crate) async fn import<S>(&self, parts: S) -> Result<Reply, Failure>
     where
         S: Stream<Item = Result<Bytes, BodyError>> + Send,
@@ -96,10 +96,10 @@ impl<'r> Admin<'r> {
         containers::import(self, &container, parts).await
     }
 
-    /// Refuses whoever may not send a request with this head.
+    /// Refuses senders without the required right.
     ///
     /// # Errors
-    /// 401 without a key; 403 when the key does not open so much.
+    /// 401 without a key; 403 if the key does not have the right.
     pub(crate) fn authenticate(state: &State, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
         let access = auth::authenticate_admin(&state.keys, head)?;
         let needed = routes::key_for(&head.method, &segments_of(route.path));
@@ -112,7 +112,7 @@ impl<'r> Admin<'r> {
         Ok(())
     }
 
-    /// The container of a path whose route names one.
+    /// The container in the path of a route.
     fn container(&self, segments: &[&str]) -> Result<Arc<Container>, Failure> {
         let path = segments[..4].join("/");
         let route = Route::parse(&path);
@@ -152,7 +152,7 @@ impl<'r> Admin<'r> {
     }
 }
 
-/// The segments of a path behind `_bolide`.
+/// The segments of a path after `_bolide`.
 fn segments_of(path: &str) -> Vec<&str> {
     path.split('/').skip(1).collect()
 }
@@ -167,7 +167,7 @@ async fn health(admin: &Admin<'_>) -> Result<Reply> {
 async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
     let state = admin.state;
     let figures = {
-        let _turn = state.figures_turn().await;
+        let _turn = state.statistics_permit().await;
         state.account.container_figures().await?
     };
     let mut text = state.metrics.render(&figures);

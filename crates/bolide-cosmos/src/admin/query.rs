@@ -1,6 +1,6 @@
-//! `…/query`: a page of a query over all ranges of a container, merged here, or what the query would do.
+//! `…/query`: a page of a query over all ranges of a container, merged here, or an explanation of the query.
 //!
-//! Clients of Cosmos DB merge the results of several ranges by themselves; people and scripts should not have to.
+//! Clients of Cosmos DB merge the results of several ranges themselves; people and scripts should not have to.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let ctx = account.begin_admin().await?;
     let page = account.query(&ctx, container, &query).await;
     let page = page.map_err(|refusal| refusal.error)?.value;
-    // Rows are JSON text already, and as values they would take many times the memory.
+    // Rows are already JSON text, and would need many times the memory as values.
     let continuation = Value::from(page.continuation).to_string();
     let body = [
         b"{\"rows\":[",

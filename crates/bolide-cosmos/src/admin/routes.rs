@@ -1,4 +1,4 @@
-//! The table of the admin API: its routes, the account keys that they need, and what answers them. No resource token opens any.
+//! The table of the admin API: its routes, their required account keys, and their handlers. Resource tokens give no access.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use super::{Admin, clock, containers, export, faults, query, ttl};
 use crate::keys::Access;
 use crate::wire::Reply;
 
-/// A route that is no operation of the protocol.
+/// A route outside the protocol.
 pub(crate) struct AdminRoute {
     pub method: Method,
-    /// The segments behind `/_bolide/`; `{db}` and `{c}` stand for any one.
+    /// The segments after `/_bolide/`; `{db}` and `{c}` match any segment.
     pub path: &'static str,
-    /// The least account key; `None`: open to everybody.
+    /// The required account key; `None`: no key.
     pub key: Option<Access>,
     pub(super) handler: Handler,
 }
 
-type Answer<'a> = BoxFuture<'a, Result<Reply>>;
+type ReplyFuture<'a> = BoxFuture<'a, Result<Reply>>;
 
-/// What answers a request.
+/// The handler of a route.
 pub(super) enum Handler {
-    /// About the server.
-    Server(for<'a> fn(&'a Admin<'_>) -> Answer<'a>),
-    /// About the container of the path.
-    Container(for<'a> fn(&'a Admin<'_>, &'a Arc<Container>) -> Answer<'a>),
-    /// An import, whose body is taken part by part: see [`Admin::import`].
+    /// For the server.
+    Server(for<'a> fn(&'a Admin<'_>) -> ReplyFuture<'a>),
+    /// For the container in the path.
+    Container(for<'a> fn(&'a Admin<'_>, &'a Arc<Container>) -> ReplyFuture<'a>),
+    /// An import, whose body is read part by part: see [`Admin::import`].
     Import,
 }
 
@@ -58,7 +58,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
     }
 }
 
-/// All of them.
+/// All routes.
 #[rustfmt::skip]
 pub(crate) static ROUTES: [AdminRoute; 18] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
@@ -81,7 +81,7 @@ pub(crate) static ROUTES: [AdminRoute; 18] = [
     route(Method::PUT,  "dbs/{db}/colls/{c}/throughput",  FULL,      container!(containers::set_throughput)),
 ];
 
-/// The routes at a path, one for each method that it takes.
+/// The routes at a path, one for each method.
 pub(super) fn at<'s>(segments: &'s [&str]) -> impl Iterator<Item = &'static AdminRoute> + 's {
     let fits = |path: &str| {
         let mut named = path.split('/');
@@ -95,7 +95,7 @@ pub(super) fn at<'s>(segments: &'s [&str]) -> impl Iterator<Item = &'static Admi
     ROUTES.iter().filter(move |route| fits(route.path))
 }
 
-/// The key that a request to the admin API needs: what is not in the table needs one that opens everything, even to be told so.
+/// The key that a request to the admin API needs: unknown routes need one with all rights, even for the error.
 pub(super) fn key_for(method: &Method, segments: &[&str]) -> Option<Access> {
     let route = at(segments).find(|route| route.method == method);
     route.map_or(FULL, |route| route.key)

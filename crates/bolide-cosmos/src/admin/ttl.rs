@@ -1,4 +1,4 @@
-//! Admin routes about expiry: the backlog, what a change of the default would do, and why an item is (not) there.
+//! Admin routes about expiry: the backlog, the effect of another default, and why an item is live or not.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Admin, ok};
 use crate::wire::Reply;
 
-/// `…/ttl`: the figures of TTL-272.
+/// `…/ttl`: the values of TTL-272.
 pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let report = admin.state.account.ttl_report(container).await?;
     let forecast: Vec<Value> = report
@@ -37,12 +37,12 @@ pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     })))
 }
 
-/// The end of a stretch of time; `null` for one without end.
+/// The end of a time range; `null` for one without end.
 fn open_end(seconds: i64) -> Option<i64> {
     (seconds != i64::MAX).then_some(seconds)
 }
 
-/// `…/ttl/preview`: what would expire if the default were set now.
+/// `…/ttl/preview`: what would expire if this default was set now.
 pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let default = admin.required("defaultTtl")?;
     let policy = match default.as_str() {
@@ -63,7 +63,7 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
     })))
 }
 
-/// `…/ttl/why`: the verdict on one item, and the rule behind it.
+/// `…/ttl/why`: the state of one item, and the rule for it.
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let id = admin.required("id")?;
     let key = PartitionKey::from_text(&admin.required("pk")?)?;
@@ -84,7 +84,7 @@ pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result
     })))
 }
 
-/// The item's `ttl` as it was written.
+/// The item's `ttl` as written.
 fn own_ttl(item: &StoredItem) -> Option<Value> {
     let item: Value = serde_json::from_slice(&item.to_json()).ok()?;
     item.get("ttl").cloned()

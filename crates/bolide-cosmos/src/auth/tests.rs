@@ -1,5 +1,5 @@
-//! Signatures here were made with Python's `hmac` over the payload of cosmos-rest §2.1. They are of 2017, so an accepted one is
-//! answered 403 for its date, and a refused one 401.
+//! The signatures were made with Python's `hmac` over the payload of cosmos-rest §2.1. They are from 2017, so an accepted one gives a 403 for its
+//! date, and a refused one a 401.
 
 use http::Request;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::keys::{AccountKey, WELL_KNOWN_KEY};
 
 const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
-/// Of `GET /dbs/ToDoList`.
+/// For `GET /dbs/ToDoList`.
 const SIGNATURE: &str = "mM0rMK/7o1MZhQwDitGRoGisPRPx09os/86Jk0YwquY=";
 
 fn keys() -> Keys {
@@ -34,7 +34,7 @@ fn links_may_be_signed_in_every_spelling() {
     for (method, path, signature) in [
         ("GET", "/", "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc="),
         ("GET", "/dbs/ToDoList/", SIGNATURE),
-        // decoded, and as it stands in the path
+        // decoded, and as it is in the path
         (
             "POST",
             "/dbs/d/colls/c%20d/docs",
@@ -45,7 +45,7 @@ fn links_may_be_signed_in_every_spelling() {
             "/dbs/d/colls/c%20d/docs",
             "3LYHe9wCC36hxGs0E5ADtncvMWDEHiThO+AMs9c8/cI=",
         ),
-        // by resource id: the last one alone, in lower case or as it is
+        // by resource id: only the last one, in lower case or as it is
         (
             "GET",
             "/dbs/SnxPAA==/colls/SnxPAOM2VfM=/pkranges",
@@ -156,7 +156,7 @@ fn a_mismatch_shows_what_the_server_signed() {
     assert!(failure.message.contains(payload), "{}", failure.message);
 }
 
-/// The emulator's form of a token: claims, and the account key where a signature would be.
+/// The emulator's form of a token: claims, and the account key instead of a signature.
 fn jwt(key: &str, claims: &str) -> String {
     let part = |text: &str| JWT_BASE64.encode(text).trim_end_matches('=').to_owned();
     format!("type=aad&ver=1.0&sig={}.{}.{}", part("{}"), part(claims), part(key))

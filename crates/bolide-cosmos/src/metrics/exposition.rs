@@ -1,20 +1,20 @@
-//! The text that Prometheus reads, in its format 0.0.4.
+//! The Prometheus text format, version 0.0.4.
 
 use std::fmt::Write as _;
 
-/// The text under construction.
+/// The text so far.
 #[derive(Default)]
 pub(super) struct Exposition {
     pub(super) text: String,
 }
 
 impl Exposition {
-    /// Begins a family: its samples follow.
+    /// Begins a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("writing to a String cannot fail");
     }
 
-    /// A sample of the family that was begun last.
+    /// A sample of the last family.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         self.text.push_str(name);
         for (nth, (label, value)) in labels.iter().enumerate() {
@@ -28,7 +28,7 @@ impl Exposition {
     }
 }
 
-/// Names of containers may hold quotes.
+/// Names of containers may contain quotes.
 fn escape(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

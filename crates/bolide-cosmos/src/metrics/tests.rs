@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::*;
 
-/// A container with 3 live items under a name that needs escapes.
+/// A container with 3 live items and a name that needs escapes.
 fn container() -> ContainerFigures {
     let usage = Usage { items: 3, bytes: 300 };
     ContainerFigures {

@@ -1,7 +1,7 @@
-//! Operations: what a request may ask for, one row of [`table`] for each.
+//! Operations: one row of [`table`] for each.
 //!
-//! A new operation is a row there and its handler in `operations`; its name in metrics and fault rules, the requests that ask for it, who may send
-//! them and what runs follow from the row.
+//! A new operation is a row there and its handler in `operations`; its name in metrics and fault rules, its requests, its rights and its handler
+//! follow from the row.
 
 mod rights;
 mod table;
@@ -10,21 +10,18 @@ use bolide_core::ScriptKind::StoredProcedure;
 use http::{HeaderMap, Method};
 
 use crate::keys::Access;
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::headers;
 use rights::{ALL, NONE, READ};
 pub(crate) use rights::{Bound, Rights};
 pub(crate) use table::operations;
 
-/// What the table says of an operation.
+/// The table's entry for an operation.
 #[derive(Debug)]
 struct Row {
     operation: Operation,
     name: &'static str,
-    verb: Verb,
-    is_at: fn(Place) -> bool,
-    when: When,
     rights: Rights,
     subject: Subject,
     body: Body,
@@ -40,38 +37,38 @@ enum Verb {
     Delete,
 }
 
-/// What the headers have to say for a request to ask for an operation.
+/// The headers that a request needs for an operation.
 #[derive(Debug, Clone, Copy)]
 enum When {
-    /// Nothing.
+    /// No special header.
     Always,
-    /// That the body is a query.
+    /// The body is a query.
     Query,
-    /// That what is there already is to be replaced.
+    /// An existing resource is replaced.
     Upsert,
-    /// That the body is a batch or a bulk.
+    /// The body is a batch or bulk request.
     Batch,
-    /// That a query is to be planned.
+    /// A query is planned.
     QueryPlan,
     /// A mode of the change feed.
     Changes,
 }
 
-/// Whether an operation is about items, so that a token for a partition key opens it for items of that key only.
+/// Whether an operation is on items, so that a token for a partition key allows it for items of that key only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Items,
     Other,
 }
 
-/// What the body of an operation is.
+/// The kind of an operation's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Body {
-    /// The definition of a resource that is no item and no script. It stays in memory.
+    /// The definition of a resource other than items and scripts. It stays in memory.
     Definition,
     /// Anything else.
     Content,
-    /// As `Content`, of a write whose answer may be much larger than it.
+    /// As `Content`, for a write whose response may be much larger than it.
     Growing,
 }
 
@@ -83,7 +80,7 @@ macro_rules! define {
             | $subject:ident $body:ident
         } => $how:ident $file:ident :: $handler:ident;
     )*) => {
-        /// What a request asks for.
+        /// The operation of a request.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Operation {
             $($name,)*
@@ -94,14 +91,28 @@ macro_rules! define {
             Row {
                 operation: Operation::$name,
                 name: stringify!($name),
-                verb: Verb::$verb,
-                is_at: |place| matches!(place, Place::$place $(($kind))?),
-                when: When::$when,
                 rights: Rights::new(Access::$key, [$container, $partition_key, $item, $script]),
                 subject: Subject::$subject,
                 body: Body::$body,
             },
         )*];
+
+        /// The first operation whose verb, path and headers match a request. A `match`, so that each request is compared only with the few rows of
+        /// its verb and path.
+        ///
+        /// # Errors
+        /// 400 for an unknown mode of the change feed.
+        fn find(verb: Verb, kind: PathKind, headers: &HeaderMap) -> Result<Option<Operation>, Failure> {
+            Ok(match (verb, kind) {
+                $((Verb::$verb, PathKind::$place $(($kind))?) if When::$when.is_matched(headers)? => Some(Operation::$name),)*
+                _ => None,
+            })
+        }
+
+        /// Whether a path has operations, with any verb.
+        fn has_operations(kind: PathKind) -> bool {
+            $(matches!(kind, PathKind::$place $(($kind))?))||*
+        }
     };
 }
 
@@ -122,43 +133,41 @@ impl Operation {
         self.row().name
     }
 
-    /// Who may ask for it.
+    /// The required rights.
     pub(crate) fn rights(self) -> Rights {
         self.row().rights
     }
 
-    /// Whether it changes nothing and gives nothing away that does: what read-only keys may do, and what a session token is checked against.
+    /// Whether it changes nothing and returns nothing with more rights: read-only keys may do it, and it is checked against a session token.
     pub(crate) fn is_read(self) -> bool {
         self.rights().key == Access::ReadOnly
     }
 
-    /// Whether it is about items, so that a token for a partition key opens it for items of that key only.
-    pub(crate) fn is_about_items(self) -> bool {
+    /// Whether it is on items, so that a token for a partition key allows it for items of that key only.
+    pub(crate) fn is_on_items(self) -> bool {
         self.row().subject == Subject::Items
     }
 
-    /// Whether its body defines a resource that is no item and no script.
-    pub(crate) fn is_of_definition(self) -> bool {
+    /// Whether its body defines a resource other than items and scripts.
+    pub(crate) fn has_definition_body(self) -> bool {
         self.row().body == Body::Definition
     }
 
-    /// Whether it is a write whose answer may be much larger than its request.
+    /// Whether it is a write whose response may be much larger than its request.
     pub(crate) fn is_growing(self) -> bool {
         self.row().body == Body::Growing
     }
 
-    /// Finds the operation that a request asks for.
+    /// Finds the operation of a request.
     ///
     /// # Errors
-    /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 for direct mode and unknown feeds.
+    /// 404 for unknown paths, 405 for unsupported verbs, 400 for direct mode and unknown feeds.
     pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
         let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
-        for row in ROWS {
-            if row.verb == verb && (row.is_at)(route.place) && row.when.is_said(headers)? {
-                return Ok(row.operation);
-            }
+        if let Some(operation) = find(verb, route.kind, headers)? {
+            return Ok(operation);
         }
-        if ROWS.iter().any(|row| (row.is_at)(route.place)) {
+        if has_operations(route.kind) {
             return Err(not_allowed(method, route));
         }
         Err(Failure::new(
@@ -171,7 +180,7 @@ impl Operation {
 impl Verb {
     fn of(method: &Method) -> Option<Verb> {
         match method.as_str() {
-            // `HEAD /` is a health probe of some clients; its body is dropped on the way out.
+            // `HEAD /` is a health probe of some clients; its body is dropped later.
             "GET" | "HEAD" => Some(Verb::Get),
             "POST" => Some(Verb::Post),
             "PUT" => Some(Verb::Put),
@@ -185,7 +194,7 @@ impl Verb {
 impl When {
     /// # Errors
     /// 400 for an unknown mode of the change feed.
-    fn is_said(self, headers: &HeaderMap) -> Result<bool, Failure> {
+    fn is_matched(self, headers: &HeaderMap) -> Result<bool, Failure> {
         Ok(match self {
             When::Always => true,
             When::Query => headers::is_query(headers),

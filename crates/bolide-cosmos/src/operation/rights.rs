@@ -1,17 +1,16 @@
-//! Who may do what: for each operation the account key it needs, and for each kind of resource token the mode it needs, or that no such
-//! token opens it.
+//! Rights: the account key that each operation needs, and for each kind of resource token the mode it needs, or that such tokens do not allow it.
 //!
-//! Whoever lets requests in asks the table of operations; `docs/security.md` shows it, made by a test from the same rows, and a test of the
-//! server walks all operations and senders against what the page says.
+//! Admission uses the table of operations. `docs/security.md` shows the table, written by a test from the same rows, and a test of the server
+//! compares all operations and senders with that page.
 //!
-//! What a row cannot say is checked where it is known: that the item, script or partition key of a request is the token's own, where resource
-//! tokens are; the partition key of each operation of a bulk, where it is carried out.
+//! Other checks are made elsewhere: that the item, script or partition key of a request is the token's own, in the code of resource tokens; the
+//! partition key of each operation of a bulk request, when it is carried out.
 
 use bolide_core::PermissionMode;
 
 use crate::keys::Access;
 
-/// What a resource token is for.
+/// The scope of a resource token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// A container.
@@ -24,12 +23,12 @@ pub(crate) enum Bound {
     Script,
 }
 
-/// Who may do something.
+/// The rights that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rights {
-    /// The least account key.
+    /// The required account key.
     pub key: Access,
-    /// The least mode of a token for a container, a partition key, an item, a script.
+    /// The required mode of a token for a container, a partition key, an item, a script.
     tokens: [Option<PermissionMode>; 4],
 }
 
@@ -38,7 +37,7 @@ impl Rights {
         Rights { key, tokens }
     }
 
-    /// The least mode of such a token; `None`: no such token will do.
+    /// The required mode of such a token; `None`: such tokens do not allow it.
     pub(crate) fn token(self, bound: Bound) -> Option<PermissionMode> {
         self.tokens[bound as usize]
     }

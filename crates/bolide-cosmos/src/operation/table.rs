@@ -1,22 +1,23 @@
 //! The table of operations.
 
-/// Gives the table to the macro of a name. A row is
+/// Passes the table to a macro. A row is
 ///
 /// ```text
 /// name {verb place when | key container key item script | about body} => how handler;
 /// ```
 ///
-/// - A request asks for the first operation whose verb, place and headers (`when`, see [`super::When`]) are its own: where one header takes
-///   precedence over another, its row stands first.
-/// - The second part is who may: the least account key, and the least mode of a token for a container, a partition key, an item, a script.
-/// - The third is what it is about ([`super::Subject`]) and what its body is ([`super::Body`]).
-/// - The handler stands in `operations`. It answers `now`, or `later` as a future, or is `inside` a container: then checks and headers that
+/// - A request is the first operation that matches its verb, path and headers (`when`, see [`super::When`]): if one header takes precedence over
+///   another, its row comes first.
+/// - The second part is the rights: the required account key, and the required mode of a token for a container, a partition key, an item, a script.
+/// - The third part is the subject ([`super::Subject`]) and the kind of body ([`super::Body`]).
+/// - The handler is in `operations`. It returns `now`, or `later` as a future, or runs `inside` a container: then it is wrapped in the checks and
+///   headers that operations on items share.
 ///   operations on items have in common stand around it.
 #[rustfmt::skip]
 macro_rules! operations {
     ($to:ident) => {
         $to! {
-            // Every client begins with this and with `ReadContainer` and `ListPartitionKeyRanges`, whatever it may do afterwards.
+            // Every client begins with this operation, `ReadContainer` and `ListPartitionKeyRanges`.
             ReadAccount            {Get    Account                 Always    | ReadOnly READ READ READ READ | Other Content}    => now    account_root::read;
 
             QueryDatabases         {Post   Databases               Query     | ReadOnly NONE NONE NONE NONE | Other Content}    => later  databases::query;
@@ -32,9 +33,9 @@ macro_rules! operations {
             ReplaceContainer       {Put    Container               Always    | Full     NONE NONE NONE NONE | Other Definition} => later  containers::replace;
             DeleteContainer        {Delete Container               Always    | Full     NONE NONE NONE NONE | Other Content}    => later  containers::delete;
 
-            // What is posted to items is decided in the order of cosmos-rest §0.2.
+            // The operation of a POST to items is decided in the order of cosmos-rest §0.2.
             Batch                  {Post   Items                   Batch     | Full     ALL  ALL  NONE NONE | Items Growing}    => inside batch::run;
-            // A plan tells nothing of what the container holds, so it belongs to no partition key.
+            // A plan discloses nothing about the container's content, so it needs no partition key.
             QueryPlan              {Post   Items                   QueryPlan | ReadOnly READ READ NONE NONE | Other Content}    => inside query::plan;
             QueryItems             {Post   Items                   Query     | ReadOnly READ READ NONE NONE | Items Content}    => inside query::run;
             UpsertItem             {Post   Items                   Upsert    | Full     ALL  ALL  NONE NONE | Items Content}    => inside items::upsert;
@@ -82,7 +83,7 @@ macro_rules! operations {
             ReplaceUser            {Put    User                    Always    | Full     NONE NONE NONE NONE | Other Definition} => later  users::replace;
             DeleteUser             {Delete User                    Always    | Full     NONE NONE NONE NONE | Other Content}    => later  users::delete;
 
-            // Who reads a permission gets a token, which may open more than a read-only key does.
+            // The response to reading a permission contains a token, which may have more rights than a read-only key.
             QueryPermissions       {Post   Permissions             Query     | Full     NONE NONE NONE NONE | Other Content}    => later  permissions::query;
             UpsertPermission       {Post   Permissions             Upsert    | Full     NONE NONE NONE NONE | Other Definition} => later  permissions::upsert;
             CreatePermission       {Post   Permissions             Always    | Full     NONE NONE NONE NONE | Other Definition} => later  permissions::create;

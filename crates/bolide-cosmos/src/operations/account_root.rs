@@ -1,4 +1,4 @@
-//! `GET /`: what the account is and where to reach it (cosmos-rest §1).
+//! `GET /`: the properties of the account and its endpoints (cosmos-rest §1).
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
-/// What planners of .NET and Java read: a string with JSON in it.
+/// Settings for the query planners of .NET and Java: a string with JSON in it.
 const QUERY_ENGINE: &str = concat!(
     r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQuery":10,"maxLogicalAndPerSqlQuery":2147483647,"#,
     r#""maxLogicalOrPerSqlQuery":2147483647,"maxUdfRefPerSqlQuery":10,"maxInExpressionItemsCount":2147483647,"#,
@@ -19,7 +19,7 @@ const QUERY_ENGINE: &str = concat!(
     r#""spatialMaxGeometryPointCount":256,"sqlDisableOptimizationFlags":0,"sqlAllowTop":true,"enableSpatialIndexing":true}"#,
 );
 
-/// What the account is called.
+/// The account's id.
 const ACCOUNT_ID: &str = "bolide";
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -28,8 +28,8 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
         "_self": "",
-        // Not `localhost`, as the emulator has it: the JavaScript SDK drops the locations of an account of that name, and then reads the
-        // account again before every request.
+        // Not `localhost`, as in the emulator: the JavaScript SDK drops the locations of an account with that name, and then reads the account again
+        // before every request.
         "id": ACCOUNT_ID,
         "_rid": ACCOUNT_ID,
         "media": "//media/",
@@ -49,7 +49,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     });
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
-    // Of the media that items once had. Java 3 parses both without asking whether they are there.
+    // For the media that items had in old versions. Java 3 parses both without checking whether they exist.
     reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
     reply.number(&headers::MEDIA_USAGE_MB, 0);
     Ok(reply)
@@ -58,7 +58,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 fn consistency_policy(level: ConsistencyLevel) -> Value {
     let mut policy = json!({"defaultConsistencyLevel": level.name()});
     if level == ConsistencyLevel::BoundedStaleness {
-        // The least that the service takes for one region. Clients parse them; nothing is stale here.
+        // The service's minimum for one region. Clients parse them; no read is stale here.
         policy["maxStalenessPrefix"] = 10.into();
         policy["maxIntervalInSeconds"] = 5.into();
     }

@@ -21,8 +21,8 @@ use crate::request::Call;
 use crate::request::Sender;
 use crate::wire::{Reply, headers, scope};
 
-/// The wire format whose rows are envelopes.
-const ENVELOPES: &str = "2021-09-15";
+/// The API version whose rows are envelopes.
+const FIRST_VERSION_WITH_ENVELOPES: &str = "2021-09-15";
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadChanges {
@@ -35,7 +35,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
         return all_versions(call, container, &read).await;
     }
     let format = headers::non_empty(call.headers(), &headers::FEED_WIRE_FORMAT)?;
-    let row = if format == Some(ENVELOPES) {
+    let row = if format == Some(FIRST_VERSION_WITH_ENVELOPES) {
         enveloped
     } else {
         StoredItem::to_json_with_lsn
@@ -58,7 +58,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
 
 async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> ChargedResult<Reply> {
     let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
-    // Who may only read must not make writes dearer.
+    // A client with read rights must not make writes more expensive.
     if read.start == FeedStart::Now && call.sender == Sender::Key(Access::Full) {
         call.account().keep_all_versions(container).await?;
     }
@@ -91,7 +91,7 @@ fn change_bytes(change: &ItemChange) -> usize {
 
 fn reply(container: &Container, rows: Vec<Bytes>, continuation: &str) -> Reply {
     let reply = if rows.is_empty() {
-        // .NET takes the item count and the continuation from this answer too.
+        // .NET also reads the item count and the continuation from this response.
         let mut reply = Reply::empty(StatusCode::NOT_MODIFIED);
         reply.number(&headers::ITEM_COUNT, 0);
         reply
@@ -101,7 +101,7 @@ fn reply(container: &Container, rows: Vec<Bytes>, continuation: &str) -> Reply {
     reply.etag(format!("\"{continuation}\""))
 }
 
-/// Where to start (cosmos-rest §8.1): a continuation goes before a time.
+/// The start of the feed (cosmos-rest §8.1): a continuation takes precedence over a time.
 fn start(headers: &HeaderMap) -> Result<FeedStart> {
     if let Some(etag) = headers::non_empty(headers, &IF_NONE_MATCH)? {
         return Ok(match etag.trim_matches('"') {
@@ -112,7 +112,7 @@ fn start(headers: &HeaderMap) -> Result<FeedStart> {
     let Some(since) = headers::non_empty(headers, &IF_MODIFIED_SINCE)? else {
         return Ok(FeedStart::Beginning);
     };
-    // Go writes UTC, which is GMT.
+    // Go writes UTC, which equals GMT.
     let gmt = since.strip_suffix("UTC").map(|date| format!("{date}GMT"));
     let since = httpdate::parse_http_date(gmt.as_deref().unwrap_or(since)).map_err(|_| {
         Error::bad_request(format!(
@@ -139,7 +139,7 @@ fn enveloped(item: &StoredItem) -> Bytes {
     row.into()
 }
 
-/// A row of the all-versions mode (cosmos-rest §8.4, TTL-250). The service shows no version before the change; who wants it asks for it.
+/// A row of the all-versions mode (cosmos-rest §8.4, TTL-250). The service shows no previous version; clients can request it.
 fn version_row(change: &ItemChange, definition: &PartitionKeyDefinition, shows_previous: bool) -> Result<Bytes> {
     let mut metadata = json!({
         "operationType": match change.kind {
@@ -158,7 +158,7 @@ fn version_row(change: &ItemChange, definition: &PartitionKeyDefinition, shows_p
         }
     }
     if change.kind == ChangeKind::Expire {
-        // Only here: clients look for its presence, not for its value.
+        // Only in this case: clients check that it exists, not its value.
         metadata["timeToLiveExpired"] = true.into();
     }
     let current = change
@@ -178,7 +178,7 @@ fn version_row(change: &ItemChange, definition: &PartitionKeyDefinition, shows_p
     Ok(row.into())
 }
 
-/// The partition key of a deleted item as .NET reads it: an object of property name and value. What is undefined is left out.
+/// The partition key of a deleted item as .NET reads it: an object of property name and value. Undefined values are left out.
 fn partition_key(item: &[u8], definition: &PartitionKeyDefinition) -> Result<Value> {
     let key = Document::parse_shown(item)?.partition_key(definition);
     let members = definition

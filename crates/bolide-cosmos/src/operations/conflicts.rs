@@ -1,4 +1,4 @@
-//! The conflicts feed: always empty, as one region has no conflicts (cosmos-rest §12.2).
+//! The conflicts feed: always empty, because one region has no conflicts (cosmos-rest §12.2).
 
 use bolide_model::Error;
 use http::StatusCode;

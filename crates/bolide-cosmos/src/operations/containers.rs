@@ -78,7 +78,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
         let usage = call.account().usage(&container).await?;
         reply.text(&headers::RESOURCE_USAGE, usage_header(&usage));
         reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
-        // Changes of the indexing policy take effect with the replace that brings them.
+        // A change of the indexing policy takes effect with the replace.
         reply.fixed(&headers::INDEX_PROGRESS, "100");
     }
     Ok(reply)
@@ -115,7 +115,7 @@ fn feed(parent: &str) -> Feed<'_> {
     }
 }
 
-/// Whether a definition that was sent names a path of a partition key; old .NET clients send an empty list for none.
+/// Whether a definition names a path of a partition key; old .NET clients send an empty list for none.
 fn names_key(sent: &Map<String, Value>) -> bool {
     let key = sent.get("partitionKey").filter(|key| !key.is_null());
     key.is_some_and(|key| key.get("paths") != Some(&Value::Array(Vec::new())))
@@ -160,7 +160,7 @@ fn to_json(info: &ContainerInfo, is_for_old_client: bool) -> Map<String, Value> 
     members
 }
 
-/// Adds to each included path the indexes that it has, which newer versions of the API no longer name.
+/// Adds to each included path its indexes, which newer API versions no longer list.
 fn show_indexes(members: &mut Map<String, Value>) {
     let paths = members["indexingPolicy"]["includedPaths"].as_array_mut();
     for path in paths.into_iter().flatten() {
@@ -169,7 +169,7 @@ fn show_indexes(members: &mut Map<String, Value>) {
     }
 }
 
-/// Live items and their size (TTL-253), in the service's words. Sizes are in kilobytes, begun ones counted.
+/// The number of live items and their size (TTL-253), in the service's format. Sizes are in kilobytes, rounded up.
 fn usage_header(usage: &Usage) -> String {
     let kilobytes = usage.bytes.div_ceil(1024);
     format!(

@@ -1,7 +1,7 @@
-//! What all operations on a container's items have in common: checks before, headers after.
+//! The common part of all operations on a container's items: checks before, headers after.
 //!
-//! Refusals get the headers too: .NET and Java keep their sessions by those of 404, 409 and 412 (cosmos-rest §9). An item that is not there
-//! names no container, as .NET's suite has it.
+//! Errors get the headers too: .NET and Java take their sessions from those of 404, 409 and 412 (cosmos-rest §9). The response for a missing item
+//! names no container, as .NET's suite expects.
 
 use std::sync::Arc;
 
@@ -13,70 +13,85 @@ use crate::addressing;
 use crate::operation::Operation;
 use crate::request::Call;
 use crate::session::{self, SessionToken};
-use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
-/// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
+/// Quota of a container, in the format of the service's headers (kilobytes; -1 means unlimited).
 pub(super) const RESOURCE_QUOTA: &str =
     "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
-/// What stands for a container's usage where nobody asked for it to be counted: -1 is no count, and the sizes are none.
+/// Replaces a container's usage if it was not counted: -1 means unknown, and the sizes are zero.
 const USAGE_UNCOUNTED: &str = "documentSize=0;documentsSize=0;documentsCount=-1;collectionSize=0;";
 
-/// What a write may ask of the index.
+/// Valid indexing directives of a write.
 const INDEXING_DIRECTIVES: &[&str] = &["Default", "Include", "Exclude"];
-/// Forms of answers that a client may ask for.
+/// Formats of responses that a client may request.
 const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
 
-/// Runs an operation inside a container by its handler.
-pub(super) async fn run<H>(call: &Call<'_>, handler: H) -> Result<Reply, Failure>
-where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
-{
-    // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
-    let container = match call.operation {
-        Operation::ReadItem => addressing::container(call.account(), &call.route),
-        _ => addressing::parent_container(call.account(), &call.route),
-    }
-    .map_err(|error| gone_for_stale_client(call.headers(), error))?;
-    let answered = checked(call, &container, handler).await;
-    let (mut reply, cost) = match answered {
-        Ok(Response { value, cost }) => (value, cost),
-        Err(Refusal { error, cost }) => {
-            let is_of_missing = error.kind == ErrorKind::NotFound;
-            let mut reply = Reply::failure(&error.into(), call.activity_id);
-            reply.names_container = !is_of_missing;
-            (reply, cost)
-        }
-    };
-    if reply.names_container {
-        add_container_headers(&mut reply, call, &container);
-    }
-    add_quota_headers(&mut reply);
-    add_cost_headers(&mut reply, &cost);
-    if reply.status == StatusCode::NOT_FOUND {
-        withhold_strange_token(&mut reply, call.headers(), &cost);
-    }
-    Ok(reply)
+/// The container of a request on items, and the client's session token. The handler runs between [`InContainer::enter`] and [`InContainer::finish`],
+/// which are not generic over it: there is one copy of them, not one for each operation.
+pub(super) struct InContainer {
+    pub container: Arc<Container>,
+    /// The session token of the request, or why the request is refused.
+    session: std::result::Result<SessionToken, Error>,
 }
 
-async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> ChargedResult<Reply>
-where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
-{
+impl InContainer {
+    /// Finds the container and checks headers that all operations on items share.
+    ///
+    /// # Errors
+    /// 404 if the container does not exist. Failed checks are returned by [`InContainer::refusal`].
+    pub(super) fn enter(call: &Call<'_>) -> Result<InContainer> {
+        // For a point read, the service says only that something does not exist. Source: .NET's suite, `CosmosNotFoundTests`.
+        let container = match call.operation {
+            Operation::ReadItem => addressing::container(call.account(), &call.route),
+            _ => addressing::parent_container(call.account(), &call.route),
+        }
+        .map_err(|error| gone_for_stale_client(call.headers(), error))?;
+        let session = check_headers(call, &container);
+        Ok(InContainer { container, session })
+    }
+
+    /// Why the handler must not run.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.session.as_ref().err().cloned().map(Refusal::from)
+    }
+
+    /// Makes the reply from the handler's result.
+    pub(super) fn finish(self, call: &Call<'_>, answered: ChargedResult<Reply>) -> Reply {
+        let answered = match &self.session {
+            Ok(session) if call.operation.is_read() => check_session(session, &answered).and(answered),
+            _ => answered,
+        };
+        let (mut reply, cost) = match answered {
+            Ok(Response { value, cost }) => (value, cost),
+            Err(Refusal { error, cost }) => {
+                let is_of_missing = error.kind == ErrorKind::NotFound;
+                let mut reply = Reply::failure(&error.into(), call.activity_id);
+                reply.names_container = !is_of_missing;
+                (reply, cost)
+            }
+        };
+        if reply.names_container {
+            add_container_headers(&mut reply, call, &self.container);
+        }
+        add_quota_headers(&mut reply);
+        add_cost_headers(&mut reply, &cost);
+        if reply.status == StatusCode::NOT_FOUND {
+            withhold_strange_token(&mut reply, call.headers(), &cost);
+        }
+        reply
+    }
+}
+
+fn check_headers(call: &Call<'_>, container: &Container) -> Result<SessionToken> {
     call.state.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
     headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
-    let session = SessionToken::of(call.headers())?;
-    let answered = handler(call, container).await;
-    if call.operation.is_read() {
-        check_session(&session, &answered)?;
-    }
-    answered
+    SessionToken::of(call.headers())
 }
 
-/// A client that names the resource id it knows the container by has a container that was deleted: it is told so as of any resource. The
-/// sub-status for a missing parent would have it look for the container again. Source: the Java SDK's suite.
+/// If a client names a resource id of a container that was deleted, the response is that of any missing resource. With the sub-status for a missing
+/// parent the client would look for the container again. Source: the Java SDK's suite.
 fn gone_for_stale_client(sent: &HeaderMap, error: Error) -> Error {
     match error.kind {
         ErrorKind::OwnerNotFound if sent.contains_key(&headers::INTENDED_RID) => Error {
@@ -87,7 +102,7 @@ fn gone_for_stale_client(sent: &HeaderMap, error: Error) -> Error {
     }
 }
 
-/// An answer with its value turned into another.
+/// A response with its value converted.
 pub(super) fn map<T, U>(answer: Response<T>, f: impl FnOnce(T) -> U) -> Response<U> {
     Response {
         value: f(answer.value),
@@ -95,7 +110,7 @@ pub(super) fn map<T, U>(answer: Response<T>, f: impl FnOnce(T) -> U) -> Response
     }
 }
 
-/// Tells clients that know a container of this name that it is another one now (cosmos-rest §3.5).
+/// Tells clients that know another container of this name that it was replaced (cosmos-rest §3.5).
 fn check_intended_rid(headers: &HeaderMap, container: &Container) -> Result<()> {
     let Some(intended) = headers::non_empty(headers, &headers::INTENDED_RID)? else {
         return Ok(());
@@ -123,17 +138,18 @@ fn check_session(session: &SessionToken, answered: &ChargedResult<Reply>) -> Res
     })
 }
 
-/// Names the container of an answer.
+/// Adds the headers that name the container.
 pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
     let paths = call.state.content_paths.of(container);
     reply.header(&headers::ALT_CONTENT_PATH, paths.alternative);
     reply.header(&headers::CONTENT_PATH, paths.rid);
 }
 
-/// What a container may hold, and a stand-in for what it holds, since clients expect the header on every answer.
+/// The quota of a container, and a placeholder for its usage, because clients expect the header in every response.
 ///
-/// The figures themselves are those of reading the container with `x-ms-documentdb-populatequotainfo`. To the second (TTL-253) they take a
-/// turn of each range's worker, which no point read should wait for; older ones would count what has expired. And a token for one
+/// The real values are returned when the container is read with `x-ms-documentdb-populatequotainfo`. Exact values (TTL-253) need the worker of each
+/// range, for which no point read should wait; older ones would count expired items. And a token for one partition key must not disclose the size of
+/// others.
 /// partition key must not learn how much the others hold.
 pub(super) fn add_quota_headers(reply: &mut Reply) {
     reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
@@ -155,18 +171,18 @@ fn add_cost_headers(reply: &mut Reply, cost: &Cost) {
         reply.fixed(&headers::REPLICA_SET_SIZE, "1");
     }
     if let [position] = cost.touched[..] {
-        // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
+        // Either right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
         reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
     }
 }
 
-/// Takes the session token out of a 404 from a range that the client, which knows others, knows nothing of.
+/// Removes the session token from a 404 of a range that the client does not know, if it knows others.
 ///
-/// That something is not there gives the client nothing that it would have to see again. The JavaScript SDK's session test reads under a key
-/// that its item does not have, and expects to know its item's range only.
+/// A missing item gives the client nothing that it would have to see again. The JavaScript SDK's session test reads with a key that its item does not
+/// have, and expects to know only its item's range.
 fn withhold_strange_token(reply: &mut Reply, sent: &HeaderMap, cost: &Cost) {
     let Ok(session) = SessionToken::of(sent) else { return };
-    if session::range_of_answer(&cost.touched).is_some_and(|position| session.is_of_others_than(position.range)) {
+    if session::range_of_answer(&cost.touched).is_some_and(|position| session.is_of_other_ranges(position.range)) {
         reply.headers.remove(&headers::SESSION_TOKEN);
     }
 }

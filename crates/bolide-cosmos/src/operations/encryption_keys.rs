@@ -45,7 +45,7 @@ pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let key = addressing::encryption_key(call.account(), &call.route)?;
-    // Clients ask again from time to time whether what they hold is still the key.
+    // Clients check from time to time whether the key they have is still current.
     match if_none_match(call.headers())? {
         Some(known) if key.etag.matches(&known) => Ok(Reply::empty(StatusCode::NOT_MODIFIED).version(key.etag)),
         _ => Ok(reply(StatusCode::OK, &key)),

@@ -10,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 use crate::request::Call;
 use crate::wire::{Reply, envelope, headers, scope};
 
-/// Bytes of rows that are written out where connections are served.
-const WRITTEN_AT_ONCE: usize = 128 * 1024;
+/// Maximum bytes of rows that are written on the threads of connections.
+const INLINE_BYTES: usize = 128 * 1024;
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadFeed {
@@ -37,20 +37,20 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
     })
 }
 
-/// Writes out the rows of a page, a large one beside queries: others would wait for it where connections are served.
+/// Writes the rows of a page; a large one on the threads for queries, because it would delay other requests on the threads of connections.
 pub(super) async fn written<R: Send + 'static, T: Send + 'static>(
     call: &Call<'_>,
     rows: Vec<R>,
     bytes: fn(&R) -> usize,
     write: impl FnOnce(Vec<R>) -> T + Send + 'static,
 ) -> Result<T> {
-    if rows.iter().map(bytes).sum::<usize>() <= WRITTEN_AT_ONCE {
+    if rows.iter().map(bytes).sum::<usize>() <= INLINE_BYTES {
         return Ok(write(rows));
     }
     call.account().aside(move || write(rows)).await
 }
 
-/// Where the last page ended.
+/// The end of the previous page.
 pub(super) fn continuation(headers: &HeaderMap) -> Result<Option<String>> {
     Ok(headers::non_empty(headers, &headers::CONTINUATION)?.map(str::to_owned))
 }

@@ -44,7 +44,7 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Charg
     Ok(written(call, answer))
 }
 
-/// Replaces an item. One that is not there is answered 404 whatever is wrong with the body, as the service does.
+/// Replaces an item. A missing item gives a 404 whatever is wrong with the body, as in the service.
 pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let answered = try_replace(call, container).await;
     match answered {
@@ -63,7 +63,7 @@ pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Char
     }
 }
 
-/// Whether a replace was refused for what its body says.
+/// Whether a replace was refused because of its body.
 fn is_of_body(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -89,7 +89,7 @@ async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> ChargedResu
     Ok(written(call, answer))
 }
 
-/// Refuses to give an item another id: a token for one item must not take the place of others. (A patch never changes an id.)
+/// Refuses to change the id of an item: a token for one item must not replace others. (A patch never changes an id.)
 async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &ReplaceItem) -> ChargedResult<()> {
     let read;
     let id = match &replace.target {
@@ -149,7 +149,7 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Charg
     Ok(map(answer, |()| Reply::empty(StatusCode::NO_CONTENT)))
 }
 
-/// Deletes everything of a partition key (cosmos-rest §5.6). What is left to do afterwards nobody can see.
+/// Deletes all items of a partition key (cosmos-rest §5.6). The remaining work in the background is not visible to clients.
 pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let key = scope::one_key(call.headers(), container)?;
     let answer = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
@@ -181,7 +181,7 @@ async fn document(call: &Call<'_>) -> Result<Document> {
     Ok(document)
 }
 
-/// Refuses an id that clients of older versions could not use.
+/// Refuses an id that clients of older versions cannot use.
 pub(super) fn check_id(headers: &HeaderMap, document: &Document) -> Result<()> {
     match document.value().get("id").and_then(Value::as_str) {
         Some(id) if headers::knows_no_backslash(headers) => refuse_backslash(id),
@@ -193,7 +193,7 @@ async fn patch_of(call: &Call<'_>) -> Result<Patch> {
     call.decoded(|| Patch::parse(&binary_json::to_text(call.body)?)).await
 }
 
-/// A batch that should have run a trigger must not succeed without it: only writes of single items may name triggers.
+/// Refuses triggers in a batch, which must not succeed without running them: only writes of single items may name triggers.
 pub(super) fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
     if headers::names_triggers(headers) {
         return Err(Error::bad_request("triggers cannot be included in a batch"));
@@ -201,14 +201,14 @@ pub(super) fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// The triggers that a header names, with commas between them.
+/// The triggers in a header, separated by commas.
 fn triggers(headers: &HeaderMap, name: &http::HeaderName) -> Result<Vec<String>> {
     let names = headers::non_empty(headers, name)?.unwrap_or_default();
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     Ok(names.map(str::to_owned).collect())
 }
 
-/// A write with the triggers that its headers name (cosmos-rest §11.4).
+/// A write with the triggers in its headers (cosmos-rest §11.4).
 async fn triggered(
     call: &Call<'_>,
     container: &Arc<Container>,

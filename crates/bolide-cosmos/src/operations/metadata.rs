@@ -1,8 +1,8 @@
 //! Feeds and queries over databases, containers and offers.
 //!
-//! They are in memory, so a page is cut from all of them; only what is on the page is written as JSON, and what a query reads counts as
-//! memory of its request. A continuation names what the last page ended with: a feed's
-//! the resource, so that deleting what was listed skips nothing; a query's the number of rows.
+//! They are in memory, so a page is taken from all of them; only resources on the page are written as JSON, and the input of a query counts as memory
+//! of its request. A continuation names the end of the last page: for a feed the resource, so that deleting listed resources skips nothing; for a
+//! query the number of rows.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -18,11 +18,11 @@ use crate::session;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
 
-/// What is said of a new database or container, and no more of it to clients that want no body.
+/// The response for a new database or container, without a body if the client wants none.
 ///
 /// Source: `create_database_and_container_through_driver` of the Rust SDK's tests.
 pub(super) fn created(sent: &HeaderMap, mut reply: Reply) -> Reply {
-    reply.fixed(&headers::SESSION_TOKEN, session::OF_DEFINITIONS);
+    reply.fixed(&headers::SESSION_TOKEN, session::DEFINITIONS_TOKEN);
     if headers::prefers_minimal(sent) {
         reply.without_body()
     } else {
@@ -34,20 +34,20 @@ pub(super) fn created(sent: &HeaderMap, mut reply: Reply) -> Reply {
 pub(super) struct Feed<'f> {
     /// Name of the array in the envelope.
     pub array: &'static str,
-    /// Resource id of the parent; empty at the account.
+    /// Resource id of the parent; empty for the account.
     pub parent: &'f str,
 }
 
-/// How the resource ids of a kind are read, and where they stand.
+/// The resource ids of a kind.
 pub(super) struct Ids<R, T> {
-    /// Reads one from a continuation.
+    /// Parses one from a continuation.
     pub parse: fn(&str) -> Option<R>,
-    /// That of a resource.
+    /// The id of a resource.
     pub of: fn(&T) -> R,
 }
 
 impl Feed<'_> {
-    /// A page of the resources, in the order of their ids. There may be thousands, so they are gone through beside queries.
+    /// A page of the resources, in the order of their ids. There may be thousands, so this runs on the threads for queries.
     pub(super) async fn list<R, T>(
         &self,
         call: &Call<'_>,
@@ -72,7 +72,7 @@ impl Feed<'_> {
         call.account().aside(page).await?
     }
 
-    /// A page of resources. Each comes with what makes its JSON.
+    /// A page of resources. Each comes with a function that makes its JSON.
     fn page<R: Ord + Display, F: FnOnce() -> Value>(
         &self,
         headers: &HeaderMap,
@@ -101,7 +101,7 @@ impl Feed<'_> {
         Ok(self.reply(&page, next))
     }
 
-    /// A page of the rows that a query makes of the resources.
+    /// A page of the rows of a query over the resources.
     pub(super) async fn query(
         &self,
         call: &Call<'_>,
@@ -132,7 +132,7 @@ impl Feed<'_> {
     }
 }
 
-/// Resources as JSON, with the memory that they take.
+/// Resources as JSON, with their memory.
 fn written(
     account: &Account,
     gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()>,
@@ -160,14 +160,14 @@ impl FromStr for RidText {
     }
 }
 
-/// Reads a continuation of ours: a letter for its kind, a version, and where to go on.
+/// Parses a continuation: a letter for its kind, a version, and the position.
 fn continuation<T: FromStr>(headers: &HeaderMap, kind: char) -> Result<Option<T>> {
     let Some(text) = headers::non_empty(headers, &headers::CONTINUATION)? else {
         return Ok(None);
     };
-    let place = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix("1:"));
-    let place = place.and_then(|place| place.parse().ok());
-    place.map(Some).ok_or_else(|| malformed(text))
+    let position = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix("1:"));
+    let position = position.and_then(|position| position.parse().ok());
+    position.map(Some).ok_or_else(|| malformed(text))
 }
 
 fn malformed(text: &str) -> Error {

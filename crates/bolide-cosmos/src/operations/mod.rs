@@ -1,4 +1,4 @@
-//! What each operation reads from the wire, asks the core, and writes to the wire.
+//! The handlers of operations: each reads from the wire, calls the core, and writes to the wire.
 
 mod account_root;
 pub(crate) mod batch;
@@ -26,8 +26,9 @@ use crate::operation::{Operation, operations};
 use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
+use data_plane::InContainer;
 
-/// Answers with what a handler gives: see the table.
+/// Calls a handler: see the table.
 macro_rules! answer {
     (now $call:ident $handler:path) => {
         $handler($call)
@@ -35,14 +36,19 @@ macro_rules! answer {
     (later $call:ident $handler:path) => {
         $handler($call).await
     };
-    (inside $call:ident $handler:path) => {
-        data_plane::run($call, $handler).await
-    };
+    (inside $call:ident $handler:path) => {{
+        let inside = InContainer::enter($call)?;
+        let answered = match inside.refusal() {
+            None => $handler($call, &inside.container).await,
+            Some(refusal) => Err(refusal),
+        };
+        Ok(inside.finish($call, answered))
+    }};
 }
 
 macro_rules! dispatch {
     ($($name:ident $columns:tt => $how:ident $handler:path;)*) => {
-        /// Runs a request that was let in.
+        /// Runs an admitted request.
         pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
             match call.operation {
                 $(Operation::$name => answer!($how call $handler),)*
@@ -53,12 +59,12 @@ macro_rules! dispatch {
 
 operations!(dispatch);
 
-/// The entity tag that the caller expects.
+/// The entity tag in `If-Match`.
 fn if_match(headers: &HeaderMap) -> Result<Option<String>> {
     Ok(headers::non_empty(headers, &IF_MATCH)?.map(str::to_owned))
 }
 
-/// The entity tag that the caller has seen.
+/// The entity tag in `If-None-Match`.
 fn if_none_match(headers: &HeaderMap) -> Result<Option<String>> {
     Ok(headers::non_empty(headers, &IF_NONE_MATCH)?.map(str::to_owned))
 }

@@ -1,4 +1,4 @@
-//! Offers: throughput as clients see and set it (cosmos-rest §4.4).
+//! Offers: throughput in the protocol (cosmos-rest §4.4).
 
 use bolide_core::{Account, Offer, OfferResource, OfferType, Throughput};
 use bolide_model::rid::OfferRid;
@@ -17,10 +17,10 @@ const FEED: Feed<'static> = Feed {
     parent: "",
 };
 
-/// Reads the throughput that a database or container is to be created with.
+/// Reads the throughput for a new database or container.
 ///
 /// # Errors
-/// `BadRequest` when both kinds are asked for, or one is malformed. Amounts are the core's to judge.
+/// `BadRequest` if both kinds are given, or one is malformed. The core checks amounts.
 pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
     let manual = headers::integer(headers, &headers::OFFER_THROUGHPUT)?;
     let autoscale = headers::non_empty(headers, &headers::AUTOPILOT_SETTINGS)?;
@@ -39,10 +39,10 @@ pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
     }
 }
 
-/// Reads the performance level that a container is to be created with, as clients sent it before throughput was a number.
+/// Reads the performance level for a new container, which old clients send instead of a number.
 ///
 /// # Errors
-/// `BadRequest` when there is no such level.
+/// `BadRequest` for an unknown level.
 pub(super) fn requested_type(headers: &HeaderMap) -> Result<OfferType> {
     let Some(name) = headers::non_empty(headers, &headers::OFFER_TYPE)? else {
         return Ok(OfferType::default());
@@ -91,7 +91,7 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(&offer))
 }
 
-/// Refuses a document that is another offer's, or nobody's. Source: .NET's suite, `ValidateOfferReplace`.
+/// Refuses the document of another offer, or without an id. Source: .NET's suite, `ValidateOfferReplace`.
 fn check_identity(sent: &Map<String, Value>, rid: &OfferRid) -> Result<()> {
     let rid = rid.to_string();
     let named = ["id", "_rid"].map(|name| sent.get(name).filter(|value| !value.is_null()));
@@ -109,7 +109,7 @@ fn addressed(call: &Call<'_>) -> Result<OfferRid> {
     OfferRid::parse(leaf).ok_or_else(|| Error::not_found(format!("no offer has this resource id. rid=`{leaf}`")))
 }
 
-/// What an offer document asks for: the migrations by header, or else its content.
+/// The throughput in an offer document: from the migration headers, or else from its content.
 fn replacement(headers: &HeaderMap, sent: &Map<String, Value>, current: Throughput) -> Result<Throughput> {
     let content = sent.get("content").and_then(Value::as_object);
     let content = content.ok_or_else(|| Error::bad_request("an offer must have an object `content`"))?;
@@ -134,7 +134,7 @@ fn replacement(headers: &HeaderMap, sent: &Map<String, Value>, current: Throughp
     }
 }
 
-/// The smallest autoscale maximum that still grants what manual throughput did.
+/// The smallest autoscale maximum that gives at least the manual throughput.
 fn as_autoscale(current: Throughput) -> Throughput {
     match current {
         Throughput::Manual { ru } => Throughput::Autoscale {
@@ -145,7 +145,7 @@ fn as_autoscale(current: Throughput) -> Throughput {
     }
 }
 
-/// What the service migrates to: the maximum, which is a legal manual amount.
+/// The service's result of a migration: the maximum, which is a valid manual amount.
 fn as_manual(current: Throughput) -> Throughput {
     Throughput::Manual { ru: current.max_ru() }
 }
@@ -184,7 +184,7 @@ fn autoscale_of(settings: &Value) -> Result<Throughput> {
     })
 }
 
-/// A new resource has a policy, whether or not it was sent; a replace without one drops it.
+/// A new resource has a policy, even if none was sent; a replace without one removes it.
 fn with_increment(throughput: Throughput) -> Throughput {
     match throughput {
         Throughput::Autoscale {
@@ -198,7 +198,7 @@ fn with_increment(throughput: Throughput) -> Throughput {
     }
 }
 
-/// An integer however it is spelled: `400`, `400.0`.
+/// An integer in any spelling: `400`, `400.0`.
 fn whole(value: &Value) -> Option<i64> {
     let number = value
         .as_f64()
@@ -237,7 +237,7 @@ fn to_json(offer: &Offer) -> Value {
     })
 }
 
-/// The `content` of an offer. `offerThroughput` stands there for autoscale too, as Python's SDK sets it without asking.
+/// The `content` of an offer. `offerThroughput` is present for autoscale too, because Python's SDK sets it without checking.
 fn content(throughput: Throughput) -> Value {
     match throughput {
         Throughput::Manual { ru } => json!({

@@ -1,4 +1,4 @@
-//! Permissions of a user (cosmos-rest §12.1). Every answer that shows one has a new token for it.
+//! Permissions of a user (cosmos-rest §12.1). Every response with a permission has a new token for it.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::keys::Keys;
 use crate::request::Call;
-use crate::resource_token::{Grant, Scope};
+use crate::resource_token::{Grant, ResourceLink};
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 
-/// How long tokens hold, in seconds.
+/// Valid lifetimes of tokens, in seconds.
 const EXPIRY_SECONDS: std::ops::RangeInclusive<i64> = 10..=18_000;
 const DEFAULT_EXPIRY_SECONDS: i64 = 3_600;
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let permission = call
         .account()
         .create_permission(&call.ctx, user.rid, sent(call)?)
         .await?;
-    Ok(shape.reply(StatusCode::CREATED, &permission))
+    Ok(view.reply(StatusCode::CREATED, &permission))
 }
 
 pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let if_match = if_match(call.headers())?;
     let (permission, is_new) = call
@@ -41,11 +41,11 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
         .upsert_permission(&call.ctx, user.rid, sent(call)?, if_match.as_deref())
         .await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(shape.reply(status, &permission))
+    Ok(view.reply(status, &permission))
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let ids = Ids {
         parse: PermissionRid::parse,
@@ -56,40 +56,40 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
         .list(
             call,
             ids,
-            move |permission| shape.to_json(permission),
+            move |permission| view.to_json(permission),
             move |account| account.list_permissions(user.rid),
         )
         .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let parent = user.rid.to_string();
     let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
         let permissions = account.list_permissions(user.rid)?;
         permissions
             .iter()
-            .try_for_each(|permission| each(&shape.to_json(permission)))
+            .try_for_each(|permission| each(&view.to_json(permission)))
     };
     feed(&parent).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let permission = addressing::permission(call.account(), &call.route)?;
-    Ok(shape.reply(StatusCode::OK, &permission))
+    Ok(view.reply(StatusCode::OK, &permission))
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
-    let shape = Shape::of(call)?;
+    let view = PermissionView::of(call)?;
     let permission = addressing::permission(call.account(), &call.route)?;
     let if_match = if_match(call.headers())?;
     let permission = call
         .account()
         .replace_permission(&call.ctx, permission.rid, sent(call)?, if_match.as_deref())
         .await?;
-    Ok(shape.reply(StatusCode::OK, &permission))
+    Ok(view.reply(StatusCode::OK, &permission))
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -101,7 +101,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// How long the tokens of this answer shall hold, in seconds.
+/// The requested lifetime of the tokens in this response, in seconds.
 fn expiry(call: &Call<'_>) -> Result<i64> {
     let Some(seconds) = headers::integer(call.headers(), &headers::EXPIRY_SECONDS)? else {
         return Ok(DEFAULT_EXPIRY_SECONDS);
@@ -126,7 +126,7 @@ fn sent(call: &Call<'_>) -> Result<PermissionProperties> {
         ))
     })?;
     let resource = text(&members, "resource")?;
-    let container = Scope::of_link(resource)?.container(call.account());
+    let container = ResourceLink::parse(resource)?.container(call.account());
     Ok(PermissionProperties {
         id: text(&members, "id")?.to_owned(),
         mode,
@@ -144,7 +144,7 @@ fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<&'m str> {
     })
 }
 
-/// The key that is sent; an empty array is the key of items without one, where there are such.
+/// The key that was sent; an empty array is the key of items without one, in containers that have such items.
 fn partition_key(value: Option<&Value>, container: Option<&Container>) -> Result<Option<PartitionKey>> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);
@@ -166,17 +166,17 @@ fn feed(parent: &str) -> Feed<'_> {
     }
 }
 
-/// How permissions are shown: each with a token of it.
-struct Shape {
+/// Shows permissions, each with its token.
+struct PermissionView {
     account: Arc<Account>,
     keys: Keys,
-    /// When the tokens end.
+    /// Expiry of the tokens.
     expires: i64,
 }
 
-impl Shape {
-    fn of(call: &Call<'_>) -> Result<Shape, Failure> {
-        Ok(Shape {
+impl PermissionView {
+    fn of(call: &Call<'_>) -> Result<PermissionView, Failure> {
+        Ok(PermissionView {
             account: call.state.account.clone(),
             keys: call.state.keys.clone(),
             expires: call.ctx.now.seconds().0.saturating_add(expiry(call)?),
@@ -200,9 +200,9 @@ impl Shape {
         let grant = Grant {
             mode: properties.mode,
             resource: properties.resource.clone(),
-            container: Scope::of_link(&properties.resource)
+            container: ResourceLink::parse(&properties.resource)
                 .ok()
-                .and_then(|scope| scope.container(&self.account))
+                .and_then(|link| link.container(&self.account))
                 .map(|container| container.rid()),
             partition_key: properties.partition_key.clone(),
             expires: self.expires,

@@ -1,7 +1,7 @@
 //! Partition key ranges (cosmos-rest §7.1).
 //!
-//! Python and .NET read this feed incrementally until they are answered 304; a server that never says it makes them loop, and
-//! one that says it to a plain `GET` starves the others.
+//! Python and .NET read this feed incrementally until they get a 304; a server that never returns it makes them loop, and one that returns it for a
+//! plain `GET` breaks the other SDKs.
 
 use bolide_core::Range;
 use bolide_model::rid::{ChildKind, ChildRid};
@@ -18,7 +18,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let container = addressing::parent_container(call.account(), &call.route)?;
     let info = container.info();
     let ranges = container.ranges();
-    // The container's id is part of it: a token of a deleted container must not fit its successor.
+    // Includes the container's id: a token of a deleted container must not be valid for a new one.
     let etag = format!("\"{}-{}\"", info.rid, ranges.version);
     let newest = ranges.ranges.iter().map(|range| range.lsn.0).max().unwrap_or(0);
     let mut reply = if is_known(call.headers(), &etag)? {
@@ -52,7 +52,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply.etag(etag))
 }
 
-/// Whether the client reads incrementally and has this version already.
+/// Whether the client reads incrementally and already has this version.
 fn is_known(headers: &HeaderMap, etag: &str) -> bolide_model::Result<bool> {
     let mode = headers::text(headers, &headers::A_IM)?.unwrap_or_default();
     let seen = headers::text(headers, &IF_NONE_MATCH)?.unwrap_or_default();

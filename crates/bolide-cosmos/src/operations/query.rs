@@ -23,7 +23,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedR
     let cross_partition = headers::flag(call.headers(), &headers::CROSS_PARTITION);
     let mut scope = scope::scope(call.headers(), container)?;
     if scope == ScanScope::default() && !cross_partition && headers::knows_no_system_key(call.headers()) {
-        // Such clients take all items to have no key, and so to need no crossing.
+        // These clients assume that no item has a key, and so that no query crosses partitions.
         scope.partition_key = container.properties().partition_key.key_of_none();
     }
     let query = QueryItems {
@@ -63,7 +63,7 @@ pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Charged
     })
 }
 
-/// The shortest time that the header can show, in milliseconds.
+/// The smallest time that the header can show, in milliseconds.
 const MIN_MS: f64 = 0.01;
 
 fn continuation_limit(headers: &HeaderMap) -> Result<Option<u32>> {
@@ -88,7 +88,7 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
             STANDARD.encode(page.index_metrics.to_string()),
         );
     }
-    // The second version goes percent-encoded, and once for a query.
+    // The second version is percent-encoded, and sent only once per query.
     let is_first = !sent.contains_key(&headers::CONTINUATION);
     let Some(usage) = page.usage else { return reply };
     if headers::flag(sent, &headers::POPULATE_INDEX_METRICS_V2) && is_first {
@@ -104,14 +104,14 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
     reply
 }
 
-/// Figures of an execution in the service's form: `key=value` joined by `;`, no blanks (cosmos-rest §6.8).
+/// Metrics of an execution in the service's format: `key=value` joined by `;`, no blanks (cosmos-rest §6.8).
 ///
-/// What is not measured apart is zero: planning belongs to compiling. Loading is the part of running in which items were read.
-/// Nothing that was done took no time at all: clients' tests look for that.
+/// Values that are not measured separately are zero: planning is part of compiling. Loading is the part of the run time spent reading items. Without
+/// work a time is zero: clients' tests check that.
 fn metrics_header(metrics: &QueryMetrics) -> String {
     let (compile, run) = (metrics.compile_ms.max(MIN_MS), metrics.run_ms.max(2.0 * MIN_MS));
     let (total, load) = (compile + run, metrics.load_ms.clamp(MIN_MS, run));
-    // The share of what was loaded that came out; nothing loaded is nothing wasted.
+    // The share of the loaded items that were returned; 1 if none was loaded.
     let utilization = match metrics.retrieved_items {
         0 => 1.0,
         retrieved => (metrics.output_rows as f64 / retrieved as f64).min(1.0),

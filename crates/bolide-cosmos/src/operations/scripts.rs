@@ -18,20 +18,20 @@ use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::request::Call;
-use crate::routes::Place;
+use crate::routes::PathKind;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers, scope};
 
-/// What of a log is escaped in its header: everything but what needs it nowhere.
+/// Characters of a log that are escaped in its header: all that are not unreserved.
 const LOG_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How a kind of script looks on the wire.
+/// The wire format of a kind of scripts.
 struct Wire {
     kind: ScriptKind,
     child: ChildKind,
-    /// Keyword of its paths.
+    /// The keyword in its paths.
     keyword: &'static str,
-    /// Name of the array of its feed.
+    /// The name of the array in its feed.
     array: &'static str,
 }
 
@@ -55,7 +55,7 @@ const FUNCTIONS: Wire = Wire {
 };
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let is_upsert = headers::flag(call.headers(), &headers::IS_UPSERT);
     let (script, is_new) = call
@@ -67,7 +67,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let parent = container.rid().to_string();
     let ids = Ids {
         parse: ChildRid::parse,
@@ -82,7 +82,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let parent = container.rid().to_string();
     let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
         let scripts = account.list_scripts(&container, wire.kind);
@@ -92,7 +92,7 @@ pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let script = call
         .account()
         .script(&container, wire.kind, &name(call, &container, wire))?;
@@ -100,7 +100,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let name = name(call, &container, wire);
     let if_match = if_match(call.headers())?;
@@ -112,7 +112,7 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let name = name(call, &container, wire);
     let if_match = if_match(call.headers())?;
     call.account()
@@ -124,7 +124,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply)
 }
 
-/// Executes a stored procedure. Its answer is whatever body it leaves; the log comes as a header, percent-encoded.
+/// Executes a stored procedure. Its response is the body that the script sets; the log is a header, percent-encoded.
 pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let execute = ExecuteProcedure {
         name: name(call, container, &PROCEDURES),
@@ -147,7 +147,7 @@ pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Char
     }))
 }
 
-/// The arguments of a stored procedure: a JSON array, what `Function.apply` takes for one (an object with a `length`, null), or nothing.
+/// The arguments of a stored procedure: a JSON array, another value that `Function.apply` accepts (an object with a `length`, null), or nothing.
 fn arguments(body: &Bytes) -> Result<String> {
     if body.is_empty() {
         return Ok("[]".to_owned());
@@ -160,11 +160,13 @@ fn arguments(body: &Bytes) -> Result<String> {
     }
 }
 
-/// The container of a path, and the kind of script it leads to.
-fn place(call: &Call<'_>) -> Result<(Arc<Container>, &'static Wire)> {
-    let wire = match call.route.place {
-        Place::Scripts(ScriptKind::Trigger) | Place::Script(ScriptKind::Trigger) => &TRIGGERS,
-        Place::Scripts(ScriptKind::UserDefinedFunction) | Place::Script(ScriptKind::UserDefinedFunction) => &FUNCTIONS,
+/// The container of a path, and its kind of scripts.
+fn container_and_wire(call: &Call<'_>) -> Result<(Arc<Container>, &'static Wire)> {
+    let wire = match call.route.kind {
+        PathKind::Scripts(ScriptKind::Trigger) | PathKind::Script(ScriptKind::Trigger) => &TRIGGERS,
+        PathKind::Scripts(ScriptKind::UserDefinedFunction) | PathKind::Script(ScriptKind::UserDefinedFunction) => {
+            &FUNCTIONS
+        }
         _ => &PROCEDURES,
     };
     Ok((addressing::parent_container(call.account(), &call.route)?, wire))
@@ -181,7 +183,7 @@ fn feed<'f>(wire: &Wire, parent: &'f str) -> Feed<'f> {
     }
 }
 
-/// Reads a script as clients send it.
+/// Parses a script from a client.
 fn draft(wire: &Wire, members: Map<String, Value>) -> Result<ScriptDraft> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let mut needed = vec!["id", "body"];

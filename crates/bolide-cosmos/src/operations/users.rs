@@ -76,7 +76,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// The name is all that a user is made of.
+/// The name is the only property of a user.
 fn sent_id(call: &Call<'_>) -> Result<String> {
     match body::object(call.body)?.remove("id") {
         Some(Value::String(id)) => Ok(id),

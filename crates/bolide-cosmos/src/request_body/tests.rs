@@ -21,7 +21,7 @@ fn many_small_values_count_for_more_than_their_text() {
 
 #[test]
 fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
-    // {"id": a string of 2,000 bytes, "a": [it, 900 times]}
+    // {"id": a string of 2,000 bytes, "a": [that string, 900 times]}
     let mut item = [&[0x80, 0xEB, 0, 0, 0x2C, 0xC1, 0xD0, 0x07][..], &[b'x'; 2_000]].concat();
     item.extend([0x81, b'a', 0xE3, 0x08, 0x07]);
     item.extend([0xC3, 0x05].repeat(900));
@@ -32,7 +32,7 @@ fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
     assert!(text_bytes > 1_800_000);
     let two = decoded_bytes(&batch_of(&[&item, &item]));
     assert!(two >= 2 * text_bytes, "{two} of {text_bytes} each");
-    // More than there is room for is not decoded, so it does not count, and looking for it takes no longer.
+    // Operations beyond the limit are not decoded, so they do not count, and checking takes no longer.
     let many = batch_of(&vec![&item[..]; BATCH_OPERATIONS]);
     assert!(decoded_bytes(&many) < 25 * text_bytes);
     let sent = crate::operations::batch::decodable(&many);

@@ -70,11 +70,14 @@ fn a_read_only_key_issues_nothing() {
 
 #[test]
 fn links_name_containers_and_what_is_in_them() {
-    let scope = Scope::of_link("/dbs/d/colls/c/docs/i/").expect("an item");
-    assert_eq!(scope.below, ["docs", "i"]);
-    assert_eq!(Scope::of_link("dbs/d/colls/c").expect("a container").below, [""; 0]);
+    let link = ResourceLink::parse("/dbs/d/colls/c/docs/i/").expect("an item");
+    assert_eq!(link.below, ["docs", "i"]);
+    assert_eq!(
+        ResourceLink::parse("dbs/d/colls/c").expect("a container").below,
+        [""; 0]
+    );
     for link in ["", "dbs/d", "dbs/d/colls", "dbs/d/colls/c/docs", "dbs/d/users/u", "c"] {
-        assert!(Scope::of_link(link).is_err(), "{link}");
+        assert!(ResourceLink::parse(link).is_err(), "{link}");
     }
 }
 

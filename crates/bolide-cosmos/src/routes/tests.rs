@@ -12,15 +12,15 @@ fn slashes_at_the_ends_do_not_matter() {
         "//dbs/a/colls/b/docs/c",
     ] {
         let route = parse(path);
-        assert_eq!(route.place, Place::Item, "{path}");
+        assert_eq!(route.kind, PathKind::Item, "{path}");
         assert_eq!(
             (&*route.database, &*route.container, &*route.leaf),
             ("a", "b", "c"),
             "{path}"
         );
     }
-    assert_eq!(parse("/").place, Place::Account);
-    assert_eq!(parse("").place, Place::Account);
+    assert_eq!(parse("/").kind, PathKind::Account);
+    assert_eq!(parse("").kind, PathKind::Account);
 }
 
 #[test]
@@ -65,20 +65,20 @@ fn users_are_no_containers() {
     let route = parse("/dbs/a/users/b/permissions/c");
     assert_eq!(
         (
-            route.place,
+            route.kind,
             &*route.database,
             &*route.container,
             &*route.user,
             &*route.leaf
         ),
-        (Place::Permission, "a", "", "b", "c")
+        (PathKind::Permission, "a", "", "b", "c")
     );
 }
 
 #[test]
 fn an_id_with_a_bare_slash_leads_nowhere() {
     let route = parse("/dbs/a/colls/b/docs/c/d");
-    assert_eq!((route.place, &*route.leaf), (Place::Item, ""));
+    assert_eq!((route.kind, &*route.leaf), (PathKind::Item, ""));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn escaped_slashes_belong_to_the_id_and_to_what_is_signed() {
         ("/dbs/a/colls/b/docs/..%2F..%2Fsprocs%2Fs", "../../sprocs/s"),
     ] {
         let route = parse(path);
-        assert_eq!((route.place, &*route.leaf), (Place::Item, id), "{path}");
+        assert_eq!((route.kind, &*route.leaf), (PathKind::Item, id), "{path}");
         let signed = route.signed();
         assert_eq!(signed.resource_type, "docs", "{path}");
         assert_eq!(signed.link, path.trim_matches('/'), "{path}");

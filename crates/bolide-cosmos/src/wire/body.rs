@@ -1,21 +1,21 @@
-//! Request bodies that are JSON but not items.
+//! JSON request bodies other than items.
 
 use bolide_model::document::parse_json_body;
 use bolide_model::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// A query as clients send it.
+/// A query from a client.
 #[derive(Debug)]
 pub(crate) struct Query {
     pub text: String,
     pub parameters: Vec<(String, Value)>,
-    /// Where the rows begin, for queries over items.
+    /// The position from which rows begin, for queries over items.
     pub resume_filter: Option<Value>,
 }
 
 impl Query {
-    /// The query, of something that has no resume filters.
+    /// The query, for a resource that does not support resume filters.
     ///
     /// # Errors
     /// `BadRequest` if there is one.
@@ -30,7 +30,7 @@ impl Query {
 /// Reads a body as a JSON object.
 ///
 /// # Errors
-/// `BadRequest` for invalid UTF-8, malformed JSON, nesting that is too deep, and any other JSON value.
+/// `BadRequest` for invalid UTF-8, malformed JSON, nesting that is too deep, and any other JSON value than an object.
 pub(crate) fn object(body: &Bytes) -> Result<Map<String, Value>> {
     match parse_json_body(body)? {
         Value::Object(members) => Ok(members),
@@ -38,11 +38,11 @@ pub(crate) fn object(body: &Bytes) -> Result<Map<String, Value>> {
     }
 }
 
-/// Reads a query with its parameters (cosmos-rest §6.1). Other members are ignored: clients send some that change no answer, as
+/// Reads a query with its parameters (cosmos-rest §6.1). Other members are ignored: clients send some that do not change the result, such as
 /// `clientQLCompatibilityLevel`.
 ///
 /// # Errors
-/// As [`object`], and where query or parameters have the wrong types.
+/// As [`object`], and if query or parameters have the wrong types.
 pub(crate) fn query(body: &Bytes) -> Result<Query> {
     let mut members = object(body)?;
     let Some(Value::String(text)) = members.remove("query") else {

@@ -1,17 +1,17 @@
-//! The headers of an answer while they are collected.
+//! The headers of a response while they are collected.
 //!
-//! An answer about an item has some twenty headers. Hashing each name for each answer took a tenth of a point read, and nearly all answers have
-//! the same names in the same order. So names and values are kept as a list, and a map that was once made for the same names is copied and
-//! given the values.
+//! A response about an item has about twenty headers. Hashing each name again for each response took a tenth of a point read, and nearly all
+//! responses have the same names in the same order. So names and values are kept as a list; then a cached map with the same names is copied and
+//! filled with the values.
 
 use std::cell::RefCell;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// As many as an item's answer has, so that the list never grows.
+/// The number of headers in the response for an item, so that the list never grows.
 const HEADERS: usize = 29;
-/// Most shapes that a thread remembers; there are about a dozen.
-const SHAPES: usize = 32;
+/// Maximum number of cached maps per thread; about a dozen are used.
+const MAX_TEMPLATES: usize = 32;
 
 /// Headers in the order they were set, each name once.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl HeaderList {
         }
     }
 
-    /// Sets a header, in the place it had if it was set before.
+    /// Sets a header, at its earlier position if it was set before.
     pub(crate) fn set(&mut self, name: &'static HeaderName, value: HeaderValue) {
         match self.entries.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
             Some((_, known)) => *known = value,
@@ -46,49 +46,53 @@ impl HeaderList {
         self.entries.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Takes a header out.
+    /// Removes a header.
     pub(crate) fn remove(&mut self, name: &'static HeaderName) {
         self.entries.retain(|(known, _)| !std::ptr::eq(*known, name));
     }
 
     /// The finished map.
     pub(crate) fn into_map(self) -> HeaderMap {
-        SHAPES_SEEN.with_borrow_mut(|shapes| match shapes.iter().find(|shape| shape.fits(&self)) {
-            Some(shape) => shape.fill(self),
-            None => {
-                let map: HeaderMap = self
-                    .entries
-                    .iter()
-                    .map(|(name, value)| ((*name).clone(), value.clone()))
-                    .collect();
-                if shapes.len() < SHAPES {
-                    shapes.extend(Shape::of(&self));
+        TEMPLATES.with_borrow_mut(
+            |templates| match templates.iter().find(|template| template.fits(&self)) {
+                Some(template) => template.fill(self),
+                None => {
+                    let map: HeaderMap = self
+                        .entries
+                        .iter()
+                        .map(|(name, value)| ((*name).clone(), value.clone()))
+                        .collect();
+                    if templates.len() < MAX_TEMPLATES {
+                        templates.extend(MapTemplate::of(&self));
+                    }
+                    map
                 }
-                map
-            }
-        })
+            },
+        )
     }
 }
 
 thread_local! {
-    static SHAPES_SEEN: RefCell<Vec<Shape>> = const { RefCell::new(Vec::new()) };
+    static TEMPLATES: RefCell<Vec<MapTemplate>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A map for certain names, still without values.
-struct Shape {
+/// A map for a list of names, without values.
+struct MapTemplate {
     names: Vec<&'static HeaderName>,
     map: HeaderMap,
 }
 
-impl Shape {
-    /// `None` if the map would not go through its names in the order of the list.
-    fn of(list: &HeaderList) -> Option<Shape> {
+impl MapTemplate {
+    /// `None` if the map's order differs from the order of the list.
+    fn of(list: &HeaderList) -> Option<MapTemplate> {
         let names: Vec<_> = list.entries.iter().map(|(name, _)| *name).collect();
         let map: HeaderMap = names
             .iter()
             .map(|name| ((*name).clone(), HeaderValue::from_static("")))
             .collect();
-        map.keys().eq(names.iter().copied()).then_some(Shape { names, map })
+        map.keys()
+            .eq(names.iter().copied())
+            .then_some(MapTemplate { names, map })
     }
 
     fn fits(&self, list: &HeaderList) -> bool {
@@ -102,8 +106,8 @@ impl Shape {
 
     fn fill(&self, list: HeaderList) -> HeaderMap {
         let mut map = self.map.clone();
-        for (place, (_, value)) in map.values_mut().zip(list.entries) {
-            *place = value;
+        for (slot, (_, value)) in map.values_mut().zip(list.entries) {
+            *slot = value;
         }
         map
     }

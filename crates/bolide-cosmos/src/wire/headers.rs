@@ -1,4 +1,4 @@
-//! The headers of the protocol, and typed readings of those that requests carry.
+//! The headers of the protocol, and typed access to those of requests.
 
 use bolide_model::{Error, Result};
 use http::{HeaderMap, HeaderName};
@@ -9,7 +9,7 @@ macro_rules! headers {
     };
 }
 
-// What requests carry.
+// Headers of requests.
 headers! {
     A_IM = "a-im",
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings",
@@ -56,7 +56,7 @@ headers! {
     START_EPK = "x-ms-start-epk",
 }
 
-// What answers carry, some of which requests carry too.
+// Headers of responses, some of which are also in requests.
 headers! {
     ACTIVITY_ID = "x-ms-activity-id",
     ALT_CONTENT_PATH = "x-ms-alt-content-path",
@@ -102,7 +102,7 @@ headers! {
     WRITE_QUORUM = "x-ms-current-write-quorum",
 }
 
-// What lets web pages of other origins ask, and read answers.
+// CORS headers.
 headers! {
     ALLOW_HEADERS = "access-control-allow-headers",
     ALLOW_METHODS = "access-control-allow-methods",
@@ -119,25 +119,25 @@ pub(crate) const LATEST_VERSIONS: &str = "Incremental Feed";
 /// See [`LATEST_VERSIONS`].
 pub(crate) const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 
-/// The first version of the API that shows a partition key of containers that have none.
+/// The first API version that shows a partition key for containers that have none.
 const FIRST_VERSION_WITH_SYSTEM_KEY: &str = "2018-12-31";
 /// See [`knows_no_backslash`].
 const FIRST_VERSION_WITH_BACKSLASH: &str = "2020-11-05";
 
-/// Whether a client is from before containers without a partition key were shown with a system key: it makes such containers, sees them
-/// without a key, and sends none.
+/// Whether a client is from before containers without a partition key were shown with a system key: it creates such containers, sees them without a
+/// key, and sends none.
 pub(crate) fn knows_no_system_key(headers: &HeaderMap) -> bool {
     is_before(headers, FIRST_VERSION_WITH_SYSTEM_KEY)
 }
 
-/// Whether a client is from before ids of items could hold a backslash.
+/// Whether a client is from before ids of items could contain a backslash.
 ///
-/// Source: .NET's and Java's tests of ids (2020-07-15) want a 400, Go's (2020-11-05) a 201, of the same emulator.
+/// Source: .NET's and Java's tests of ids (2020-07-15) expect a 400, Go's (2020-11-05) a 201, from the same emulator.
 pub(crate) fn knows_no_backslash(headers: &HeaderMap) -> bool {
     is_before(headers, FIRST_VERSION_WITH_BACKSLASH)
 }
 
-/// Whether a client says that it is of a version before this one.
+/// Whether a client states an older version than this one.
 fn is_before(headers: &HeaderMap, first: &str) -> bool {
     let version = non_empty(headers, &VERSION).ok().flatten();
     version.is_some_and(|version| version < first)
@@ -146,7 +146,7 @@ fn is_before(headers: &HeaderMap, first: &str) -> bool {
 /// Reads a header as text.
 ///
 /// # Errors
-/// `BadRequest` when it is not UTF-8. (Headers should be ASCII, but not every client escapes partition keys.)
+/// `BadRequest` if it is not UTF-8. (Headers should be ASCII, but not every client escapes partition keys.)
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>> {
     let Some(value) = headers.get(name) else {
         return Ok(None);
@@ -164,7 +164,7 @@ pub(crate) fn non_empty<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result
     Ok(text(headers, name)?.filter(|text| !text.is_empty()))
 }
 
-/// Whether a boolean header says true. SDKs write `True`, `true` and `False` (cosmos-rest §0.4); anything else is not true.
+/// Whether a boolean header is true. SDKs write `True`, `true` and `False` (cosmos-rest §0.4); any other value is false.
 pub(crate) fn flag(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers
         .get(name)
@@ -174,7 +174,7 @@ pub(crate) fn flag(headers: &HeaderMap, name: &HeaderName) -> bool {
 /// Reads a whole number.
 ///
 /// # Errors
-/// `BadRequest` when it is none.
+/// `BadRequest` if it is not one.
 pub(crate) fn integer(headers: &HeaderMap, name: &HeaderName) -> Result<Option<i64>> {
     let Some(text) = non_empty(headers, name)? else {
         return Ok(None);
@@ -185,15 +185,15 @@ pub(crate) fn integer(headers: &HeaderMap, name: &HeaderName) -> Result<Option<i
     Ok(Some(number))
 }
 
-/// Refuses a value that is none of those that the header may have; they are compared without regard to case.
+/// Refuses a value that is not one of the known ones, in any case.
 ///
 /// # Errors
-/// `BadRequest`, naming the header and what it may say.
+/// `BadRequest`, with the header and its valid values.
 pub(crate) fn check_choices(headers: &HeaderMap, name: &HeaderName, known: &[&str]) -> Result<()> {
     let Some(text) = non_empty(headers, name)? else {
         return Ok(());
     };
-    // Several may be given, the best first.
+    // Several may be given, the preferred one first.
     let mut values = text.split(',').map(str::trim);
     if values.all(|value| known.iter().any(|known| known.eq_ignore_ascii_case(value))) {
         return Ok(());
@@ -205,7 +205,7 @@ pub(crate) fn check_choices(headers: &HeaderMap, name: &HeaderName, known: &[&st
     )))
 }
 
-/// Whether the client wants writes answered without a body.
+/// Whether the client wants responses of writes without a body.
 pub(crate) fn prefers_minimal(headers: &HeaderMap) -> bool {
     headers
         .get(&PREFER)

@@ -1,4 +1,4 @@
-//! Between HTTP and the core's plain data: reading requests, writing answers.
+//! Between HTTP and the core's plain data: reading requests, writing responses.
 
 pub(crate) mod binary_json;
 pub(crate) mod body;
@@ -13,5 +13,5 @@ pub(crate) mod scope;
 pub use payload::Payload;
 pub(crate) use reply::{Reply, envelope};
 
-/// Most operations of a batch or bulk (cosmos-rest §3.6).
+/// Maximum number of operations of a batch or bulk request (cosmos-rest §3.6).
 pub(crate) const BATCH_OPERATIONS: usize = 100;

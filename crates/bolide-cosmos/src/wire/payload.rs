@@ -1,16 +1,15 @@
-//! Bodies of answers.
+//! Bodies of responses.
 
 use std::fmt;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-/// The body of an answer.
+/// The body of a response.
 pub enum Payload {
-    /// All of it at once, with a length that is known before the first byte.
+    /// The whole body, with a known length.
     Whole(Bytes),
-    /// Chunks that are made while they are sent; for answers of any size. An error ends the answer without its proper end, so
-    /// that the client notices.
+    /// Parts that are made while they are sent; for responses of any size. An error ends the response without its proper end, so that the client notices.
     Pages(BoxStream<'static, bolide_model::Result<Bytes>>),
 }
 

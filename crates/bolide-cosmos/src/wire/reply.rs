@@ -1,4 +1,4 @@
-//! Answers under construction.
+//! Responses while they are built.
 
 use bolide_core::Etag;
 use bolide_model::RequestUnits;
@@ -11,20 +11,20 @@ use super::headers::{CONTENT_TYPE, ETAG};
 use super::{Payload, headers};
 use crate::status::Failure;
 
-/// An answer to which headers are still being added.
+/// A response to which headers are still being added.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: StatusCode,
     pub headers: HeaderList,
     pub payload: Payload,
-    /// What the client is charged. One unit unless the core says otherwise: SDKs expect a charge above zero everywhere.
+    /// The charge. One unit unless the core sets another: SDKs expect a charge above zero everywhere.
     pub charge: RequestUnits,
-    /// Whether the answer names its container: one about an item that is not there does not.
+    /// Whether the response names its container: one about a missing item does not.
     pub names_container: bool,
 }
 
 impl Reply {
-    /// An answer without body.
+    /// A response without a body.
     pub(crate) fn empty(status: StatusCode) -> Reply {
         Reply {
             status,
@@ -35,21 +35,21 @@ impl Reply {
         }
     }
 
-    /// An answer with JSON text.
+    /// A response with JSON text.
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
         let mut reply = Reply::empty(status);
-        // Exactly this: .NET reads error bodies under no other content type (cosmos-rest §0.5).
+        // Must be exactly this: .NET reads error bodies only with this content type (cosmos-rest §0.5).
         reply.fixed(&CONTENT_TYPE, "application/json");
         reply.payload = Payload::Whole(body.into());
         reply
     }
 
-    /// An answer with a JSON value.
+    /// A response with a JSON value.
     pub(crate) fn value(status: StatusCode, body: &serde_json::Value) -> Reply {
         Reply::json(status, body.to_string())
     }
 
-    /// A refusal, in the shape clients parse (cosmos-rest §0.6).
+    /// An error, in the format that clients parse (cosmos-rest §0.6).
     pub(crate) fn failure(failure: &Failure, activity_id: &str) -> Reply {
         let tag = concat!("bolide/", env!("CARGO_PKG_VERSION"));
         let message = format!("{}\r\nActivityId: {activity_id}, {tag}", failure.message);
@@ -75,19 +75,19 @@ impl Reply {
         self.headers.set(name, HeaderValue::from(value));
     }
 
-    /// Sets a header to one of a few fixed texts.
+    /// Sets a header to a static text.
     pub(crate) fn fixed(&mut self, name: &'static HeaderName, value: &'static str) {
         self.headers.set(name, HeaderValue::from_static(value));
     }
 
-    /// Sets a header to a text. One that no header can hold is left out; callers percent-encode names first.
+    /// Sets a header to a text. If the text is not valid in a header it is left out; callers percent-encode names first.
     pub(crate) fn text(&mut self, name: &'static HeaderName, value: impl Into<String>) {
         if let Ok(value) = HeaderValue::try_from(value.into()) {
             self.headers.set(name, value);
         }
     }
 
-    /// Sets a header to what it was made for.
+    /// Sets a header to a value.
     pub(crate) fn header(&mut self, name: &'static HeaderName, value: HeaderValue) {
         self.headers.set(name, value);
     }
@@ -100,14 +100,14 @@ impl Reply {
         self
     }
 
-    /// Sets the entity tag; the text has its quotes.
+    /// Sets the entity tag; the text includes its quotes.
     #[must_use]
     pub(crate) fn etag(mut self, etag: impl ToString) -> Reply {
         self.text(&ETAG, etag.to_string());
         self
     }
 
-    /// Drops the body and what describes it, as clients ask for with `prefer: return=minimal`.
+    /// Drops the body and its headers, as clients request with `prefer: return=minimal`.
     #[must_use]
     pub(crate) fn without_body(mut self) -> Reply {
         self.headers.remove(&CONTENT_TYPE);
@@ -115,14 +115,14 @@ impl Reply {
         self
     }
 
-    /// The finished answer.
+    /// The finished response.
     pub(crate) fn into_response(mut self) -> Response<Payload> {
         if self.charge == RequestUnits(1.0) {
             self.fixed(&headers::REQUEST_CHARGE, "1");
         } else {
             self.text(&headers::REQUEST_CHARGE, self.charge.rounded().0.to_string());
         }
-        // Stored text that a browser opens is what its type says, and no page or script.
+        // Browsers must treat stored text as its type says, and not as a page or a script.
         self.fixed(&headers::CONTENT_TYPE_OPTIONS, "nosniff");
         let mut response = Response::new(self.payload);
         *response.status_mut() = self.status;

@@ -1,4 +1,4 @@
-//! Which part of a container a feed or query is about, and how much of it one page shows.
+//! The part of a container that a feed or query reads, and the size of a page.
 
 use bolide_core::{Container, ScanScope};
 use bolide_model::epk::{Epk, EpkRange};
@@ -8,32 +8,32 @@ use http::HeaderMap;
 
 use super::headers;
 
-/// Page size when the client names none (cosmos-rest §3.7).
+/// Page size if the client sets none (cosmos-rest §3.7).
 const DEFAULT_PAGE_ITEMS: usize = 100;
 
-/// Reads the partition key header of a request about a container. An empty array means none, or the key of items without one where the
-/// container has no partition key.
+/// Reads the partition key header of a request on a container. An empty array means none, or the key of items without one if the container has no
+/// partition key.
 ///
 /// # Errors
-/// `BadRequest` when it is no JSON array of scalars.
+/// `BadRequest` if it is not a JSON array of scalars.
 pub(crate) fn partition_key(headers: &HeaderMap, container: &Container) -> Result<Option<PartitionKey>> {
     let sent = sent_key(headers)?;
     Ok(sent.and_then(|key| container.properties().partition_key.meant_by(key)))
 }
 
-/// Reads the partition key header of a request about items of one key. Where the container has no partition key, clients from before there
-/// were any send none.
+/// Reads the partition key header of a request on items of one key. If the container has no partition key, clients from before partition keys existed
+/// send none.
 ///
 /// # Errors
-/// `BadRequest` when it is no JSON array of scalars, or missing.
+/// `BadRequest` if it is not a JSON array of scalars, or missing.
 pub(crate) fn one_key(headers: &HeaderMap, container: &Container) -> Result<PartitionKey> {
     key_or_none(partition_key(headers, container)?, container)
 }
 
-/// The key that was sent with an operation on items of one key, or the one of items without one.
+/// The key sent with an operation on items of one key, or the key of items without one.
 ///
 /// # Errors
-/// `BadRequest` when there is neither.
+/// `BadRequest` if there is neither.
 pub(crate) fn key_or_none(sent: Option<PartitionKey>, container: &Container) -> Result<PartitionKey> {
     sent.or_else(|| container.properties().partition_key.key_of_none())
         .ok_or_else(|| {
@@ -44,10 +44,10 @@ pub(crate) fn key_or_none(sent: Option<PartitionKey>, container: &Container) -> 
         })
 }
 
-/// Reads the partition key header as it was sent.
+/// Reads the partition key header as sent.
 ///
 /// # Errors
-/// `BadRequest` when it is no JSON array of scalars.
+/// `BadRequest` if it is not a JSON array of scalars.
 fn sent_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
     let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY)? else {
         return Ok(None);
@@ -58,17 +58,17 @@ fn sent_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
     PartitionKey::from_header(text).map(Some)
 }
 
-/// The string of a key that is just one, without escapes: what most keys are, and need no JSON parser for.
+/// The value of a key that is a single string without escapes: most keys are, and need no JSON parser.
 fn plain_string(key: &str) -> Option<&str> {
     let string = key.strip_prefix("[\"")?.strip_suffix("\"]")?;
     let is_plain = string.bytes().all(|b| b >= b' ' && b != b'"' && b != b'\\');
     is_plain.then_some(string)
 }
 
-/// Reads what restricts a feed or query to a part of the container (cosmos-rest §6.1, §8.1).
+/// Reads the headers that restrict a feed or query to a part of the container (cosmos-rest §6.1, §8.1).
 ///
 /// # Errors
-/// `BadRequest` for malformed values, and for ends of an interval without the header that gives them a meaning.
+/// `BadRequest` for malformed values, and for ends of an interval without the header that declares their type.
 pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<ScanScope> {
     Ok(ScanScope {
         partition_key: partition_key(headers, container)?,
@@ -77,7 +77,7 @@ pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<ScanSc
     })
 }
 
-/// The page size asked for: `None` leaves it to the server.
+/// The requested page size: `None` leaves it to the server.
 ///
 /// # Errors
 /// `BadRequest` for anything but -1 and positive numbers.

@@ -1,7 +1,7 @@
-//! How text is analyzed: what full-text policies say about it.
+//! Text analysis: the settings of full-text policies for it.
 //!
-//! There is one analyzer: words, in lower case, without the basic stop words of the language, stemmed. What asks for it is kept and shown
-//! again; what asks for another one is refused, since searches would silently find something else. Source: the .NET SDK's
+//! There is one analyzer: words in lower case, without the basic stop words of the language, stemmed. Settings that ask for it are stored and
+//! returned; settings that ask for another one are refused, because searches would silently find something else. Source: the .NET SDK's
 //! `FullTextDefaultSpec` and `FullTextPath`.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::input::{Input, invalid};
 use crate::error::{Error, Result, excerpt};
 
-/// Sets of analyzers that the service has.
+/// The service's sets of analyzers.
 const PACKAGES: [&str; 2] = ["legacy", "standard"];
 const TOKENIZER: &str = "word";
 const FILTERS: [&str; 3] = ["stop", "lowercase", "stem"];
@@ -31,7 +31,7 @@ pub(super) fn read_package(input: &Input<'_>) -> Result<Option<String>> {
     ))
 }
 
-/// Reads what a path, or the default of all paths, says about how its text is analyzed.
+/// Reads the analysis settings of a path, or the default of all paths.
 pub(super) fn read(input: &Input<'_>) -> Result<Map<String, Value>> {
     let mut analysis = Map::new();
     if let Some(tokenizer) = input.string("tokenizer")? {

@@ -1,6 +1,6 @@
-//! Full text: which properties hold text, in which language, and which are indexed.
+//! Full text: the properties with text, their languages, and their indexes.
 //!
-//! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2, cosmos-sql §18.9.
+//! Messages use the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2, cosmos-sql §18.9.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +11,10 @@ use super::input::{Input, invalid};
 use crate::error::{Error, Result, excerpt};
 use crate::path::PropertyPath;
 
-/// Languages that text may be in.
+/// Supported languages.
 pub const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-PT", "pt-BR"];
 
-/// The same languages as numbers of Windows locales, which the service takes as text (the JavaScript SDK's tests send `"1033"`).
+/// The same languages as numbers of Windows locales, which the service accepts as strings (the JavaScript SDK's tests send `"1033"`).
 const LOCALES: [(&str, &str); 8] = [
     ("1033", "en-US"),
     ("1031", "de-DE"),
@@ -26,34 +26,34 @@ const LOCALES: [(&str, &str); 8] = [
     ("1046", "pt-BR"),
 ];
 
-/// The text of a container's items.
+/// The full-text policy of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FullTextPolicy {
-    /// The language of paths that name none.
+    /// The language of paths that do not set one.
     pub default_language: Option<String>,
-    /// Which analyzers may be chosen from: kept as it was sent.
+    /// The set of analyzers to choose from: stored as sent.
     pub package: Option<String>,
-    /// How the text of paths is analyzed that do not say so: its language stands for [`FullTextPolicy::default_language`].
+    /// The analysis of paths that do not set one; its language replaces [`FullTextPolicy::default_language`].
     pub default_spec: Option<Map<String, Value>>,
-    /// Where there is text; `None` if the member was not sent.
+    /// The paths with text; `None` if the member was not sent.
     pub paths: Option<Vec<FullTextPath>>,
 }
 
 /// A property that holds text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FullTextPath {
-    /// Where it is.
+    /// The path of the property.
     pub path: PropertyPath,
-    /// Its language, if not the default.
+    /// Its language, if it is not the default.
     pub language: Option<String>,
-    /// How it is analyzed, as far as it was said.
+    /// Its analysis settings.
     pub analysis: Map<String, Value>,
 }
 
 /// An index of the text at one path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FullTextIndex {
-    /// Where the text is; a path of the full-text policy.
+    /// The path of the text; it must be in the full-text policy.
     pub path: PropertyPath,
 }
 
@@ -85,7 +85,7 @@ impl FullTextPolicy {
         Ok(policy)
     }
 
-    /// EF Core lists a path once for each type of entity that has it. The text at a path is in one language all the same.
+    /// EF Core lists a path once for each type of entity that has it. The text at a path must still be in one language.
     fn check_one_language_each(&self, input: &Input<'_>) -> Result<()> {
         let mut languages = HashMap::new();
         for own in self.paths.iter().flatten() {
@@ -125,13 +125,13 @@ impl FullTextPolicy {
         Value::Object(members)
     }
 
-    /// The language of paths that name none, if it was given in either way.
+    /// The language of paths that do not set one, if either setting names it.
     pub fn language(&self) -> Option<&str> {
         let of_spec = || self.default_spec.as_ref()?.get("language")?.as_str();
         self.default_language.as_deref().or_else(of_spec)
     }
 
-    /// The language of the text at `path`; `None` if there is none.
+    /// The language of the text at `path`; `None` if the path has no text.
     pub fn language_at(&self, path: &PropertyPath) -> Option<&str> {
         let found = self.paths.iter().flatten().find(|own| own.path == *path)?;
         Some(self.language_of(found))
@@ -208,7 +208,7 @@ pub(super) fn check_indexes(indexes: &[FullTextIndex], policy: Option<&FullTextP
     }
 }
 
-/// The language that a policy names, by its tag or by its number.
+/// The language named by its tag or by its number.
 pub fn language_named(given: &str) -> Option<&'static str> {
     let by_number = || LOCALES.iter().find(|(number, _)| *number == given);
     let by_tag = LANGUAGES.iter().find(|language| **language == given).copied();

@@ -1,4 +1,4 @@
-//! Paths of an indexing policy, and which values they mean.
+//! Paths of an indexing policy, and the values that they cover.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -6,13 +6,13 @@ use std::hash::{Hash, Hasher};
 use crate::error::{Error, Result, excerpt};
 use crate::path::{InvalidPath, Label, Labels};
 
-/// Excluded in every policy that indexes at all.
+/// Excluded in every policy that has an index.
 const ETAG_PATH: &str = "/\"_etag\"/?";
 
 /// Everything below the root.
 const ROOT_PATH: &str = "/*";
 
-/// A step of an index path, or of the path of a value that an index path may cover.
+/// A step of an index path, or of the path of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IndexStep {
     /// A property.
@@ -21,7 +21,7 @@ pub enum IndexStep {
     Element,
 }
 
-/// A path of an indexing policy: `/a/b/?` for a scalar, `/a/*` for all below, `/a/[]/b/?` through an array.
+/// A path of an indexing policy: `/a/b/?` for a scalar, `/a/*` for everything below, `/a/[]/b/?` through an array.
 #[derive(Debug, Clone)]
 pub struct IndexPath {
     text: String,
@@ -99,7 +99,7 @@ impl IndexPath {
         self.is_subtree && self.steps.is_empty()
     }
 
-    /// Whether the scalar at `path` is meant.
+    /// Whether it covers the scalar at `path`.
     pub fn covers(&self, path: &[IndexStep]) -> bool {
         if self.is_subtree {
             path.starts_with(&self.steps)
@@ -108,7 +108,7 @@ impl IndexPath {
         }
     }
 
-    /// Of two paths that cover the same scalar, the higher decides.
+    /// If two paths cover the same scalar, the one with the higher precision decides.
     pub(super) fn precision(&self) -> (usize, bool) {
         (self.steps.len(), !self.is_subtree)
     }

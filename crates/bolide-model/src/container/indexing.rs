@@ -1,8 +1,7 @@
 //! The indexing policy: which paths are indexed, and how.
 //!
-//! TTL uses no property index (TTL-221). What a client can observe of the policy is honoured: the order of several keys
-//! needs a composite index, an excluded path has no order at all, and the policy is echoed as the service normalises it.
-//! Source: cosmos-rest §4.2.
+//! TTL uses no property index (TTL-221). The effects of the policy that a client can observe are implemented: sorting by several keys needs a
+//! composite index, an excluded path cannot be sorted by, and the policy is returned as the service normalises it. Source: cosmos-rest §4.2.
 
 use std::collections::HashSet;
 
@@ -17,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::limits::{COMPOSITE_INDEX_PATHS, COMPOSITE_PATHS};
 use crate::path::PropertyPath;
 
-/// Whether writes maintain an index.
+/// Whether writes update the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexingMode {
     /// Yes, before they are acknowledged.
@@ -31,13 +30,13 @@ pub enum IndexingMode {
 pub struct IndexingPolicy {
     /// Whether there is an index. Without one, all lists are empty.
     pub mode: IndexingMode,
-    /// Whether items are indexed without being told to.
+    /// Whether items are indexed by default.
     pub automatic: bool,
-    /// Indexed paths; of an included and an excluded one that both cover a property, the longer decides.
+    /// Indexed paths; if an included and an excluded path both cover a property, the longer one decides.
     pub included_paths: Vec<IndexPath>,
     /// Paths without an index.
     pub excluded_paths: Vec<IndexPath>,
-    /// Each at least two paths long.
+    /// Each has at least two paths.
     pub composite_indexes: Vec<Vec<CompositePath>>,
     /// For `ST_*` functions.
     pub spatial_indexes: Vec<SpatialIndex>,
@@ -65,7 +64,7 @@ pub struct CompositePath {
     pub order: Order,
 }
 
-/// The first word of a mode is how it is written.
+/// The first name of a mode is used for writing it.
 const MODES: &[(&str, IndexingMode)] = &[
     ("consistent", IndexingMode::Consistent),
     ("none", IndexingMode::None),
@@ -76,7 +75,7 @@ const MODES: &[(&str, IndexingMode)] = &[
 const ORDERS: &[(&str, Order)] = &[("ascending", Order::Ascending), ("descending", Order::Descending)];
 
 impl Default for IndexingPolicy {
-    /// Everything but the etag.
+    /// Everything except the etag.
     fn default() -> IndexingPolicy {
         IndexingPolicy {
             mode: IndexingMode::Consistent,
@@ -92,7 +91,7 @@ impl Default for IndexingPolicy {
 }
 
 impl IndexingPolicy {
-    /// Reads and normalises: the root is included unless it is named, the etag excluded, and mode none clears all lists.
+    /// Reads and normalises: the root is included unless a path names it, the etag is excluded, and mode none clears all lists.
     pub(super) fn from_input(input: &Input<'_>) -> Result<IndexingPolicy> {
         let mode = input.choice("indexingMode", MODES)?.unwrap_or(IndexingMode::Consistent);
         let automatic = input.boolean("automatic")?.unwrap_or(true);
@@ -115,7 +114,7 @@ impl IndexingPolicy {
             full_text_indexes: FullTextIndex::list_from_input(input)?,
         };
         match mode {
-            // Whatever was sent: the service indexes what is written, and says so.
+            // Whatever was sent: the service always indexes on writes, and reports it.
             IndexingMode::Consistent => IndexingPolicy {
                 automatic: true,
                 ..policy
@@ -203,7 +202,7 @@ impl IndexingPolicy {
         Value::Object(members)
     }
 
-    /// Whether the scalar at `path` has an index: the longest path that covers it is an included one.
+    /// Whether the scalar at `path` is indexed: the longest path that covers it is an included one.
     pub fn is_indexed(&self, path: &[IndexStep]) -> bool {
         let longest = |paths: &[IndexPath]| {
             paths
@@ -215,20 +214,20 @@ impl IndexingPolicy {
         longest(&self.included_paths) > longest(&self.excluded_paths)
     }
 
-    /// Whether the scalar at `path` has an index that the policy asks for by more than the wildcard at the root.
+    /// Whether the scalar at `path` is indexed by a path other than the wildcard at the root.
     ///
-    /// A sort by such a path returns items without the property (cosmos-sql §13).
+    /// A sort by such a path also returns items without the property (cosmos-sql §13).
     pub fn is_explicitly_included(&self, path: &[IndexStep]) -> bool {
         self.is_indexed(path) && self.included_paths.iter().any(|own| !own.is_root() && own.covers(path))
     }
 
-    /// Whether the policy takes everything out that it does not name.
+    /// Whether the policy excludes everything that it does not name.
     pub fn excludes_root(&self) -> bool {
         self.excluded_paths.iter().any(IndexPath::is_root)
     }
 
-    /// The composite index that serves a sort by these keys, given as names and direction: the same paths in the same
-    /// sequence, with the same directions or all of them turned. A longer index does not serve a shorter sort.
+    /// The composite index for a sort by these keys, given as names and direction: the same paths in the same sequence, with the same directions or
+    /// all of them reversed. A longer index does not serve a shorter sort.
     ///
     /// Source: cosmos-sql §13.
     pub fn composite_index_for(&self, keys: &[(&[String], Order)]) -> Option<&[CompositePath]> {
@@ -260,7 +259,7 @@ impl CompositePath {
     }
 }
 
-/// Members of a path other than `path` were once how it is indexed; the service drops them.
+/// Other members of a path than `path` are old index settings; the service drops them.
 fn read_index_paths(input: &Input<'_>, member: &str) -> Result<Vec<IndexPath>> {
     let read = |path: &Input<'_>| IndexPath::read(path.require("path", path.string("path")?)?);
     let paths = input.objects(member)?.iter().map(read).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Reading a definition's members with the type each must have.
+//! Reads a definition's members and checks their types.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result, excerpt};
 use crate::path::{InvalidPath, PropertyPath};
 
-/// The error for a member of the wrong type, shape or value, in the words that SDK tests look for.
+/// The error for a member of the wrong type, shape or value, in words that SDK tests look for.
 pub(super) fn invalid(member: &str, expected: &str) -> Error {
     Error::bad_request(format!(
         "One of the specified inputs is invalid: '{member}' must be {expected}."
     ))
 }
 
-/// An object of a definition, and how messages call it. A null member counts as absent everywhere.
+/// An object of a definition, and its name in messages. A null member counts as absent.
 #[derive(Debug, Clone)]
 pub(super) struct Input<'a> {
     members: &'a Map<String, Value>,
@@ -31,7 +31,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// The root of a definition, whose members go by their bare names.
+    /// The root of a definition; messages use the plain names of its members.
     pub(super) fn root(value: &'a Value) -> Result<Input<'a>> {
         let members = value
             .as_object()
@@ -42,7 +42,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// How messages call a member.
+    /// The name of a member in messages.
     pub(super) fn name_of(&self, member: &str) -> String {
         if self.name.is_empty() {
             member.to_owned()
@@ -96,7 +96,7 @@ impl<'a> Input<'a> {
             .collect()
     }
 
-    /// One of a few words, whatever their case.
+    /// One of a list of words, in any case.
     pub(super) fn choice<T: Copy>(&self, member: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(given) = self.string(member)? else {
             return Ok(None);
@@ -128,7 +128,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a word stands for, whatever its case.
+/// The meaning of a word, in any case.
 pub(super) fn meaning<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
     words
         .iter()
@@ -136,7 +136,7 @@ pub(super) fn meaning<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
         .map(|(_, meaning)| *meaning)
 }
 
-/// The first word that stands for something.
+/// The first word with a meaning.
 pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
     words
         .iter()
@@ -145,7 +145,7 @@ pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], meaning: T)
         .expect("every variant has its word")
 }
 
-/// Reads a property path that messages call `name`.
+/// Reads a property path; messages call it `name`.
 pub(super) fn read_path(text: &str, name: &str) -> Result<PropertyPath> {
     PropertyPath::parse(text).map_err(|InvalidPath { position }| {
         invalid(

@@ -1,4 +1,4 @@
-//! The small policies of a container: conflicts, geometry, computed properties, the change feed, client encryption.
+//! Smaller policies of a container: conflicts, geometry, computed properties, the change feed, client encryption.
 //!
 //! Source: cosmos-rest §4.2, cosmos-sql §19.
 
@@ -10,18 +10,18 @@ use crate::error::Result;
 use crate::limits::COMPUTED_PROPERTIES;
 use crate::path::PropertyPath;
 
-/// How writes of several regions would be reconciled; with one region there are none.
+/// How conflicting writes of several regions would be resolved; with one region there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictResolution {
-    /// Who decides.
+    /// How conflicts are resolved.
     pub mode: ConflictResolutionMode,
-    /// Of last writer wins: the property that tells who is last.
+    /// For last writer wins: the property whose higher value wins.
     pub path: String,
-    /// Of custom: the stored procedure that decides.
+    /// For custom: the stored procedure that resolves conflicts.
     pub procedure: String,
 }
 
-/// Who decides between two writes.
+/// How a conflict between two writes is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictResolutionMode {
     /// The higher value at a path.
@@ -30,7 +30,7 @@ pub enum ConflictResolutionMode {
     Custom,
 }
 
-/// What coordinates mean.
+/// How coordinates are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Geospatial {
     /// Longitude and latitude on the globe.
@@ -40,26 +40,26 @@ pub enum Geospatial {
     Geometry,
 }
 
-/// A property that queries see as if it were stored.
+/// A property that queries see as if it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComputedProperty {
-    /// At the root of the item.
+    /// The name at the root of the item.
     pub name: String,
-    /// `SELECT VALUE … FROM c`; judged by the query language.
+    /// `SELECT VALUE … FROM c`; checked by the query language.
     pub query: String,
 }
 
 /// Whether the change feed keeps all versions and deletes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeFeedPolicy {
-    /// How long, in minutes; 0 for not at all.
+    /// Retention in minutes; 0 for none.
     pub retention_minutes: u32,
 }
 
-/// Which properties clients encrypt. The server stores and returns the policy; it cannot read what it protects.
+/// The properties that clients encrypt. The server stores and returns the policy; it cannot read the encrypted values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientEncryptionPolicy {
-    /// One for each property.
+    /// One entry per property.
     pub paths: Vec<ClientEncryptionPath>,
     /// 1, or 2 where the id or the partition key may be encrypted.
     pub format_version: u8,
@@ -68,22 +68,22 @@ pub struct ClientEncryptionPolicy {
 /// How a client encrypts one property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientEncryptionPath {
-    /// At the root of the item.
+    /// The property at the root of the item.
     pub path: PropertyPath,
     /// The id of the client encryption key.
     pub key_id: String,
     /// Whether equal values give equal ciphertexts.
     pub encryption_type: EncryptionType,
-    /// The only one there is: [`ENCRYPTION_ALGORITHM`].
+    /// Always [`ENCRYPTION_ALGORITHM`].
     pub algorithm: String,
 }
 
 /// Whether equal values give equal ciphertexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncryptionType {
-    /// They do, so equality can be asked for.
+    /// Yes, so queries can compare for equality.
     Deterministic,
-    /// They do not.
+    /// No.
     Randomized,
 }
 

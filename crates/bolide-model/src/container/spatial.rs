@@ -1,4 +1,4 @@
-//! Spatial indexes: where shapes are, which, and how far the plane reaches. Source: cosmos-rest §4.2.
+//! Spatial indexes: paths, types, and the bounding box of a plane. Source: cosmos-rest §4.2.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use super::input::{Input, invalid};
 use crate::document;
 use crate::error::Result;
 
-/// An index for spatial functions. It holds shapes of all types, whichever were named: the service answers with all four, too.
+/// An index for spatial functions. It always covers shapes of all four types, whichever were sent; the service also returns all four.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpatialIndex {
-    /// Where the shapes are.
+    /// The path of the shapes.
     pub path: IndexPath,
-    /// The extent of the plane. There for geometry, as geography has the globe.
+    /// The bounding box of the plane. Only for geometry; geography uses the globe.
     pub bounding_box: Option<BoundingBox>,
 }
 

@@ -9,7 +9,7 @@ mod indexing;
 mod replace;
 mod search;
 
-/// A definition with these members besides an id and a partition key.
+/// A definition with these members in addition to an id and a partition key.
 fn with(members: Value) -> Value {
     let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
     let Value::Object(members) = members else {
@@ -42,7 +42,7 @@ fn default_policy() -> Value {
     })
 }
 
-/// A definition that says something about everything.
+/// A definition with every member.
 fn everything() -> Value {
     json!({
         "indexingPolicy": {
@@ -82,7 +82,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn the_least_definition_is_filled_in_as_the_service_does() {
+fn the_minimal_definition_gets_the_defaults_of_the_service() {
     let expected = json!({
         "id": "c",
         "indexingPolicy": default_policy(),
@@ -92,7 +92,7 @@ fn the_least_definition_is_filled_in_as_the_service_does() {
             {"mode": "LastWriterWins", "conflictResolutionPath": "/_ts", "conflictResolutionProcedure": ""},
         "geospatialConfig": {"type": "Geography"},
     });
-    // As text, since the order counts too.
+    // Compared as text, because the order matters too.
     assert_eq!(written(json!({})).to_string(), expected.to_string());
     assert_eq!(
         read(json!({})),
@@ -296,7 +296,7 @@ fn views_are_not_pretended() {
     assert!(error.message.contains("materializedViewDefinition"), "{error}");
 }
 
-/// Any value where a member stands, and any member of those the reader knows.
+/// Random members, with values of any type, including all members that the reader knows.
 fn member() -> impl Strategy<Value = (String, Value)> {
     let known = with(everything());
     let names: Vec<String> = known

@@ -1,4 +1,4 @@
-//! Unique keys: which properties no two items of a logical partition may share. Fixed when the container is created.
+//! Unique keys: properties that must be unique within a logical partition. Fixed when the container is created.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::limits::{UNIQUE_KEY_PATHS, UNIQUE_KEYS};
 use crate::path::PropertyPath;
 
-/// The paths of one constraint: all their values together are unique.
+/// The paths of one constraint: the combination of their values is unique.
 pub type UniqueKey = Vec<PropertyPath>;
 
 pub(super) fn from_input(input: &Input<'_>) -> Result<Vec<UniqueKey>> {

@@ -1,6 +1,6 @@
-//! Vectors: what an item's vectors are, and how they are indexed.
+//! Vectors: the embeddings of items, and their indexes.
 //!
-//! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2.
+//! Messages use the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2.
 
 use std::collections::HashMap;
 
@@ -11,40 +11,40 @@ use crate::error::{Error, Result, excerpt};
 use crate::limits::{FLAT_VECTOR_DIMENSIONS, VECTOR_DIMENSIONS};
 use crate::path::PropertyPath;
 
-/// Largest quantized vector, in bytes, however many dimensions it has.
+/// Largest quantized vector, in bytes, whatever its dimensions.
 const QUANTIZATION_BYTES: i64 = 512;
 
-/// Least and most candidates that a search in a graph keeps.
+/// Minimum and maximum number of candidates in a search of a graph.
 const SEARCH_LIST: (i64, i64) = (25, 500);
 
 /// See [`VectorIndex::shard_keys`].
 const SHARD_KEYS: &str = "vectorIndexShardKeys";
-/// Most paths of a shard key.
+/// Maximum number of paths of a shard key.
 const SHARD_PATHS: usize = 1;
 
-/// The vectors of a container's items.
+/// The vector embedding policy of a container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorEmbeddingPolicy {
-    /// One for each path.
+    /// One embedding per path.
     pub embeddings: Vec<VectorEmbedding>,
 }
 
-/// What the vectors at one path are.
+/// The vectors at one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorEmbedding {
-    /// Where they are.
+    /// The path.
     pub path: PropertyPath,
-    /// How an element is kept.
+    /// The type of an element.
     pub data_type: VectorDataType,
-    /// How many elements they have.
+    /// The number of elements.
     pub dimensions: u32,
-    /// How their likeness is measured.
+    /// The measure of similarity.
     pub distance_function: DistanceFunction,
-    /// Where the service would take the vectors from; stored and returned.
+    /// The source from which the service would compute the vectors; stored and returned.
     pub source: Option<Value>,
 }
 
-/// How an element of a vector is kept.
+/// The type of an element of a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorDataType {
     /// 32-bit float.
@@ -57,53 +57,53 @@ pub enum VectorDataType {
     Uint8,
 }
 
-/// How the likeness of two vectors is measured.
+/// The measure of similarity of two vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistanceFunction {
-    /// The angle: higher is more alike.
+    /// The cosine: higher is more similar.
     Cosine,
-    /// The product: higher is more alike.
+    /// The dot product: higher is more similar.
     DotProduct,
-    /// The distance: lower is more alike.
+    /// The distance: lower is more similar.
     Euclidean,
 }
 
 /// An index of the vectors at one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorIndex {
-    /// Where they are; a path of the embedding policy.
+    /// The path; it must be in the embedding policy.
     pub path: PropertyPath,
-    /// How they are searched.
+    /// How it is searched.
     pub kind: VectorIndexType,
-    /// How they are made smaller.
+    /// How vectors are compressed.
     pub quantizer: Option<Quantizer>,
-    /// Bytes of a vector made smaller: 1 to its dimensions, at most 512.
+    /// Bytes of a compressed vector: 1 to its dimensions, at most 512.
     pub quantization_bytes: Option<i64>,
-    /// Candidates that a search keeps: 25 to 500.
+    /// Number of candidates in a search: 25 to 500.
     pub search_list_size: Option<i64>,
-    /// Properties that the index is divided by.
+    /// Properties by which the index is divided.
     pub shard_key: Option<Vec<PropertyPath>>,
-    /// The same under the name that Java's SDK has for it, kept as it was sent.
+    /// The same with the name that Java's SDK uses, stored as sent.
     pub shard_keys: Option<Vec<PropertyPath>>,
 }
 
 /// How an index is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorIndexType {
-    /// One by one.
+    /// Compares all vectors.
     Flat,
-    /// One by one, made smaller.
+    /// Compares all vectors, compressed.
     QuantizedFlat,
-    /// Along a graph.
+    /// Searches a graph.
     DiskAnn,
 }
 
-/// How vectors are made smaller.
+/// How vectors are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantizer {
-    /// By codebooks of parts.
+    /// Product quantization.
     Product,
-    /// By directions.
+    /// Spherical quantization.
     Spherical,
 }
 
@@ -252,13 +252,13 @@ impl VectorIndex {
     }
 }
 
-/// Two embeddings, or indexes, never have one path.
+/// No two embeddings, or indexes, have the same path.
 fn embeddings_by_path(policy: Option<&VectorEmbeddingPolicy>) -> HashMap<&PropertyPath, &VectorEmbedding> {
     let embeddings = policy.into_iter().flat_map(|policy| &policy.embeddings);
     embeddings.map(|embedding| (&embedding.path, embedding)).collect()
 }
 
-/// Checks that every vector index has its embedding, and fits it.
+/// Checks that every vector index has an embedding that matches it.
 pub(super) fn check_indexes(indexes: &[VectorIndex], policy: Option<&VectorEmbeddingPolicy>) -> Result<()> {
     let paths: Vec<&PropertyPath> = indexes.iter().map(|index| &index.path).collect();
     if has_duplicates(&paths) {
@@ -268,7 +268,7 @@ pub(super) fn check_indexes(indexes: &[VectorIndex], policy: Option<&VectorEmbed
     indexes.iter().try_for_each(|index| index.check(&embeddings))
 }
 
-/// Checks that a replaced container keeps the embeddings and vector indexes it had; it may get more.
+/// Checks that a replaced container keeps its embeddings and vector indexes; it may add others.
 pub(super) fn check_replaced(
     old: (Option<&VectorEmbeddingPolicy>, &[VectorIndex]),
     new: (Option<&VectorEmbeddingPolicy>, &[VectorIndex]),
@@ -310,7 +310,7 @@ fn read_dimensions(input: &Input<'_>) -> Result<u32> {
     )))
 }
 
-/// The service embeds text by itself from such a source; we keep the definition only.
+/// The service computes embeddings of text from such a source; we only store the definition.
 fn read_source(embedding: &Input<'_>, source: &Input<'_>) -> Result<Value> {
     for member in ["endpoint", "deploymentName"] {
         source.require(member, source.string(member)?)?;

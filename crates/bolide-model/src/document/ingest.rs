@@ -1,4 +1,4 @@
-//! Reading JSON that clients send, with the guards that every body gets.
+//! Reads JSON from clients, with the checks that apply to every body.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use crate::error::{Error, Result};
 use crate::limits::NESTING;
 
-/// Levels that a batch or a patch adds around the documents and values it carries.
+/// Levels of nesting that a batch or a patch adds to its documents and values.
 const ENVELOPE: usize = 4;
 
 /// Every whole number of this size or less is exactly a double.
@@ -16,11 +16,10 @@ const EXACT_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Reads a request body that is not itself an item: a batch, a patch, a definition, a query.
 ///
-/// Numbers and repeated names are settled as in an item. A byte order mark in front is skipped, as some clients write one.
+/// Numbers and repeated names are normalized as in an item. A leading byte order mark is skipped, because some clients send one.
 ///
 /// # Errors
-/// `BadRequest`: not UTF-8, not one JSON value, a number that no double holds, or deeper than a document in its envelope can be; the
-/// message says where.
+/// `BadRequest`: not UTF-8, not one JSON value, a number beyond doubles, or deeper than a document in its envelope can be; the message says where.
 pub fn parse_json_body(body: &[u8]) -> Result<Value> {
     parse_body(body, NESTING + ENVELOPE)
 }
@@ -41,7 +40,7 @@ pub(super) fn parse_body(body: &[u8], levels: usize) -> Result<Value> {
     parsed.map_err(|error| Error::bad_request(format!("The request body is not valid JSON: {error}.")))
 }
 
-/// The text with the control characters in its strings escaped: the service takes them as they are. `None` if there are none.
+/// Escapes control characters in strings, because the service accepts them unescaped. `None` if there are none.
 fn with_escapes(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
@@ -63,14 +62,14 @@ fn with_escapes(text: &str) -> Option<String> {
     (copied > 0).then_some(out)
 }
 
-/// Reads a JSON text that is not a body, such as a header's. The error has no subject yet.
+/// Reads a JSON text that is not a body, such as a header's. The caller adds what the text is to the error.
 pub(crate) fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
     parse(text, NESTING)
 }
 
 fn parse(text: &str, levels: usize) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    // The seed counts levels itself: the built-in limit is one below ours.
+    // The visitor counts levels itself: the built-in limit is one below ours.
     deserializer.disable_recursion_limit();
     let value = Nested {
         left: levels,
@@ -81,7 +80,7 @@ fn parse(text: &str, levels: usize) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// A number for a computed double: without fraction if whole and below 2^53, where that loses nothing. `None` if not finite.
+/// A number from a computed double: without fraction if it is whole and below 2^53, where this is exact. `None` if it is not finite.
 pub fn number(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() < EXACT_WHOLE {
         Some(Number::from(value as i64))
@@ -114,7 +113,7 @@ fn too_deep(levels: usize) -> String {
     format!("objects and arrays are nested deeper than the limit of {levels} levels")
 }
 
-/// What a value is, for messages.
+/// The type of a value, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -126,7 +125,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Reads one value, with so many of the levels of objects and arrays left.
+/// Reads one value, with a limit of levels of objects and arrays.
 #[derive(Clone, Copy)]
 struct Nested {
     left: usize,

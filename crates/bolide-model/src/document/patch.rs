@@ -1,7 +1,7 @@
 //! Partial updates: a list of operations on paths of a document.
 //!
-//! Paths are JSON pointers. A step into an array is an index, or `-` for the place after its last element; a step into
-//! an object is a name, digits or not. Nothing creates a parent. Source: cosmos-rest §5.5.
+//! Paths are JSON pointers. A step into an array is an index, or `-` for the position after its last element; a step into an object is a name, digits
+//! or not. No operation creates a parent. Source: cosmos-rest §5.5.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ use crate::partition_key::PartitionKeyDefinition;
 /// Operations to apply in order, all or none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// One to ten.
+    /// One to ten operations.
     pub operations: Vec<Operation>,
-    /// `FROM … WHERE …` that the item must satisfy first; not looked at here.
+    /// `FROM … WHERE …` that the item must satisfy first; not parsed here.
     pub condition: Option<String>,
 }
 
@@ -26,42 +26,42 @@ pub struct Patch {
 pub enum Operation {
     /// Sets a property; in an array, inserts before the index.
     Add {
-        /// Where.
+        /// The path.
         path: Pointer,
-        /// What.
+        /// The value.
         value: Value,
     },
     /// Sets a property or an element.
     Set {
-        /// Where.
+        /// The path.
         path: Pointer,
-        /// What.
+        /// The value.
         value: Value,
     },
-    /// Sets what is there already.
+    /// Sets an existing property or element.
     Replace {
-        /// Where.
+        /// The path.
         path: Pointer,
-        /// What.
+        /// The value.
         value: Value,
     },
-    /// Removes what is there.
+    /// Removes an existing property or element.
     Remove {
-        /// Where.
+        /// The path.
         path: Pointer,
     },
-    /// Adds to a number; a missing property becomes the number.
+    /// Adds to a number; a missing property is set to `by`.
     Increment {
-        /// Where.
+        /// The path.
         path: Pointer,
-        /// How much.
+        /// The number to add.
         by: Number,
     },
-    /// Removes what is at `from` and adds it at `path`.
+    /// Removes the value at `from` and adds it at `path`.
     Move {
-        /// Where it is.
+        /// The source.
         from: Pointer,
-        /// Where it goes.
+        /// The destination.
         path: Pointer,
     },
 }
@@ -74,7 +74,7 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// Reads a pointer; `None` if it does not begin with a slash or has a `~` that escapes nothing.
+    /// Reads a pointer; `None` if it does not begin with a slash or has an invalid `~` escape.
     pub fn parse(text: &str) -> Option<Pointer> {
         let steps = text
             .strip_prefix('/')?
@@ -127,7 +127,7 @@ impl Patch {
     /// Reads a request body.
     ///
     /// # Errors
-    /// `BadRequest`: no JSON, or as [`Patch::from_value`].
+    /// `BadRequest`: not JSON, or as [`Patch::from_value`].
     pub fn parse(body: &[u8]) -> Result<Patch> {
         Patch::from_value(&parse_json_body(body)?)
     }
@@ -135,8 +135,7 @@ impl Patch {
     /// Reads `{"condition": …, "operations": […]}`, or the bare array of operations that old clients send.
     ///
     /// # Errors
-    /// `BadRequest`: another shape, no operation, more than [`PATCH_OPERATIONS`], or one that makes no sense by itself; the
-    /// message counts operations from 1.
+    /// `BadRequest`: another shape, no operations, more than [`PATCH_OPERATIONS`], or an invalid operation; the message counts operations from 1.
     pub fn from_value(value: &Value) -> Result<Patch> {
         let (operations, condition) = match value {
             Value::Array(operations) => (operations, None),
@@ -165,7 +164,7 @@ impl Patch {
         Ok(Patch { operations, condition })
     }
 
-    /// Changes the members of a document's root. After an error they are half changed: work on a copy.
+    /// Changes the members of a document's root. After an error some operations are applied: use a copy.
     ///
     /// # Errors
     /// `BadRequest`: a path or its parent is missing, an index is out of range, a number is to be added to something else,
@@ -234,7 +233,7 @@ impl Operation {
         }
     }
 
-    /// Where something will be different, and for a move where something will be missing.
+    /// The paths that change; for a move the source too.
     fn touched(&self) -> impl Iterator<Item = &Pointer> {
         let (path, from) = match self {
             Operation::Add { path, .. }
@@ -324,16 +323,16 @@ fn read_move(members: &Map<String, Value>, path: Pointer) -> Result<Operation, S
     Ok(Operation::Move { from, path })
 }
 
-/// The object or array that holds what a pointer ends in, and the last step.
+/// The object or array that contains the target of a pointer, and the last step.
 struct Parent<'a> {
-    place: Place<'a>,
+    target: Target<'a>,
     pointer: &'a Pointer,
 }
 
-enum Place<'a> {
-    /// A member of an object, there or not.
+enum Target<'a> {
+    /// A member of an object, which may be absent.
     Member(&'a mut Map<String, Value>, &'a str),
-    /// An element of an array: an index, or nothing for its end.
+    /// An element of an array: an index, or `None` for its end.
     Element(&'a mut Vec<Value>, Option<usize>),
 }
 
@@ -342,13 +341,13 @@ impl<'a> Parent<'a> {
         let (last, parents) = pointer.split_last();
         let Some((first, rest)) = parents.split_first() else {
             return Ok(Parent {
-                place: Place::Member(members, last),
+                target: Target::Member(members, last),
                 pointer,
             });
         };
-        let place = match descend(members, first, rest) {
-            Some(Value::Object(members)) => Place::Member(members, last),
-            Some(Value::Array(elements)) => Place::Element(elements, element(last, pointer)?),
+        let target = match descend(members, first, rest) {
+            Some(Value::Object(members)) => Target::Member(members, last),
+            Some(Value::Array(elements)) => Target::Element(elements, element(last, pointer)?),
             _ => {
                 return Err(format!(
                     "{operation} Operation can only create a child object of an existing node(array or object) and cannot create \
@@ -356,15 +355,15 @@ impl<'a> Parent<'a> {
                 ));
             }
         };
-        Ok(Parent { place, pointer })
+        Ok(Parent { target, pointer })
     }
 
     fn add(self, value: Value) -> Result<(), String> {
-        match self.place {
-            Place::Member(members, name) => {
+        match self.target {
+            Target::Member(members, name) => {
                 members.insert(name.to_owned(), value);
             }
-            Place::Element(elements, index) => {
+            Target::Element(elements, index) => {
                 let index = index.unwrap_or(elements.len());
                 check_index(index, elements.len(), self.pointer)?;
                 elements.insert(index, value);
@@ -374,28 +373,28 @@ impl<'a> Parent<'a> {
     }
 
     fn set(self, value: Value) -> Result<(), String> {
-        match self.place {
-            Place::Element(elements, Some(index)) if index < elements.len() => {
+        match self.target {
+            Target::Element(elements, Some(index)) if index < elements.len() => {
                 elements[index] = value;
                 Ok(())
             }
-            place => Parent { place, ..self }.add(value),
+            target => Parent { target, ..self }.add(value),
         }
     }
 
     fn existing(self) -> Result<&'a mut Value, String> {
-        let found = match self.place {
-            Place::Member(members, name) => members.get_mut(name),
-            Place::Element(elements, index) => index.and_then(|index| elements.get_mut(index)),
+        let found = match self.target {
+            Target::Member(members, name) => members.get_mut(name),
+            Target::Element(elements, index) => index.and_then(|index| elements.get_mut(index)),
         };
         found.ok_or_else(|| missing(self.pointer))
     }
 
     fn remove(self) -> Result<Value, String> {
-        let removed = match self.place {
-            // Not `remove`, which would put the last member in the place of this one.
-            Place::Member(members, name) => members.shift_remove(name),
-            Place::Element(elements, index) => index
+        let removed = match self.target {
+            // Not `remove`, which would move the last member to this position.
+            Target::Member(members, name) => members.shift_remove(name),
+            Target::Element(elements, index) => index
                 .filter(|&index| index < elements.len())
                 .map(|index| elements.remove(index)),
         };
@@ -403,13 +402,13 @@ impl<'a> Parent<'a> {
     }
 
     fn increment(self, by: &Number) -> Result<(), String> {
-        match self.place {
-            Place::Member(members, name) if !members.contains_key(name) => {
+        match self.target {
+            Target::Member(members, name) if !members.contains_key(name) => {
                 members.insert(name.to_owned(), Value::Number(by.clone()));
                 Ok(())
             }
-            place => {
-                let Value::Number(number) = (Parent { place, ..self }).existing()? else {
+            target => {
+                let Value::Number(number) = (Parent { target, ..self }).existing()? else {
                     return Err(format!("'{}' is not a number that incr could add to", self.pointer));
                 };
                 *number = sum(number, by).ok_or_else(|| format!("the sum at '{}' is out of range", self.pointer))?;
@@ -432,7 +431,7 @@ fn check_index(index: usize, length: usize, pointer: &Pointer) -> Result<(), Str
     ))
 }
 
-/// The value at `steps`; `None` where one leads nowhere.
+/// The value at `steps`; `None` if a step does not exist.
 fn descend<'a>(members: &'a mut Map<String, Value>, first: &str, rest: &[String]) -> Option<&'a mut Value> {
     rest.iter()
         .try_fold(members.get_mut(first)?, |value, step| match value {
@@ -442,7 +441,7 @@ fn descend<'a>(members: &'a mut Map<String, Value>, first: &str, rest: &[String]
         })
 }
 
-/// The index that a step into an array means; `None` for its end.
+/// The index of a step into an array; `None` for its end.
 fn element(step: &str, pointer: &Pointer) -> Result<Option<usize>, String> {
     if step == "-" {
         return Ok(None);
@@ -457,7 +456,7 @@ fn array_index(step: &str) -> Option<usize> {
     step.parse().ok().filter(|_| is_canonical)
 }
 
-/// Whole numbers add up exactly as long as 64 bits hold them, others as doubles. `None` beyond the doubles.
+/// Adds whole numbers exactly if 64 bits hold the sum, other numbers as doubles. `None` if the result is not finite.
 fn sum(a: &Number, b: &Number) -> Option<Number> {
     let whole = a.as_i128().zip(b.as_i128()).map(|(a, b)| a + b);
     match whole.and_then(Number::from_i128) {

@@ -129,7 +129,7 @@ fn what_is_not_json_is_refused_where_it_goes_wrong() {
     }
 }
 
-/// As in the service: the .NET SDK's tests create such items.
+/// The service accepts them: the .NET SDK's tests create such items.
 #[test]
 fn control_characters_stand_in_strings_as_they_are() {
     let body = "{\r\n\t\"id\":\"a\tb\",\"t\\\"\n\":\"\u{1}\\\\\r\n\u{1f}\u{7f}é\"\n}";
@@ -261,7 +261,7 @@ fn a_patch_cannot_nest_deeper_than_an_item() {
     assert!(error.message.contains("the limit of 128 levels"), "{error}");
 }
 
-/// JSON texts, valid ones among them, as a client might spell them.
+/// JSON texts in many spellings, valid and invalid.
 fn json_text() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         any::<i64>().prop_map(|n| n.to_string()),

@@ -141,7 +141,7 @@ fn cutting_a_surrogate_pair_leaves_a_replacement_character() {
 
 #[test]
 fn strings_over_100_bytes_are_encoded_without_an_end() {
-    // U+FFFD takes three bytes: EF BF BD, each one up.
+    // U+FFFD has three bytes, EF BF BD; each is encoded plus one.
     let header = json!([format!("{}😀", "a".repeat(99))]).to_string();
     assert!(hex("Hash", 1, &header).ends_with(&format!("08{}F0C0", "62".repeat(99))));
     assert_eq!(
@@ -336,13 +336,13 @@ fn items_without_a_key_live_in_the_first_range() {
             assert!(ranges[0].covers(&EpkRange::point(none.clone())));
         }
         let meant = |min: &str, max: &str| range(min, max).meant_by_client(&system);
-        // As Python's SDK asks for them.
+        // As Python's SDK sends them.
         assert_eq!(
             meant("", "00"),
             EpkRange::new(Epk::start(), EpkRange::point(none.clone()).max)
         );
         assert!(!meant("00", "FF").contains(&none));
-        // As a query's plan names them.
+        // As a query plan names them.
         assert!(meant(&none.to_hex(), "FF").contains(&none));
         assert!(!meant("", &none.to_hex()).contains(&none));
         assert_eq!(meant("", "FF"), EpkRange::all());

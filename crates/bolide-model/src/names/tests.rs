@@ -42,7 +42,7 @@ fn item_ids_may_hold_any_character() {
 }
 
 #[test]
-fn nothing_is_called_what_clients_take_out_of_paths() {
+fn ids_that_clients_remove_from_paths_are_refused() {
     for id in [".", ".."] {
         assert!(message(validate_resource_id(id)).contains("invalid"), "{id}");
         assert!(message(validate_item_id(id)).contains("invalid"), "{id}");

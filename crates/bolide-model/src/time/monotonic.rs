@@ -1,7 +1,7 @@
-//! The monotonic clock: how long something takes, and when to go on. It has nothing to do with `_ts` and TTL, which come from server time.
+//! The monotonic clock, for durations and timeouts. It is independent of `_ts` and TTL, which use server time.
 //!
-//! Whoever measures or waits is given a clock, so that a test can give one that stands still until it is moved. With the feature `tokio` the
-//! machine's clock is the one that tokio shows, so a test that pauses tokio's time pauses this clock too.
+//! Code that measures or waits gets a clock as an argument, so that a test can pass one that stands still until it is moved. With the feature `tokio`
+//! the machine's clock is tokio's, so a test that pauses tokio's time pauses this clock too.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ enum Source {
     Manual(Arc<Mutex<Manual>>),
 }
 
-/// A clock that is moved by hand, and who sleeps on it.
+/// A clock that is moved by hand, and the tasks that sleep on it.
 #[derive(Debug)]
 struct Manual {
     now: Instant,
@@ -52,7 +52,7 @@ impl Monotonic {
         }))))
     }
 
-    /// What the clock shows now. Never decreases.
+    /// The time that the clock shows. Never decreases.
     pub fn now(&self) -> Instant {
         match &self.0 {
             Source::System => system_now(),
@@ -60,12 +60,12 @@ impl Monotonic {
         }
     }
 
-    /// How much time passed since `earlier`; none if that is still to come.
+    /// The time passed since `earlier`; zero if that is in the future.
     pub fn since(&self, earlier: Instant) -> Duration {
         self.now().saturating_duration_since(earlier)
     }
 
-    /// Moves a manual clock, and wakes who slept until then. Tells whether the clock is manual; the machine's clock is left alone.
+    /// Moves a manual clock, and wakes tasks that sleep until then. Returns whether the clock is manual; the machine's clock does not change.
     pub fn advance(&self, by: Duration) -> bool {
         let Source::Manual(manual) = &self.0 else { return false };
         let woken: Vec<Waker> = {
@@ -84,7 +84,7 @@ impl Monotonic {
         true
     }
 
-    /// The earliest moment that somebody sleeps until on a manual clock, for tests that move the clock exactly there. `None` if nobody sleeps.
+    /// The earliest time until which a task sleeps on a manual clock, for tests that move the clock exactly there. `None` if none sleeps.
     pub fn next_wake(&self) -> Option<Instant> {
         let Source::Manual(manual) = &self.0 else { return None };
         manual.lock().sleepers.iter().map(|sleeper| sleeper.until).min()
@@ -93,7 +93,7 @@ impl Monotonic {
 
 #[cfg(feature = "tokio")]
 impl Monotonic {
-    /// Sleeps until the clock shows `until`. On the machine's clock within a runtime of tokio only, whose timer is exact to a millisecond.
+    /// Sleeps until the clock shows `until`. On the machine's clock only within a tokio runtime, whose timer is exact to a millisecond.
     pub async fn sleep_until(&self, until: Instant) {
         match &self.0 {
             Source::System => tokio::time::sleep_until(until.into()).await,
@@ -101,7 +101,7 @@ impl Monotonic {
         }
     }
 
-    /// Sleeps for a time; as [`Monotonic::sleep_until`].
+    /// Sleeps for a duration; as [`Monotonic::sleep_until`].
     pub async fn sleep(&self, time: Duration) {
         match &self.0 {
             Source::System => tokio::time::sleep(time).await,
@@ -109,7 +109,7 @@ impl Monotonic {
         }
     }
 
-    /// Waits for `work`, at most until the clock shows `until`. `None`: it was late, and is dropped.
+    /// Waits for `work`, at most until the clock shows `until`. `None`: the time was over, and `work` is dropped.
     pub async fn timeout_at<F: Future>(&self, until: Instant, work: F) -> Option<F::Output> {
         let Source::Manual(manual) = &self.0 else {
             return tokio::time::timeout_at(until.into(), work).await.ok();
@@ -124,12 +124,12 @@ impl Monotonic {
     }
 }
 
-/// Is ready when a manual clock shows a moment.
+/// A future that is ready when a manual clock shows a time.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 struct Reached {
     manual: Arc<Mutex<Manual>>,
     until: Instant,
-    /// Its number among the sleepers, once it is one.
+    /// Its number among the sleepers, once it is registered.
     number: Option<u64>,
 }
 

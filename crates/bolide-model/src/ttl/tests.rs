@@ -141,28 +141,28 @@ fn arithmetic_holds_around_the_powers_of_two() {
     }
 }
 
-/// TTL-225, word for word: the settings' history is kept whole and every stretch is asked.
+/// TTL-225 literally: keeps the whole history of settings and checks every period.
 struct LiteralHistory {
-    /// (start of the stretch, default): `None` off, −1, or n.
-    stretches: Vec<(i64, Option<i64>)>,
+    /// (start of the period, default): `None` off, −1, or n.
+    periods: Vec<(i64, Option<i64>)>,
 }
 
 impl LiteralHistory {
     fn is_expired(&self, written: i64, own: Option<i64>, now: i64) -> bool {
-        self.stretches.iter().enumerate().any(|(i, (_, default))| {
-            let end_of_stretch = self.stretches.get(i + 1).map_or(now, |next| next.0);
+        self.periods.iter().enumerate().any(|(i, (_, default))| {
+            let end_of_period = self.periods.get(i + 1).map_or(now, |next| next.0);
             let effective_ttl = match (default, own) {
                 (None, _) | (Some(_), Some(-1)) | (Some(-1), None) => None,
                 (Some(_), Some(own)) => Some(own),
                 (Some(default), None) => Some(*default),
             };
-            effective_ttl.is_some_and(|ttl| end_of_stretch.min(now) >= written + ttl)
+            effective_ttl.is_some_and(|ttl| end_of_period.min(now) >= written + ttl)
         })
     }
 }
 
 proptest! {
-    /// P9: floors and history agree, several changes per second included.
+    /// P9: the floors agree with the history, with several changes per second included.
     #[test]
     fn the_constant_time_verdict_equals_the_definition(
         changes in prop::collection::vec((0i64..4, prop_oneof![Just(None), Just(Some(-1)), (1i64..8).prop_map(Some)]), 1..8),
@@ -174,13 +174,13 @@ proptest! {
         let own_value = own.map_or(Own::Absent, |n| Own::from_number(n as f64).expect("valid by construction"));
 
         let mut now = 0;
-        let mut history = LiteralHistory { stretches: vec![(0, None)] };
+        let mut history = LiteralHistory { periods: vec![(0, None)] };
         let mut settings = Settings::new(Policy::Off);
         let mut was_expired = false;
         for (step, default) in changes {
             now += step;
             settings = settings.change(policy(default), at(now));
-            history.stretches.push((now, default));
+            history.periods.push((now, default));
             if now >= written {
                 let expired = !is_live(settings, written, own_value, now);
                 prop_assert_eq!(expired, history.is_expired(written, own, now));

@@ -37,7 +37,7 @@ impl Binder<'_> {
             return Err(QueryError::at("SC2240", message, span));
         }
         let Some(function) = functions::find(&call.name) else {
-            // An argument may hold the error that the service reports first.
+            // If an argument has an error, the service reports that error first.
             self.arguments(call)?;
             let message = format!("'{}' is not a recognized built-in function name.", call.name);
             return Err(QueryError::at("SC2005", message, call.name_span));
@@ -52,7 +52,7 @@ impl Binder<'_> {
         call.args.iter().map(|arg| self.expression(arg)).collect()
     }
 
-    /// Settles at compile time what a function would otherwise find out for every row.
+    /// Computes at compile time what a function would otherwise compute for every row.
     fn specialised(&mut self, function: &'static Function, mut args: Vec<Scalar>, span: Span) -> Result<Scalar> {
         if function.name == "REGEXMATCH"
             && let Some(pattern) = constant_pattern(&args, &self.session.fuel)
@@ -61,7 +61,7 @@ impl Binder<'_> {
                 self.session.memory.take(pattern.bytes())?;
             }
             let text = Box::new(args.swap_remove(0));
-            // An invalid pattern makes every result undefined.
+            // With an invalid pattern every result is undefined.
             return Ok(pattern.map_or(Scalar::Const(Value::Undefined), |pattern| {
                 Scalar::Regex(text, Arc::new(pattern))
             }));
@@ -78,13 +78,13 @@ impl Binder<'_> {
         Ok(Scalar::Call(function, args))
     }
 
-    /// The language of the path a full-text function looks at.
+    /// The language of the path that a full-text function reads.
     pub(super) fn language_of(&self, text: &Scalar) -> Result<String> {
         let path = self.path_of(text)?.unwrap_or_default();
         Ok(self.schema.language(&path).to_owned())
     }
 
-    /// How a `VectorDistance` compares: by its options, else by the vector policy of its path, else by cosine.
+    /// The distance function of a `VectorDistance`: from its options, else from the vector policy of its path, else cosine.
     pub(super) fn distance_function(&self, args: &[Scalar], span: Span) -> Result<DistanceFunction> {
         let options = args
             .get(3)
@@ -107,13 +107,13 @@ impl Binder<'_> {
 
 /// Checks the number of arguments.
 pub(super) fn check_arity(function: &Function, count: usize, span: Span) -> Result<()> {
-    if count < function.least || function.most.is_some_and(|most| count > most) {
+    if count < function.min_args || function.max_args.is_some_and(|max_args| count > max_args) {
         return Err(QueryError::at("SC2050", function.arity_message(), span));
     }
     Ok(())
 }
 
-/// The pattern of a REGEXMATCH with constant pattern and flags; the inner `None` is an invalid one.
+/// The pattern of a REGEXMATCH with constant pattern and flags; the inner `None` is an invalid pattern.
 fn constant_pattern(args: &[Scalar], fuel: &Fuel) -> Option<Option<Pattern>> {
     let text = args.get(1)?.as_const()?;
     let flags = match args.get(2) {

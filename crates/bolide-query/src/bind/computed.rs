@@ -27,7 +27,7 @@ pub(super) fn bind_all(schema: &Schema, session: &Session) -> Result<Vec<(String
 /// Binds one definition to an expression over the item in slot 0.
 ///
 /// # Errors
-/// What `SELECT VALUE … FROM c` over the root item may not be or contain.
+/// If the definition is not a `SELECT VALUE … FROM c` over the root item, or contains what such a definition must not contain.
 pub(super) fn bind_one(text: &str, schema: &Schema, session: &Session) -> Result<Scalar> {
     let query = parse(text, &session.memory)?;
     let plain = query.filter.is_none()

@@ -13,17 +13,17 @@ use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, SubqueryForm};
 use crate::text::ast::{Expr, ExprKind, Literal, Query, SubqueryKind, UnaryOp};
 use crate::value::Value;
 
-/// Lists at least this long are looked up rather than compared one by one.
-const IN_SET_LEAST: usize = 5;
+/// Lists of at least this length are looked up in a set instead of comparing one by one.
+const MIN_SET_VALUES: usize = 5;
 
 /// Units to bind a node.
 const BINDING: u64 = 200;
 
-/// What a node of the program takes.
+/// Memory of a node of the program, in bytes.
 const SCALAR_BYTES: usize = size_of::<Scalar>() + ALLOCATION_BYTES;
 
 impl Binder<'_> {
-    /// Binds an expression and folds what is constant.
+    /// Binds an expression and folds constants.
     pub(super) fn expression(&mut self, expr: &Expr) -> Result<Scalar> {
         self.session.fuel.burn(BINDING)?;
         self.session.memory.take(SCALAR_BYTES)?;
@@ -92,7 +92,7 @@ impl Binder<'_> {
         let list = self.all(list)?;
         let constants: Option<Vec<_>> = list.iter().map(|item| item.as_const().cloned()).collect();
         Ok(match constants {
-            Some(constants) if constants.len() >= IN_SET_LEAST => {
+            Some(constants) if constants.len() >= MIN_SET_VALUES => {
                 Scalar::InSet(value, Arc::new(InSet::new(constants, self.session)?))
             }
             _ => Scalar::In(value, list),
@@ -128,18 +128,18 @@ impl Binder<'_> {
         };
         let mut select = self.subquery(query)?;
         if form == SubqueryForm::None {
-            // ALL(… WHERE f) holds when no row fails f; a row whose f is undefined does not fail it.
+            // ALL(… WHERE f) is true if no row fails f; a row whose f is undefined does not fail it.
             let filter = select.filter.take().unwrap_or(Scalar::Const(Value::Bool(true)));
             select.filter = Some(self.folded(Scalar::Unary(UnaryOp::Not, Box::new(filter)))?);
         }
         Ok(Scalar::Subquery(form, Arc::new(select)))
     }
 
-    /// Binds a name and the accessors behind it.
+    /// Binds a name and the accessors after it.
     fn access(&mut self, expr: &Expr) -> Result<Scalar> {
         let mut steps = Vec::new();
         let mut base = expr;
-        // The longest part that is a group key stands for itself.
+        // The longest prefix that is a group key is replaced by that key.
         let key = loop {
             if let Some(slot) = self.group_key(base) {
                 break Some(slot);
@@ -181,7 +181,7 @@ impl Binder<'_> {
         Ok(path_scalar(found.binding.slot, steps))
     }
 
-    /// What stands between brackets: a number or a parameter, nothing that must be computed.
+    /// The content of brackets: a number or a parameter, but no expression that must be computed.
     fn index_step(&self, index: &Expr) -> Result<PathStep> {
         match &index.kind {
             ExprKind::Literal(Literal::Number(number)) => Ok(element_step(*number)),
@@ -200,7 +200,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The path below the item that a bound expression reads, if it reads one.
+    /// The path below the item that a bound expression reads; `None` if it reads something else.
     ///
     /// # Errors
     /// As [`crate::memory::Memory::take`].
@@ -215,7 +215,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The name of the computed property that an expression is.
+    /// The name of the computed property that an expression refers to.
     pub(super) fn computed_name(&self, scalar: &Scalar) -> Option<&str> {
         let Scalar::Computed(wanted) = scalar else { return None };
         self.computed

@@ -1,4 +1,4 @@
-//! Constant folding: what needs no row is computed once.
+//! Constant folding: what does not depend on a row is computed once.
 
 use super::Binder;
 use crate::error::{QueryError, Result};
@@ -6,25 +6,24 @@ use crate::eval::Row;
 use crate::program::{LikePattern, Scalar};
 use crate::value::Value;
 
-/// Most bytes of constants that are computed when a query is compiled. Owned values share nothing: a text could make many large ones of
-/// one parameter.
+/// Maximum bytes of constants that are computed at compile time. Owned values share nothing, so a query text could make many large ones from one parameter.
 const FOLDED_BYTES: usize = 32 * 1024 * 1024;
 
 impl Binder<'_> {
-    /// The constant an expression is, or the expression itself.
+    /// Replaces a constant expression by its value; other expressions are returned as they are.
     ///
     /// # Errors
     /// As [`crate::memory::Memory::take`].
     pub(super) fn folded(&self, scalar: Scalar) -> Result<Scalar> {
         let scalar = match scalar {
-            // One decisive operand decides, whatever the others turn out to be.
+            // One decisive operand decides, whatever the values of the others.
             Scalar::And(list) if list.iter().any(|operand| is_bool(operand, false)) => return Ok(boolean(false)),
             Scalar::Or(list) if list.iter().any(|operand| is_bool(operand, true)) => return Ok(boolean(true)),
             other => other,
         };
         Ok(match self.constant_value(&scalar)? {
             Some(value) => Scalar::Const(value),
-            // A constant already, or one that is better made anew than kept.
+            // It is already a constant, or cheaper to compute again than to keep.
             None => scalar,
         })
     }
@@ -37,7 +36,7 @@ impl Binder<'_> {
         let value = match scalar.eval(&mut row) {
             Ok(value) => value,
             Err(QueryError::OutOfMemory) => return Err(QueryError::OutOfMemory),
-            // It fails where it is needed, if it is.
+            // The error is raised when the value is needed, if ever.
             Err(_) => return Ok(None),
         };
         let left = FOLDED_BYTES - self.folded_bytes.get();
@@ -51,7 +50,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an expression over folded operands needs no row, no time and no chance.
+/// Whether an expression over folded operands depends on no row, no time and no random number.
 fn is_constant(scalar: &Scalar) -> bool {
     let known = |scalar: &Scalar| scalar.as_const().is_some();
     match scalar {

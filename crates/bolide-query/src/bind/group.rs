@@ -8,7 +8,7 @@ use crate::program::{Aggregate, Scalar};
 use crate::text::ast::{Call, Expr, ExprKind};
 use crate::text::printer::expression_text;
 
-/// The expression with every member access written the same way: `c["a"]` and `c.a` are one key.
+/// The expression with member access in one form: `c["a"]` and `c.a` are the same key.
 pub(super) fn canonical(expr: &Expr) -> Expr {
     let mut out = expr.clone();
     unify_accessors(&mut out);
@@ -52,7 +52,7 @@ fn unify_accessors(expr: &mut Expr) {
     }
 }
 
-/// The aggregate a call is, if it is one.
+/// The aggregate that a call refers to, if any.
 pub fn aggregate_of(call: &Call) -> Option<AggregateKind> {
     if call.udf {
         None
@@ -61,7 +61,7 @@ pub fn aggregate_of(call: &Call) -> Option<AggregateKind> {
     }
 }
 
-/// Whether an aggregate of the query itself occurs; those of subqueries are theirs.
+/// Whether the query itself contains an aggregate; those of subqueries do not count.
 pub fn contains_aggregate(expr: &Expr) -> bool {
     if matches!(&expr.kind, ExprKind::Call(call) if aggregate_of(call).is_some()) {
         return true;
@@ -87,7 +87,7 @@ fn uses_name(expr: &Expr, name: &str) -> bool {
 }
 
 impl Binder<'_> {
-    /// The slot of the group key that an expression is, if it is one.
+    /// The slot of the group key that an expression equals, if any.
     pub(super) fn group_key(&self, expr: &Expr) -> Option<usize> {
         let grouped = |scope: &super::scope::Scope| scope.grouped.as_ref().is_some_and(|keys| !keys.is_empty());
         if !self.scopes.iter().any(grouped) {
@@ -98,7 +98,7 @@ impl Binder<'_> {
             .iter()
             .filter_map(|scope| scope.grouped.as_ref())
             .map(Vec::len);
-        // The expression is copied as a whole.
+        // Counts the size of the whole copied expression.
         let copied = expr.span.end.saturating_sub(expr.span.start);
         if !self.session.fuel.spend((20 * copied + 40 * keys.sum::<usize>()) as u64) {
             return None;
@@ -116,7 +116,7 @@ impl Binder<'_> {
         let [argument] = call.args.as_slice() else {
             return Err(QueryError::at("SC2050", arity_message(kind.name(), 1, Some(1)), span));
         };
-        // What EF Core writes inside subqueries, the service takes.
+        // EF Core writes these inside subqueries, and the service accepts them.
         let is_outermost = self.scopes.len() == 1;
         if contains_aggregate(argument) || (is_outermost && contains_subquery(argument)) {
             let message =
@@ -130,7 +130,7 @@ impl Binder<'_> {
             );
             return Err(QueryError::uncoded(message, span));
         };
-        // Inside the argument, rows are visible again.
+        // Inside the argument of an aggregate, rows are visible again.
         let grouped = self.scopes.last_mut().and_then(|scope| scope.grouped.take());
         let argument = self.expression(argument);
         if let Some(scope) = self.scopes.last_mut() {

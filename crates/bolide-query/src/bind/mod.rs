@@ -1,6 +1,6 @@
-//! From the syntax tree to a program: names, parameters, aggregates, and every rule that is broken by the text alone.
+//! From the syntax tree to a program: names, parameters, aggregates, and every rule that can be checked from the text alone.
 //!
-//! Errors carry byte offsets here; [`crate::Query::compile`] turns them into the service's.
+//! Errors have byte offsets here; [`crate::Query::compile`] converts them to those of the service.
 
 mod calls;
 mod computed;
@@ -32,27 +32,27 @@ pub use select::{Clause, Columns, columns, columns_bytes, count_value};
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub select: Arc<Select>,
-    /// Length of a row.
+    /// Number of slots of a row.
     pub slots: usize,
-    /// The same items give the same rows at any time: no user-defined function, none that looks at the time or at random numbers.
+    /// The same items give the same rows at any time: the query has no user-defined function and does not depend on the time or random numbers.
     pub is_repeatable: bool,
-    /// For each slot, the path below the item whose value it holds, where there is one.
+    /// For each slot, the path below the item whose value it holds, if any.
     pub slot_paths: Vec<Option<Path>>,
 }
 
-/// A path below the item, which every mention of a name with that path shares.
+/// A path below the item, shared by all mentions of a name with that path.
 pub type Path = Arc<[PathStep]>;
 
 /// Units to copy a step of a path.
 const STEP: u64 = 40;
 
-/// What a step of a path takes beside its name.
+/// Memory of a step of a path, without its name.
 const STEP_BYTES: usize = size_of::<PathStep>() + ALLOCATION_BYTES;
 
-/// Binds a whole query. What the program takes is taken from the session's memory.
+/// Binds a whole query. The memory of the program comes from the session.
 ///
 /// # Errors
-/// The first rule broken, with the service's code where it is published. As [`crate::memory::Memory::take`].
+/// The first rule that is broken, with the service's code if it is published. As [`crate::memory::Memory::take`].
 pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, session: &Session) -> Result<Bound> {
     rules::check_structure(query)?;
     let computed = computed::bind_all(schema, session)?;
@@ -62,7 +62,7 @@ pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, sessio
     Ok(Bound {
         select,
         slots: binder.slot_paths.len(),
-        // Computed properties were bound apart.
+        // Computed properties are bound separately.
         is_repeatable: binder.is_repeatable && binder.computed.is_empty(),
         slot_paths: binder.slot_paths,
     })
@@ -71,7 +71,7 @@ pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, sessio
 /// Checks the definition of a computed property (cosmos-sql §19).
 ///
 /// # Errors
-/// What the definition breaks.
+/// The rule that the definition breaks.
 pub fn check_computed(query: &str) -> Result<()> {
     let session = Session::new(Environment::default(), false);
     computed::bind_one(query, &Schema::default(), &session).map(|_| ())
@@ -84,12 +84,12 @@ struct Binder<'s> {
     computed: Vec<(String, Arc<Scalar>)>,
     scopes: Vec<scope::Scope>,
     slot_paths: Vec<Option<Path>>,
-    /// For folding constants, and for what all of it takes; functions that look at the time are never folded.
+    /// For folding constants, and for limits; functions that depend on the time are never folded.
     session: &'s Session,
     /// Bytes of the constants that were folded.
     folded_bytes: Cell<usize>,
     is_repeatable: bool,
-    /// Where aggregates stand: nowhere, or in the selection being bound.
+    /// Aggregates of the selection being bound; `None` where aggregates are not allowed.
     aggregates: Option<Vec<crate::program::Aggregate>>,
 }
 

@@ -19,8 +19,8 @@ const NO_RANGE_INDEX: &str = "The order-by item requires a range index to be def
 /// The column in which a rewritten query shows its sort values (cosmos-sql §22.2).
 const SORT_VALUES: &str = "orderByItems";
 
-/// Under a composite index an array or object counts as undefined. A client merges ranges by the sort values in the rows, so these must say
-/// the same: with the array itself the merge would contradict the order of every range, and some clients take no array there.
+/// Under a composite index an array or object counts as undefined. A client merges ranges by the sort values in the rows, so these must agree: with
+/// the array itself the merge would contradict the order of every range, and some clients reject arrays there.
 pub(super) fn show_as_sorted(select: &mut Select) {
     let Ordering::Keys(keys) = &select.ordering else { return };
     let columns = match &mut select.projection {
@@ -56,7 +56,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The order of groups, which only their keys can give: it needs no index.
+    /// The order of groups, which depends only on their keys and needs no index.
     fn group_ordering(&mut self, query: &Query, items: &[OrderItem], grouping: &Grouping) -> Result<Ordering> {
         check_count(items)?;
         let mut keys = Vec::new();
@@ -69,7 +69,7 @@ impl Binder<'_> {
                 return Err(unsupported());
             }
             if !grouping.explicit {
-                // Over an aggregate there is one row, and nothing to sort.
+                // With an aggregate there is one row, and nothing to sort.
                 continue;
             }
             let wanted = canonical(&item.value);
@@ -138,16 +138,16 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The document path an item sorts by; `None` for a path below the result of the first input's subquery.
+    /// The document path by which an item sorts; `None` for a path below the result of the first input's subquery.
     ///
     /// # Errors
-    /// 2206 if it is no path at all, such as the result of a joined subquery; "correlated collections" for what JOIN iterates over.
+    /// 2206 if it is not a path, such as the result of a joined subquery; "correlated collections" for the collection that JOIN iterates over.
     fn sort_path(&self, scalar: &Scalar, query: &Query, select: &Select) -> Result<Option<Path>> {
         match scalar {
             Scalar::Slot(slot) | Scalar::Path { slot, .. } => {
                 let at = select.inputs.iter().position(|input| input.slot == *slot);
                 if let Some(at) = at {
-                    // The first item of FROM may be two inputs: the container, and what is below it.
+                    // The first item of FROM may be two inputs: the container, and a path below it.
                     let first = select.inputs.len() - query.from.len();
                     check_input(&select.inputs[at], at > first, scalar)?;
                 }
@@ -182,7 +182,7 @@ impl Binder<'_> {
             return Ok(None);
         };
         let value = self.expression(&item.value)?;
-        // An item without a distance has its place too: the lowest, so last by similarity and first by Euclidean distance.
+        // An item without a distance is ordered too: lowest, so it is last by similarity and first by Euclidean distance.
         Ok(Some(SortKey {
             value,
             descending,
@@ -191,7 +191,7 @@ impl Binder<'_> {
         }))
     }
 
-    /// Whether a smaller `VectorDistance` is the better one.
+    /// Whether a smaller `VectorDistance` is better.
     pub(super) fn is_euclidean(&mut self, item: &OrderItem) -> Result<bool> {
         let ExprKind::Call(call) = &item.value.kind else {
             return Ok(false);
@@ -205,8 +205,8 @@ impl Binder<'_> {
     }
 }
 
-/// `id` and `_ts` are indexed whatever the policy says. A composite index names a path as an included path does: the .NET SDK's tests
-/// (`CosmosUndefinedQueryTests`) sort by one and get the items without it too.
+/// `id` and `_ts` are indexed whatever the policy says. A path in a composite index counts as an included path: the .NET SDK's tests
+/// (`CosmosUndefinedQueryTests`) sort by one and also get the items without it.
 fn coverage(indexing: &Indexing, path: &[PathStep]) -> Coverage {
     let always = [PathStep::name("id")] == path || [PathStep::name("_ts")] == path;
     let is_in_composite = || indexing.composite.iter().flatten().any(|own| own.path[..] == *path);
@@ -217,7 +217,7 @@ fn coverage(indexing: &Indexing, path: &[PathStep]) -> Coverage {
     }
 }
 
-/// Whether an index has exactly these paths, in these directions or in all the opposite ones.
+/// Whether an index has exactly these paths, in these directions or in all the opposite directions.
 fn has_composite(indexing: &Indexing, wanted: &[(Path, bool)]) -> bool {
     indexing.composite.iter().any(|index| {
         let same_paths = index.len() == wanted.len()
@@ -233,7 +233,7 @@ fn has_composite(indexing: &Indexing, wanted: &[(Path, bool)]) -> bool {
     })
 }
 
-/// Refuses what no index could give in order: what was computed in a subquery, and what JOIN iterates over.
+/// Refuses sort keys that no index has in order: values computed in a subquery, and collections that JOIN iterates over.
 ///
 /// Source: the baselines of LINQ in the .NET SDK (`TestSkipTake`, `TestSubquery`).
 fn check_input(input: &Input, is_joined: bool, scalar: &Scalar) -> Result<()> {
@@ -257,7 +257,7 @@ fn steps_of(scalar: &Scalar) -> &[PathStep] {
     }
 }
 
-/// Whether what lies so many steps below a subquery's result lies at a path of the item.
+/// Whether the value at `steps` below a subquery's result is at a path of the item.
 fn is_path(select: &Select, steps: &[PathStep]) -> bool {
     if select.grouping.is_some() {
         return false;

@@ -28,7 +28,7 @@ impl Binder<'_> {
         Ok(Ranking { components, weights })
     }
 
-    /// The score functions of an RRF and its weights, or the single score.
+    /// The score functions of an RRF and its weights, or the only score.
     fn scores<'e>(&mut self, item: &'e OrderItem) -> Result<(Vec<&'e Expr>, Option<Vec<f64>>)> {
         let rrf = match &item.value.kind {
             ExprKind::Call(call) if !call.udf && call.name.eq_ignore_ascii_case("RRF") => call,
@@ -67,7 +67,7 @@ impl Binder<'_> {
             return self.full_text_component(call, expr.span);
         }
         if call.name.eq_ignore_ascii_case("RRF") {
-            // EF Core's tests compare the sentence.
+            // EF Core's tests compare this message.
             let message = "'RRF' is not a recognized built-in function name.";
             return Err(QueryError::at("SC2005", message, call.name_span));
         }
@@ -114,7 +114,7 @@ fn is_score(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Call(_))
 }
 
-/// Whether a term is known without an item: literals and parameters, and arrays and objects of them.
+/// Whether a term does not depend on an item: literals and parameters, and arrays and objects of them.
 fn is_literal(term: &Expr) -> bool {
     match &term.kind {
         ExprKind::Literal(_) | ExprKind::Parameter(_) => true,

@@ -1,10 +1,10 @@
-//! Rules about the structure of a query that need no names: clauses in subqueries, counts of calls, lengths.
+//! Rules about the structure of a query that do not depend on names: clauses in subqueries, counts of calls, lengths.
 
 use crate::error::{QueryError, Result, Span};
 use crate::limits::{JOINS, UDF_CALLS};
 use crate::text::ast::{Expr, ExprKind, FromItem, Order, Query, Selection, Source};
 
-/// A clause that a subquery may not have, in the order in which the service reports them.
+/// A clause that is not allowed in a subquery, in the order in which the service reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Forbidden {
     Rank,
@@ -13,23 +13,23 @@ enum Forbidden {
     OffsetLimit,
 }
 
-/// Checks what no name can change.
+/// Checks rules that do not depend on names.
 ///
 /// # Errors
 /// The violation that the service reports first.
 pub(super) fn check_structure(query: &Query) -> Result<()> {
     check_rank(query)?;
     check_star(query)?;
-    let mut survey = Survey::default();
-    survey.query(query, true);
-    if let Some((clause, span)) = survey.forbidden {
+    let mut check = StructureCheck::default();
+    check.query(query, true);
+    if let Some((clause, span)) = check.forbidden {
         return Err(forbidden(clause, span));
     }
-    if survey.joins > JOINS {
+    if check.joins > JOINS {
         let message = format!("The SQL query exceeded the maximum number of joins. The allowed limit is {JOINS}.");
         return Err(QueryError::at("SC3006", message, query.span));
     }
-    if survey.udf_calls > UDF_CALLS {
+    if check.udf_calls > UDF_CALLS {
         let message = format!(
             "The SQL query exceeded the maximum number of user-defined function calls. The allowed limit is {UDF_CALLS}."
         );
@@ -53,7 +53,7 @@ fn forbidden(clause: Forbidden, span: Span) -> QueryError {
     }
 }
 
-/// What ORDER BY RANK does not go with (cosmos-sql §14).
+/// Clauses that cannot be combined with ORDER BY RANK (cosmos-sql §14).
 fn check_rank(query: &Query) -> Result<()> {
     if !matches!(query.order, Some(Order::Rank(_))) {
         return Ok(());
@@ -86,7 +86,7 @@ fn check_rank(query: &Query) -> Result<()> {
     }
 }
 
-/// Where `SELECT *` has a meaning (cosmos-sql §9).
+/// Checks where `SELECT *` is allowed (cosmos-sql §9).
 pub(super) fn check_star(query: &Query) -> Result<()> {
     let Selection::Star(span) = query.selection else {
         return Ok(());
@@ -114,13 +114,13 @@ pub(super) fn check_star(query: &Query) -> Result<()> {
 }
 
 #[derive(Default)]
-struct Survey {
+struct StructureCheck {
     forbidden: Option<(Forbidden, Span)>,
     joins: usize,
     udf_calls: usize,
 }
 
-impl Survey {
+impl StructureCheck {
     fn query(&mut self, query: &Query, outermost: bool) {
         if !outermost {
             self.clauses(query);
@@ -162,7 +162,7 @@ impl Survey {
         }
     }
 
-    /// The first subquery with a violation counts, and of several in it the one that `clauses` names first.
+    /// The first subquery with a violation counts; if it has several, the one that `clauses` lists first.
     fn found(&mut self, clause: Forbidden, span: Span) {
         self.forbidden.get_or_insert((clause, span));
     }

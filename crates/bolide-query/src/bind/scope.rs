@@ -4,32 +4,32 @@ use super::{Binder, Path};
 use crate::error::{QueryError, Span};
 use crate::text::ast::Expr;
 
-/// The names one FROM introduces, and while its selection is bound under GROUP BY or aggregates, what stands for them.
+/// The names that one FROM introduces. While its selection is bound under GROUP BY or aggregates, also the keys and aggregates that replace them.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub names: Vec<(String, Binding)>,
-    /// What `*` stands for.
+    /// The slot that `*` refers to.
     pub star: Option<usize>,
-    /// The selection may use only these keys and aggregates.
+    /// If set, the selection may use only these keys and aggregates.
     pub grouped: Option<Vec<(Expr, usize)>>,
 }
 
-/// What a name refers to.
+/// The slot and path that a name refers to.
 #[derive(Debug, Clone)]
 pub(super) struct Binding {
     pub slot: usize,
-    /// The path below the item, if the value is one.
+    /// The path below the item, if the value is at one.
     pub path: Option<Path>,
 }
 
-/// A name that was found, and how far out.
+/// The binding of a name, and the number of scopes outwards.
 pub(super) struct Found {
     pub binding: Binding,
     pub scope: usize,
 }
 
 impl Binder<'_> {
-    /// Finds a name, inner scopes first.
+    /// Finds a name, in inner scopes first.
     pub(super) fn find(&self, name: &str) -> Option<Found> {
         self.scopes.iter().enumerate().rev().find_map(|(scope, names)| {
             let (_, binding) = names.names.iter().find(|(own, _)| own == name)?;

@@ -34,7 +34,7 @@ impl Binder<'_> {
         Ok(select)
     }
 
-    /// Binds everything but ORDER BY and the counts; the scope stays open for them.
+    /// Binds everything except ORDER BY and the counts; the scope stays open for them.
     fn select(&mut self, query: &Query, over_container: bool) -> Result<Select> {
         let outer_aggregates = self.aggregates.take();
         self.scopes.push(Scope::default());
@@ -175,7 +175,7 @@ impl Binder<'_> {
                     .memory
                     .take(columns_bytes(&query.selection, self.parameters))?;
                 let names = columns(&query.selection, self.parameters);
-                // Of two columns with one name the last one stays.
+                // If two columns have the same name, the last one wins.
                 let last: HashMap<&str, usize> = names.iter().enumerate().map(|(n, name)| (name.as_str(), n)).collect();
                 let mut list: Vec<(Arc<str>, Scalar)> = Vec::with_capacity(last.len());
                 for (n, (name, item)) in names.iter().zip(items).enumerate() {
@@ -189,19 +189,19 @@ impl Binder<'_> {
         }
     }
 
-    /// The single input.
+    /// The value of `*`: the only input.
     fn star(&self) -> Scalar {
         Scalar::Slot(self.scopes.last().and_then(|scope| scope.star).unwrap_or(ITEM_SLOT))
     }
 
-    /// Skip and take, from TOP or OFFSET LIMIT.
+    /// The rows to skip and to take, from TOP or OFFSET LIMIT.
     fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
-        let most = if sorts_by_score(query) {
+        let max = if sorts_by_score(query) {
             limits::CANDIDATES
         } else {
             limits::COUNT
         };
-        let value = |count: &Count, clause| count_up_to(most, count, clause, self.parameters);
+        let value = |count: &Count, clause| count_up_to(max, count, clause, self.parameters);
         match (&query.top, &query.window) {
             (Some(top), Some(_)) => Err(QueryError::uncoded(
                 "'TOP' and 'OFFSET LIMIT' cannot be used in the same query.",
@@ -217,7 +217,7 @@ impl Binder<'_> {
     }
 }
 
-/// The clause a count stands in.
+/// The clause that contains a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clause {
     Top,
@@ -233,12 +233,12 @@ pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Re
     count_up_to(limits::COUNT, count, clause, parameters)
 }
 
-/// Whether this may be a component of a ranking, rewritten by a plan: its counts are twice those of the query.
+/// Whether this may be a component of a ranking, rewritten by a query plan: its counts are twice those of the query.
 fn sorts_by_score(query: &Query) -> bool {
     matches!(&query.order, Some(ast::Order::By(items)) if matches!(items.as_slice(), [item] if matches!(item.value.kind, ExprKind::Call(_))))
 }
 
-fn count_up_to(most: u64, count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
+fn count_up_to(max: u64, count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
     let number = match &count.value {
         CountValue::Literal(number) => Some(*number),
         CountValue::Parameter(name) => parameters.get(name).and_then(Value::as_number),
@@ -246,7 +246,7 @@ fn count_up_to(most: u64, count: &Count, clause: Clause, parameters: &Parameters
     let value = number
         .and_then(Number::as_i64)
         .and_then(|n| u64::try_from(n).ok())
-        .filter(|n| *n <= most);
+        .filter(|n| *n <= max);
     value.ok_or_else(|| {
         let (code, message) = match clause {
             Clause::Top => (
@@ -279,14 +279,14 @@ pub fn columns(selection: &Selection, parameters: &Parameters) -> Columns {
     items.iter().map(&mut name_of).collect()
 }
 
-/// What the names of a select list take, made and put to use.
+/// Memory of the column names of a select list, in bytes.
 pub fn columns_bytes(selection: &Selection, parameters: &Parameters) -> usize {
     let Selection::List(items) = selection else { return 0 };
     let bytes = |item| given_name(item, parameters).map_or(0, str::len) + size_of::<String>() + ALLOCATION_BYTES;
     2 * items.iter().map(bytes).sum::<usize>()
 }
 
-/// The name of a column: its alias, or the last name of a path. One given by a parameter may be longer than the text.
+/// The name of a column: its alias, or the last name of a path. If a parameter gives the name, it may be longer than the text.
 fn given_name<'e>(item: &'e ast::SelectItem, parameters: &'e Parameters) -> Option<&'e str> {
     match (&item.alias, &item.value.kind) {
         (Some(alias), _) => Some(alias),
@@ -303,22 +303,22 @@ fn alias_of(item: &FromItem) -> Option<&str> {
     let inferred = match &item.source {
         ast::Source::Path { name, steps, .. } => match steps.last() {
             None => Some(name.as_str()),
-            Some(ast::Step::Dot(name) | ast::Step::Bracket(name)) => Some(name.as_str()),
-            Some(ast::Step::Element(_)) => None,
+            Some(ast::FromStep::Dot(name) | ast::FromStep::Bracket(name)) => Some(name.as_str()),
+            Some(ast::FromStep::Element(_)) => None,
         },
         ast::Source::Subquery(_) | ast::Source::Expression(_) => None,
     };
     item.alias.as_deref().or(inferred)
 }
 
-fn path_step(step: &ast::Step) -> PathStep {
+fn path_step(step: &ast::FromStep) -> PathStep {
     match step {
-        ast::Step::Dot(name) | ast::Step::Bracket(name) => PathStep::Name(name.clone()),
-        ast::Step::Element(index) => element_step(*index),
+        ast::FromStep::Dot(name) | ast::FromStep::Bracket(name) => PathStep::Name(name.clone()),
+        ast::FromStep::Element(index) => element_step(*index),
     }
 }
 
-/// An array index; what is not a whole number from zero up is no element.
+/// An array index; a number that is not whole or is negative selects no element.
 pub(super) fn element_step(index: Number) -> PathStep {
     index
         .as_i64()

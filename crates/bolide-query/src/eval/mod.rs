@@ -23,19 +23,19 @@ use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm
 use crate::session::Session;
 use crate::value::{Item, ItemScan, Value, compare, equals, parse_json, truth, write_json};
 
-/// The values in scope, by slot.
+/// The values of all names in scope, by slot.
 #[derive(Debug)]
 pub struct Row<'a> {
     pub slots: SmallVec<[Value<'a>; 6]>,
     pub session: &'a Session,
     /// The resource id of the item in slot 0.
     pub rid: u64,
-    /// The item in slot 0, which then is empty: see [`Row::over`].
+    /// The item of slot 0. The slot itself is empty then, see [`Row::over`].
     scan: ItemScan<'a>,
 }
 
 impl<'a> Row<'a> {
-    /// A row over no item.
+    /// A row without an item.
     pub fn new(slots: usize, session: &'a Session) -> Row<'a> {
         let mut values = SmallVec::with_capacity(slots.max(1));
         values.resize(slots.max(1), Value::Undefined);
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A row over one item, whose members are looked up as they are needed.
+    /// A row over one item, whose members are looked up when needed.
     pub fn over(slots: usize, session: &'a Session, item: &'a Item<'a>, rid: u64) -> Row<'a> {
         Row {
             rid,
@@ -79,7 +79,7 @@ impl<'a> Row<'a> {
 }
 
 impl Value<'static> {
-    /// The same constant without touching reference counts where that can be avoided.
+    /// The constant, without changing reference counts where possible.
     fn lend<'a>(&'a self) -> Value<'a> {
         match self {
             Value::String(text) => Value::String(crate::value::Text::Borrowed(text.as_str())),
@@ -92,7 +92,7 @@ impl Scalar {
     /// The value of this expression over a row.
     ///
     /// # Errors
-    /// A UDF that threw, a scalar subquery with several rows. Wrong kinds are undefined, never errors.
+    /// An exception in a UDF, or a scalar subquery with several rows. Wrong types give undefined, never an error.
     pub fn eval<'a>(&'a self, row: &mut Row<'a>) -> Result<Value<'a>> {
         row.session.fuel.burn(fuel::NODE)?;
         Ok(match self {
@@ -165,7 +165,7 @@ fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value
     list.iter().map(|scalar| scalar.eval(row)).collect()
 }
 
-/// What it takes to find something in a value.
+/// Cost of looking up a member or element of a value.
 fn step_units(base: &Value<'_>) -> u64 {
     match base {
         Value::Json(text) => text.len() as u64 / 32,
@@ -191,7 +191,7 @@ fn walk<'a>(base: &Value<'a>, steps: &[PathStep]) -> Value<'a> {
     value
 }
 
-/// AND (`decisive` false) and OR (`decisive` true): one decisive operand decides, else a non-boolean one makes it undefined.
+/// AND (`decisive` false) and OR (`decisive` true): one decisive operand decides the result; otherwise a non-boolean operand makes it undefined.
 fn logic<'a>(list: &'a [Scalar], row: &mut Row<'a>, decisive: bool) -> Result<Value<'a>> {
     let mut known = true;
     for operand in list {
@@ -242,7 +242,7 @@ fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result
 }
 
 impl InSet {
-    /// Remembers the constants of a list; undefined ones never match.
+    /// Collects the constants of a list in a set; undefined ones never match.
     ///
     /// # Errors
     /// [`QueryError::Interrupted`]; as [`crate::memory::Memory::take`].
@@ -261,7 +261,7 @@ impl InSet {
     fn holds<'a>(&self, value: &Value<'_>, session: &Session) -> Value<'a> {
         match value {
             Value::Undefined => Value::Undefined,
-            // NaN equals nothing, itself included.
+            // NaN equals nothing, not even itself.
             Value::Number(number) if number.as_f64().is_nan() => Value::Bool(false),
             _ => Value::Bool(self.keys.contains(&key_of(value, session))),
         }
@@ -311,8 +311,8 @@ fn udf<'a>(name: &str, args: &[Value<'a>], session: &Session) -> Result<Value<'a
         .fuel
         .burn(arguments.iter().map(|text| text.len() as u64 * 4).sum())?;
     let result = udfs.0.call(name, &arguments).map_err(QueryError::refused)?;
-    // How long it took is not known here.
-    session.fuel.look_now();
+    // The duration of this call is unknown, so check the limits now.
+    session.fuel.check_interrupts();
     session.fuel.check()?;
     session
         .fuel

@@ -26,7 +26,7 @@ pub fn unary<'a>(op: UnaryOp, operand: &Value<'a>) -> Value<'a> {
 /// Applies a binary operator.
 ///
 /// # Errors
-/// Where a string becomes too long, or there is no fuel.
+/// If a string becomes too long, or there is no fuel left.
 pub fn binary<'a>(op: BinaryOp, left: &Value<'a>, right: &Value<'a>, session: &Session) -> Result<Value<'a>> {
     if let (Value::String(a), Value::String(b)) = (left, right) {
         session.fuel.burn(a.as_str().len().min(b.as_str().len()) as u64 / 8)?;
@@ -49,7 +49,7 @@ pub fn binary<'a>(op: BinaryOp, left: &Value<'a>, right: &Value<'a>, session: &S
 fn compared<'a>(left: &Value<'_>, right: &Value<'_>, test: fn(Ordering) -> bool) -> Value<'a> {
     match compare(left, right) {
         Some(order) => Value::Bool(test(order)),
-        // NaN is a number like any other here: the comparison is defined, and false.
+        // NaN is a number like any other here: the comparison is defined, and its result is false.
         None if left.as_number().is_some() && right.as_number().is_some() => Value::Bool(false),
         None => Value::Undefined,
     }
@@ -85,7 +85,7 @@ fn shift_count(value: f64) -> u32 {
     (to_int32(value) as u32) & 31
 }
 
-/// JavaScript's ToInt32: the fraction dropped, then modulo 2^32.
+/// JavaScript's ToInt32: drops the fraction, then modulo 2^32.
 fn to_int32(value: f64) -> i32 {
     const MODULUS: f64 = 4_294_967_296.0;
     if !value.is_finite() {

@@ -13,7 +13,7 @@ use crate::program::{Grouping, Input, Projection, Select, Source};
 use crate::session::Session;
 use crate::value::{SameKey, Text, Value, append_same_key, same_key};
 
-/// Whether a producer of rows should go on.
+/// Whether a producer of rows should continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Continue,
@@ -111,7 +111,7 @@ pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'
         }),
         Some(grouping) => each_group(select, grouping, row, &mut sink),
     }?;
-    session.memory.give_back(held);
+    session.memory.release(held);
     Ok(flow)
 }
 
@@ -135,11 +135,11 @@ fn each_group<'a>(
             break;
         }
     }
-    row.session.memory.give_back(bytes);
+    row.session.memory.release(bytes);
     Ok(flow)
 }
 
-/// A value's identity.
+/// The hash that identifies a value.
 pub fn key_of(value: &Value<'_>, session: &Session) -> SameKey {
     let mut canonical = Vec::new();
     append_same_key(value, &mut canonical);
@@ -147,7 +147,7 @@ pub fn key_of(value: &Value<'_>, session: &Session) -> SameKey {
     same_key(&canonical)
 }
 
-/// The result of a row; undefined when the row has none.
+/// The result of a row; undefined if the row has none.
 pub fn project<'a>(projection: &'a Projection, row: &mut Row<'a>) -> Result<Value<'a>> {
     match projection {
         Projection::Value(scalar) => scalar.eval(row),

@@ -1,4 +1,4 @@
-//! Filters against a second, naive evaluator over `serde_json` trees.
+//! Filters, compared with a second, naive evaluator over `serde_json` trees.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};

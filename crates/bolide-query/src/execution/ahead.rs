@@ -1,4 +1,4 @@
-//! Rows that come right behind a page, kept by the caller for the next one, so that not every page sorts everything again.
+//! Rows that follow a page directly. The caller keeps them for the next page, so that not every page sorts everything again.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use bolide_model::ttl::Stamp;
 use super::sorter::Entry;
 use crate::limits::{AHEAD_BYTES, AHEAD_ROWS};
 
-/// The rows that follow a page of a sorted query, without a gap: at most 1,000 (or about 1 MiB of them). They hold as long as the items they
-/// are made of do; the caller knows whether those have changed, and each row has the stamp by which its item expires.
+/// The rows that follow a page of a sorted query, without a gap: at most 1,000 rows or about 1 MiB. They are valid while their items are unchanged,
+/// which the caller must know. Each row has the stamp by which its item expires.
 #[derive(Debug)]
 pub struct Ahead {
     pub(super) entries: VecDeque<Entry>,
-    /// There are no rows behind them.
+    /// No rows follow these.
     pub(super) is_all: bool,
 }
 
@@ -22,12 +22,12 @@ impl Ahead {
         self.entries.is_empty()
     }
 
-    /// What they take, in bytes.
+    /// Their memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.entries.iter().map(Entry::bytes).sum()
     }
 
-    /// Whether no rows follow them.
+    /// Whether no rows follow these.
     pub fn is_all(&self) -> bool {
         self.is_all
     }
@@ -38,16 +38,16 @@ impl Ahead {
     }
 }
 
-/// How many rows are kept beyond those of a page.
+/// How many rows to keep beyond those of a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct KeepLimit {
     pub rows: usize,
     pub bytes: usize,
 }
 
-impl Room {
-    pub const NONE: Room = Room { rows: 0, bytes: 0 };
-    pub const AHEAD: Room = Room {
+impl KeepLimit {
+    pub const NONE: KeepLimit = KeepLimit { rows: 0, bytes: 0 };
+    pub const AHEAD: KeepLimit = KeepLimit {
         rows: AHEAD_ROWS,
         bytes: AHEAD_BYTES,
     };

@@ -1,4 +1,4 @@
-//! DISTINCT within one page: each value once (cosmos-sql §8.4). What earlier pages gave out is in `given`.
+//! DISTINCT within one page: each value once (cosmos-sql §8.4). The values of earlier pages are in `emitted_rows`.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use crate::memory::seen_bytes;
 use crate::session::Session;
 use crate::value::{SameKey, Value, append_same_key, same_key};
 
-/// The values DISTINCT has let through.
+/// The values that were already accepted.
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
     seen: HashSet<SameKey>,
     scratch: Vec<u8>,
-    /// The hash of the value that was asked about last.
+    /// The hash of the value of the last call.
     last: u64,
 }
 
@@ -23,10 +23,10 @@ impl Distinct {
         self.last
     }
 
-    /// Whether this is the first of its sort.
+    /// Whether a value is new.
     ///
     /// # Errors
-    /// [`crate::QueryError::TooLarge`] when there are too many; [`crate::QueryError::Interrupted`].
+    /// [`crate::QueryError::TooLarge`] if there are too many values; [`crate::QueryError::Interrupted`].
     pub fn is_new(&mut self, value: &Value<'_>, session: &Session) -> Result<bool> {
         self.scratch.clear();
         append_same_key(value, &mut self.scratch);

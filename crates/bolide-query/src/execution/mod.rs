@@ -2,14 +2,14 @@
 //!
 //!   push(item) ─▶ FROM/JOIN/WHERE ─▶ stage: stream | groups | sorter | ranker ─▶ DISTINCT ─▶ OFFSET/LIMIT ─▶ page of rows
 //!
-//! Streams give rows while items come in; the other stages hold theirs until [`Execution::finish`].
+//! Streams return rows while items come in; the other stages hold theirs until [`Execution::finish`].
 
 mod ahead;
 mod distinct;
 mod emitted_rows;
-mod needles;
 mod nested;
 mod output;
+mod prefilter;
 mod ranker;
 mod resume;
 mod resume_filter;
@@ -36,9 +36,9 @@ use crate::session::Session;
 use crate::value::{Item, SameKey};
 use distinct::Distinct;
 use emitted_rows::{EmittedRows, Ordinals};
-use needles::SubstringPrefilter;
 use nested::Nested;
-use output::{Before, Output};
+use output::{EarlierPages, Output};
+use prefilter::SubstringPrefilter;
 use stage::{Stage, ranking};
 
 /// What the caller should do after a push.
@@ -46,22 +46,22 @@ use stage::{Stage, ranking};
 pub enum Progress {
     /// Push the next item.
     Continue,
-    /// The page is full and this item has rows that did not fit: finish now, and let the next page begin with this same item.
+    /// The page is full and this item has rows that did not fit: finish now, and begin the next page with the same item.
     PageFull,
-    /// Nothing more will come out of this query, on no page: finish now.
+    /// The query is complete and no later page has rows: finish now.
     Done,
 }
 
-/// Counts of the work of one page.
+/// Counters of the work of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Metrics {
     /// Items pushed.
     pub items: u64,
-    /// Their bytes.
+    /// Bytes of these items.
     pub item_bytes: u64,
     /// Rows of the page.
     pub rows: u64,
-    /// Their bytes, separators left out.
+    /// Bytes of these rows, without separators.
     pub row_bytes: u64,
 }
 
@@ -70,88 +70,88 @@ pub struct Metrics {
 pub struct Finished {
     /// The rows of the page.
     pub rows: Rows,
-    /// What the next page must be given; `None` when the query is complete.
+    /// The state for the next page; `None` when the query is complete.
     pub resume: Option<String>,
-    /// Counts of the work.
+    /// Counters of the work.
     pub metrics: Metrics,
-    /// A row was left over for the next page.
+    /// A row did not fit and is left for the next page.
     pub is_full: bool,
-    /// The rows that come next, after [`Execution::keep_ahead`] or [`Execution::restore`].
+    /// The rows that follow the page, after [`Execution::keep_following_rows`] or [`Execution::restore`].
     pub ahead: Option<Ahead>,
 }
 
-/// One page of a query under way.
+/// One page of a query in progress.
 #[derive(Debug)]
 pub struct Execution {
     bound: Bound,
     session: Session,
     fingerprint: u32,
     stage: Stage,
-    needles: SubstringPrefilter,
+    prefilter: SubstringPrefilter,
     nested: Option<Nested>,
     distinct: Option<Distinct>,
     output: Output,
     metrics: Metrics,
-    /// Rows of the first item that earlier pages already processed.
-    within: Option<resume::Within>,
+    /// Rows of the first item that earlier pages have already processed.
+    within: Option<resume::PartialItem>,
     /// Rows of the current item processed so far.
     item_rows: u64,
     ordinals: Ordinals,
-    /// Rows of FROM, JOIN and subqueries of the items before the current one.
+    /// Rows that FROM, JOIN and subqueries visited for the items earlier_pages the current one.
     rows_before: u64,
-    /// The item that must be pushed again.
-    again: Option<resume::Within>,
-    /// The last group given out, when groups come in the order of their keys' identities.
+    /// The item that must be pushed push_again.
+    push_again: Option<resume::PartialItem>,
+    /// The last group returned, if groups are ordered by the identity of their keys.
     group: Option<SameKey>,
-    /// Earlier pages gave out more rows than a continuation can name.
+    /// Earlier pages returned more rows than a continuation can list.
     is_counted: bool,
 }
 
-/// Whether pages go on where the scan stopped, or every page sees all items again.
+/// Whether every page reads all items push_again, instead of continuing where the scan stopped.
 pub fn rescans(select: &Select) -> bool {
     !select.reads_items()
         || select.distinct
         || select.grouping.is_some()
         || !matches!(select.ordering, Ordering::None)
-        || holds_back(select)
+        || has_blocking_subquery(select)
 }
 
 /// Whether the first input is a subquery over the items of the container that groups them or removes duplicates.
-pub fn holds_back(select: &Select) -> bool {
+pub fn has_blocking_subquery(select: &Select) -> bool {
     Nested::of(select).is_some()
 }
 
-/// Whether pages that begin anew have the items before the place of the page before them replayed instead of pushed.
+/// Whether items earlier_pages the position of the previous page are replayed instead of pushed, for pages that start push_again.
 pub fn replays(select: &Select) -> bool {
     select.reads_items()
         && select.distinct
         && select.grouping.is_none()
         && matches!(select.ordering, Ordering::None)
-        && !holds_back(select)
+        && !has_blocking_subquery(select)
 }
 
-/// Whether pages begin anew and only a list of the rows given out tells where they go on.
-fn needs_all_given(select: &Select) -> bool {
+/// Whether pages start push_again and only a complete list of the returned rows tells where to continue.
+fn needs_all_emitted(select: &Select) -> bool {
     match (&select.grouping, &select.ordering) {
         (_, Ordering::Keys(_)) => false,
         (Some(_), _) => is_cut(select),
         (None, Ordering::Rank(_)) => true,
-        (None, Ordering::None) => holds_back(select),
+        (None, Ordering::None) => has_blocking_subquery(select),
     }
 }
 
-/// Whether TOP or OFFSET LIMIT choose among the rows.
+/// Whether TOP or OFFSET LIMIT select among the rows.
 fn is_cut(select: &Select) -> bool {
     select.take.is_some() || select.skip > 0
 }
 
-/// What earlier pages have dealt with.
-fn before(select: &Select, resume: &mut Resume) -> Before {
-    let is_listed = needs_all_given(select) && !resume.emitted.is_empty();
-    // A place, and a complete list of rows, already lie behind what was skipped and returned.
+/// The result of earlier pages.
+fn earlier_pages(select: &Select, resume: &mut Resume) -> EarlierPages {
+    let is_listed = needs_all_emitted(select) && !resume.emitted.is_empty();
+    // A position, and a complete list of rows, already account for what was skipped and returned.
     let started =
         resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(select) || replays(select);
-    Before {
+    EarlierPages {
         skip: if started {
             select.skip.saturating_sub(resume.skipped)
         } else {
@@ -175,15 +175,15 @@ impl Execution {
     ) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
-        let before = before(&select, &mut resume);
-        let is_counted = before.drop > 0;
-        let output = Output::new(page, take, before);
+        let earlier_pages = earlier_pages(&select, &mut resume);
+        let is_counted = earlier_pages.drop > 0;
+        let output = Output::new(page, take, earlier_pages);
         let stage = Stage::new(&select, output.rows_wanted(), resume.boundary, filter);
         Execution {
             session,
             fingerprint,
             stage,
-            needles: SubstringPrefilter::of(&select),
+            prefilter: SubstringPrefilter::of(&select),
             nested: Nested::of(&select),
             distinct: select.distinct.then(Distinct::default),
             output,
@@ -192,33 +192,33 @@ impl Execution {
             item_rows: 0,
             rows_before: 0,
             ordinals: Ordinals::default(),
-            again: None,
+            push_again: None,
             group: resume.group,
             is_counted,
             bound,
         }
     }
 
-    /// Keeps the rows behind the page, see [`Ahead`]: of queries sorted by keys, without DISTINCT, of items that say by what they expire.
-    pub fn keep_ahead(&mut self) {
+    /// Keeps the rows that follow the page, see [`Ahead`]. Only for queries sorted by keys, without DISTINCT, over items that have an expiry stamp.
+    pub fn keep_following_rows(&mut self) {
         if let (Stage::Sort(sorter), false) = (&mut self.stage, self.bound.select.distinct) {
-            sorter.keep_ahead();
+            sorter.keep_following_rows();
         }
     }
 
-    /// Takes the rows that the page before kept, instead of items: finish next. There is no more to know if [`Finished::is_full`], or if these
-    /// were all.
+    /// Takes the rows that the previous page kept, instead of items; finish next. The next page is known only if [`Finished::is_full`], or if these
+    /// were all rows.
     pub fn restore(&mut self, ahead: Ahead) {
         if let Stage::Sort(sorter) = &mut self.stage {
             sorter.restore(ahead);
         }
     }
 
-    /// Takes in one item: its complete JSON text, system properties included, and its resource id.
+    /// Processes one item: its complete JSON text, system properties included, and its resource id.
     ///
     /// # Errors
-    /// [`crate::QueryError::BadItem`] for what is not UTF-8, [`crate::QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow
-    /// their memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
+    /// [`crate::QueryError::BadItem`] for text that is not UTF-8, [`crate::QueryError::TooLarge`] if sorting, grouping or DISTINCT exceed their
+    /// memory, and errors of UDFs and scalar subqueries. The execution cannot be used afterwards.
     pub fn push(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
         self.push_item(&Item::complete(item)?, rid)
     }
@@ -242,7 +242,7 @@ impl Execution {
             bound,
             session,
             stage,
-            needles,
+            prefilter,
             nested,
             distinct,
             output,
@@ -251,11 +251,11 @@ impl Execution {
             ordinals,
             ..
         } = self;
-        // Other items may have come before it meanwhile.
+        // Other items may have been inserted earlier_pages it meanwhile.
         let already = within
             .take_if(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
-        if !needles.may_match(item.document()) {
+        if !prefilter.may_match(item.document()) {
             return Ok(Progress::Continue);
         }
         let mut row = Row::over(bound.slots, session, item, rid);
@@ -274,7 +274,7 @@ impl Execution {
         Ok(match flow {
             Flow::Continue => Progress::Continue,
             Flow::Stop => {
-                self.again = Some(resume::Within {
+                self.push_again = Some(resume::PartialItem {
                     rid,
                     rows: self.item_rows,
                 });
@@ -283,8 +283,7 @@ impl Execution {
         })
     }
 
-    /// Takes in an item that earlier pages have dealt with, where [`crate::Query::replays`] asks for it: its rows are known and not given
-    /// out again.
+    /// Processes an item that earlier pages have processed, if [`crate::Query::replays`] requires it: its rows are recorded but not returned push_again.
     ///
     /// # Errors
     /// As [`Execution::push`].
@@ -305,17 +304,17 @@ impl Execution {
         Ok(())
     }
 
-    /// Ends the page. `end_of_scan`: every item of the query's range has been pushed, on this page or, where the scan goes on, before.
+    /// Ends the page. `end_of_scan`: every item of the query's range has been pushed, on this page or, if the scan continues over pages, on earlier ones.
     ///
     /// # Errors
     /// As [`Execution::push`].
     pub fn finish(mut self, end_of_scan: bool) -> Result<Finished> {
         let select = Arc::clone(&self.bound.select);
-        if !self.output.is_done() && self.again.is_none() {
+        if !self.output.is_done() && self.push_again.is_none() {
             self.drain(&select)?;
         }
         let end_of_scan = end_of_scan || !select.reads_items();
-        let complete = self.output.is_done() || (end_of_scan && self.again.is_none() && !self.output.is_full());
+        let complete = self.output.is_done() || (end_of_scan && self.push_again.is_none() && !self.output.is_full());
         let resume = if complete {
             None
         } else {
@@ -324,7 +323,7 @@ impl Execution {
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
         let is_full = self.output.is_full();
         let ahead = match &mut self.stage {
-            Stage::Sort(sorter) => sorter.take_ahead(),
+            Stage::Sort(sorter) => sorter.take_following_rows(),
             _ => None,
         };
         let rows = self.output.into_rows();
@@ -347,22 +346,22 @@ impl Execution {
         self.session.begin_item();
     }
 
-    /// How many rows FROM, JOIN and subqueries went through so far: what the page costs in time.
-    pub fn rows_gone_through(&self) -> u64 {
+    /// Number of rows that FROM, JOIN and subqueries visited so far, which determines the time of the page.
+    pub fn rows_visited(&self) -> u64 {
         self.rows_before + self.session.rows()
     }
 
-    /// How often fuel was looked at: about once in a millisecond of work.
-    pub fn looks(&self) -> u64 {
-        self.session.fuel.looks()
+    /// How often limits were checked: about once per millisecond of work.
+    pub fn interrupt_checks(&self) -> u64 {
+        self.session.fuel.interrupt_checks()
     }
 
-    /// Whether nothing more can come, so that no item need be pushed.
+    /// Whether nothing more can come, so that no more items need to be pushed.
     pub fn is_done(&self) -> bool {
         self.output.is_done()
     }
 
-    /// What the page has taken so far.
+    /// The work of the page so far.
     pub fn metrics(&self) -> Metrics {
         Metrics {
             rows: self.output.rows(),
@@ -380,12 +379,12 @@ impl Execution {
         Resume {
             returned: self.output.returned(),
             skipped: self.output.skipped(),
-            // A page that begins with the first item again has no item to go on in, unless those before it are replayed.
+            // A page that reads all items push_again does not continue inside an item, unless the earlier ones are replayed.
             within: self
-                .again
+                .push_again
                 .filter(|_| !rescans(&self.bound.select) || replays(&self.bound.select)),
             boundary: match &self.stage {
-                Stage::Sort(sorter) | Stage::SortedGroups(_, sorter) => sorter.last_given(),
+                Stage::Sort(sorter) | Stage::SortedGroups(_, sorter) => sorter.last_emitted(),
                 _ => None,
             },
             group: self.group.clone(),
@@ -394,11 +393,11 @@ impl Execution {
             } else {
                 self.output.emitted().clone()
             },
-            needs_all_given: needs_all_given(&self.bound.select),
+            needs_all_emitted: needs_all_emitted(&self.bound.select),
         }
     }
 
-    /// Gives out what stages hold back until all items are in.
+    /// Returns the rows that stages hold back until all items are processed.
     fn drain(&mut self, select: &Arc<Select>) -> Result<()> {
         self.begin_item();
         let Execution {
@@ -422,6 +421,6 @@ impl Execution {
         nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
             stage.accept(select, distinct.as_mut(), output, row, ordinals, (item_rows, 0))
         })?;
-        stage.give(select, distinct, output, &mut row, group)
+        stage.emit(select, distinct, output, &mut row, group)
     }
 }

@@ -1,5 +1,5 @@
-//! A FROM subquery over the container that groups or removes duplicates: its results exist only when all items are in, or must be
-//! remembered from item to item.
+//! A FROM subquery over the container that groups or removes duplicates: its results exist only after all items are processed, or must be remembered
+//! from item to item.
 
 use super::distinct::Distinct;
 use super::emitted_rows;
@@ -9,7 +9,7 @@ use crate::group::Groups;
 use crate::program::{Input, Select, Source};
 use crate::value::Value;
 
-/// The state of such a subquery, and of one inside it.
+/// The state of such a subquery, and of another one nested in it.
 #[derive(Debug)]
 pub(super) struct Nested {
     groups: Option<Groups>,
@@ -30,7 +30,7 @@ fn first_subquery(select: &Select) -> Option<(&Input, &Select)> {
 }
 
 impl Nested {
-    /// The state a query needs, if its first input is such a subquery.
+    /// The state for a query whose first input is such a subquery; `None` for other queries.
     pub fn of(select: &Select) -> Option<Nested> {
         let (_, inner) = first_subquery(select)?;
         let nested = Nested::of(inner);
@@ -63,20 +63,19 @@ impl Nested {
             return Ok(Flow::Continue);
         }
         let hash = distinct.hash_of_last();
-        standing_for(hash, row, |row| emit(row, value))
+        with_replaced_id(hash, row, |row| emit(row, value))
     }
 }
 
-/// Runs `emit` for a row that is of no item: what makes it the row it is takes the place of the resource id, so that ties and
-/// continuations do not depend on which items there are.
-fn standing_for<'a>(hash: u64, row: &mut Row<'a>, emit: impl FnOnce(&mut Row<'a>) -> Result<Flow>) -> Result<Flow> {
+/// Runs `emit` for a row that belongs to no item. Its hash replaces the resource id, so that ties and continuations do not depend on which items exist.
+fn with_replaced_id<'a>(hash: u64, row: &mut Row<'a>, emit: impl FnOnce(&mut Row<'a>) -> Result<Flow>) -> Result<Flow> {
     let rid = std::mem::replace(&mut row.rid, hash);
     let flow = emit(row);
     row.rid = rid;
     flow
 }
 
-/// Runs `sink` for the rows that one more item makes.
+/// Runs `sink` for the rows of one more item.
 pub(super) fn each_item_row<'a>(
     select: &'a Select,
     nested: Option<&mut Nested>,
@@ -96,7 +95,7 @@ pub(super) fn each_item_row<'a>(
     flow
 }
 
-/// Runs `sink` for the rows that were held back until all items were in.
+/// Runs `sink` for the rows that were held back until all items were processed.
 pub(super) fn each_row_at_end<'a>(
     select: &'a Select,
     nested: Option<Nested>,
@@ -121,7 +120,7 @@ pub(super) fn each_row_at_end<'a>(
             let hash = emitted_rows::hash(group.key());
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
-            let flow = standing_for(hash, row, |row| {
+            let flow = with_replaced_id(hash, row, |row| {
                 nested.emit_new(value, row, &mut |row, value| {
                     outer_rows(select, input, value, row, sink)
                 })

@@ -1,19 +1,19 @@
-//! The page: OFFSET, LIMIT, and how much fits.
+//! The page: OFFSET, LIMIT, and the size limit.
 
 use super::emitted_rows::EmittedRows;
 use crate::error::Result;
 
-/// How much a page may hold.
+/// The maximum size of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit {
-    /// Most rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Most bytes of rows; a single larger row still goes out alone.
+    /// Maximum bytes of rows; a single larger row is still returned alone.
     pub bytes: usize,
 }
 
 impl PageLimit {
-    /// No limit: everything comes out on one page.
+    /// No limit: all rows are returned on one page.
     pub const NONE: PageLimit = PageLimit {
         rows: usize::MAX,
         bytes: usize::MAX,
@@ -24,17 +24,17 @@ impl PageLimit {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
     joined: Vec<u8>,
-    /// Where each row ends.
+    /// The end of each row.
     ends: Vec<usize>,
 }
 
 impl Rows {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -57,44 +57,44 @@ impl Rows {
         })
     }
 
-    /// The bytes of the rows, commas left out.
+    /// The bytes of the rows, without commas.
     pub fn row_bytes(&self) -> usize {
         self.joined.len() - self.ends.len().saturating_sub(1)
     }
 }
 
-/// What became of an offered row.
+/// The result of offering a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// It is on the page, or OFFSET swallowed it, or there was none.
-    Settled,
+    /// It is on the page, or OFFSET skipped it, or there was no row.
+    Accepted,
     /// The page is full or the query complete.
     Refused,
 }
 
-/// What a write came to.
+/// The result of writing a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// There is no row.
     Nothing,
-    /// A row that a place in some order tells from others.
+    /// A row that is identified by its position in an order.
     Row,
-    /// A row that its hash tells from others.
+    /// A row that is identified by its hash.
     Named(u64),
 }
 
-/// What the pages before gave out.
+/// The rows that earlier pages returned or skipped.
 #[derive(Debug, Default)]
-pub(super) struct Before {
-    /// Rows OFFSET still swallows.
+pub(super) struct EarlierPages {
+    /// Rows that OFFSET still has to skip.
     pub skip: u64,
-    /// Rows that were given out already, when the scan began anew and they are not told apart otherwise.
+    /// Rows already returned, if the scan started again and they are identified only by count.
     pub drop: u64,
-    /// Rows given out so far.
+    /// Rows returned so far.
     pub returned: u64,
-    /// Rows OFFSET has swallowed so far.
+    /// Rows that OFFSET has skipped so far.
     pub skipped: u64,
-    /// Those of them that have names.
+    /// Those of them that are identified by a hash.
     pub emitted: EmittedRows,
 }
 
@@ -102,11 +102,11 @@ pub(super) struct Before {
 pub(super) struct Output {
     rows: Rows,
     page: PageLimit,
-    /// Rows OFFSET still swallows.
+    /// Rows that OFFSET still has to skip.
     skip: u64,
-    /// Rows earlier pages gave out already, when the scan began anew.
+    /// Rows that earlier pages returned, if the scan started again.
     drop: u64,
-    /// Rows that may still come out, on any page.
+    /// Rows that may still be returned, on any page.
     take: Option<u64>,
     returned: u64,
     skipped: u64,
@@ -115,8 +115,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub fn new(page: PageLimit, take: Option<u64>, before: Before) -> Output {
-        let Before {
+    pub fn new(page: PageLimit, take: Option<u64>, before: EarlierPages) -> Output {
+        let EarlierPages {
             skip,
             drop,
             returned,
@@ -136,28 +136,28 @@ impl Output {
         }
     }
 
-    /// How many rows in order are needed to fill the page and to know whether there are more; `None`: all.
+    /// Number of ordered rows needed to fill the page and to know whether more follow; `None`: all.
     pub fn rows_wanted(&self) -> Option<usize> {
         let page = (self.page.rows as u64).min(self.take.unwrap_or(u64::MAX));
         usize::try_from(self.skip.checked_add(self.drop)?.checked_add(page)?.checked_add(1)?).ok()
     }
 
-    /// No page before this one gave or swallowed anything.
+    /// No earlier page returned or skipped a row.
     pub fn is_fresh(&self) -> bool {
         self.returned == 0 && self.skipped == 0
     }
 
-    /// Most rows of the page.
+    /// Maximum number of rows of the page.
     pub fn page_rows(&self) -> usize {
         self.page.rows
     }
 
-    /// No row can come out any more, on no page.
+    /// No row can be returned any more, on any page.
     pub fn is_done(&self) -> bool {
         self.take == Some(0)
     }
 
-    /// A row was refused for lack of room.
+    /// A row was refused because the page is full.
     pub fn is_full(&self) -> bool {
         self.full
     }
@@ -182,7 +182,7 @@ impl Output {
         self.skipped
     }
 
-    /// The named rows that were given out or swallowed.
+    /// The hashes of the rows that were returned or skipped.
     pub fn emitted(&self) -> &EmittedRows {
         &self.emitted
     }
@@ -191,7 +191,7 @@ impl Output {
         self.rows
     }
 
-    /// Lets `write` append a row and keeps it if it counts and fits. A row that was given out before is left out.
+    /// Lets `write` append a row, and keeps it if it counts and fits. A row that was returned before is left out.
     pub fn offer(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<Written>) -> Result<Offer> {
         if self.is_done() {
             return Ok(Offer::Refused);
@@ -201,59 +201,59 @@ impl Output {
             self.rows.joined.push(b',');
         }
         let written = write(&mut self.rows.joined)?;
-        let fate = self.judge(written);
-        match fate {
-            Fate::Kept => {
+        let outcome = self.classify(written);
+        match outcome {
+            RowOutcome::Kept => {
                 self.rows.ends.push(self.rows.joined.len());
                 self.returned += 1;
                 self.take = self.take.map(|take| take - 1);
             }
-            Fate::Swallowed | Fate::Absent | Fate::Refused => self.rows.joined.truncate(before),
+            RowOutcome::Skipped | RowOutcome::Absent | RowOutcome::Refused => self.rows.joined.truncate(before),
         }
-        if let (Written::Named(hash), Fate::Kept | Fate::Swallowed) = (written, fate) {
+        if let (Written::Named(hash), RowOutcome::Kept | RowOutcome::Skipped) = (written, outcome) {
             self.emitted.note(hash);
         }
-        Ok(if fate == Fate::Refused {
+        Ok(if outcome == RowOutcome::Refused {
             Offer::Refused
         } else {
-            Offer::Settled
+            Offer::Accepted
         })
     }
 
-    fn judge(&mut self, written: Written) -> Fate {
+    fn classify(&mut self, written: Written) -> RowOutcome {
         let is_absent = match written {
             Written::Nothing => true,
             Written::Row => false,
             Written::Named(hash) => self.emitted.contains(hash),
         };
         if is_absent {
-            return Fate::Absent;
+            return RowOutcome::Absent;
         }
         if self.skip > 0 {
             self.skip -= 1;
             self.skipped += 1;
-            return Fate::Swallowed;
+            return RowOutcome::Skipped;
         }
         if self.drop > 0 {
             self.drop -= 1;
-            return Fate::Swallowed;
+            return RowOutcome::Skipped;
         }
         let rows = self.rows.len();
         if rows >= self.page.rows || (rows > 0 && self.rows.joined.len() > self.page.bytes) {
             self.full = true;
-            return Fate::Refused;
+            return RowOutcome::Refused;
         }
-        Fate::Kept
+        RowOutcome::Kept
     }
 }
 
-/// What becomes of a row.
+/// What happens to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RowOutcome {
     Kept,
-    /// OFFSET took it, or an earlier page had it by count.
-    Swallowed,
-    /// There is none, or an earlier page had it by name.
+    /// OFFSET skipped it, or an earlier page returned it, identified by count.
+    Skipped,
+    /// There is no row, or an earlier page returned it, identified by its hash.
     Absent,
     Refused,
 }

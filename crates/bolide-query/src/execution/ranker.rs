@@ -1,7 +1,6 @@
 //! ORDER BY RANK: scores, reciprocal rank fusion (cosmos-sql §14).
 //!
-//! BM25 needs statistics over all items, so scores are computed when the last item is in; until then each candidate keeps the counts
-//! of its terms.
+//! BM25 needs statistics over all items, so scores are computed after the last item; until then each candidate keeps the counts of its terms.
 
 use super::emitted_rows;
 use super::output::{Offer, Output, Written};
@@ -16,54 +15,54 @@ use crate::value::Value;
 /// The constant of reciprocal rank fusion.
 const RRF_K: f64 = 60.0;
 
-/// The scores of what is no vector, or of other dimensions, and of what is no text.
+/// The score of a value that is not a vector, has other dimensions, or is not a text.
 const NO_DISTANCE: f64 = f64::NEG_INFINITY;
 const NO_TEXT: f64 = -1.0;
 
-/// What all items together say about one full-text component.
+/// Statistics over all items for one full-text component.
 #[derive(Debug, Default, Clone)]
 struct Statistics {
     words: u64,
-    /// Items in which each term occurs.
+    /// Number of items that contain each term.
     hits: Vec<u64>,
 }
 
-/// What one candidate says about one component.
+/// The data of one candidate for one component.
 #[derive(Debug, Clone)]
-enum Evidence {
-    /// The number of words and how often each term occurs; nothing for what is no text.
+enum ComponentData {
+    /// The number of words and how often each term occurs; `None` for a value that is not a text.
     Text(Option<(u64, Vec<u64>)>),
     /// The distance or similarity.
     Vector(Option<f64>),
 }
 
-impl Evidence {
+impl ComponentData {
     fn bytes(&self) -> usize {
         let hits = match self {
-            Evidence::Text(Some((_, hits))) => size_of_val(&hits[..]) + ALLOCATION_BYTES,
-            Evidence::Text(None) | Evidence::Vector(_) => 0,
+            ComponentData::Text(Some((_, hits))) => size_of_val(&hits[..]) + ALLOCATION_BYTES,
+            ComponentData::Text(None) | ComponentData::Vector(_) => 0,
         };
-        size_of::<Evidence>() + hits
+        size_of::<ComponentData>() + hits
     }
 }
 
 #[derive(Debug)]
 struct Candidate {
     rid: u64,
-    evidence: Vec<Evidence>,
+    evidence: Vec<ComponentData>,
     row: Box<[u8]>,
     hash: u64,
 }
 
-/// Candidates and statistics so far.
+/// The candidates and statistics so far.
 #[derive(Debug)]
 pub(super) struct Ranker {
     documents: u64,
     statistics: Vec<Statistics>,
     analyzers: Vec<Option<(Analyzer, Option<Vec<Term>>)>>,
     candidates: Vec<Candidate>,
-    /// The evidence of the current item.
-    current: Vec<Evidence>,
+    /// The data of the current item.
+    current: Vec<ComponentData>,
 }
 
 impl Ranker {
@@ -81,17 +80,17 @@ impl Ranker {
         }
     }
 
-    /// Counts an item into the statistics, whether or not it passes the filter.
+    /// Adds an item to the statistics, whether or not it passes the filter.
     pub fn count<'a>(&mut self, row: &mut Row<'a>, ranking: &'a Ranking) -> Result<()> {
         self.documents += 1;
         self.current.clear();
         for (n, component) in ranking.components.iter().enumerate() {
             let evidence = match component {
-                RankComponent::Vector { score, .. } => Evidence::Vector(score.eval(row)?.as_f64()),
+                RankComponent::Vector { score, .. } => ComponentData::Vector(score.eval(row)?.as_f64()),
                 RankComponent::FullText { text, terms, .. } => {
                     let text = text.eval(row)?;
                     let terms = terms.iter().map(|term| term.eval(row)).collect::<Result<Vec<_>>>()?;
-                    Evidence::Text(self.look_at(n, &text, &terms, &row.session.fuel))
+                    ComponentData::Text(self.component_data(n, &text, &terms, &row.session.fuel))
                 }
             };
             self.current.push(evidence);
@@ -99,7 +98,7 @@ impl Ranker {
         Ok(())
     }
 
-    fn look_at(
+    fn component_data(
         &mut self,
         component: usize,
         text: &Value<'_>,
@@ -125,7 +124,7 @@ impl Ranker {
         Some((words.len() as u64, hits))
     }
 
-    /// Keeps a row of the current item as a candidate; `ordinal` says which row of it.
+    /// Keeps a row of the current item as a candidate; `ordinal` is its number within the item.
     pub fn add<'a>(
         &mut self,
         ranking: &'a Ranking,
@@ -140,8 +139,8 @@ impl Ranker {
             Written::Row => emitted_rows::hash_of_row(row.rid, ordinal),
             Written::Named(hash) => hash,
         };
-        let evidence: usize = self.current.iter().map(Evidence::bytes).sum();
-        // Lists grow by doubling, and scores are computed beside the candidates.
+        let evidence: usize = self.current.iter().map(ComponentData::bytes).sum();
+        // Lists grow by doubling, and scores are computed in addition to the candidates.
         let scores = ranking.components.len() * size_of::<(f64, usize)>();
         let candidate = size_of::<Candidate>() * 3 / 2 + 2 * ALLOCATION_BYTES;
         row.session.memory.take(candidate + out.len() + evidence + scores)?;
@@ -154,8 +153,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// Gives the candidates out, best first, until the page refuses one.
-    pub fn give(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
+    /// Returns the candidates, best first, until the page refuses one.
+    pub fn emit(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
         let mut scored = self.scored(ranking);
         scored.sort_by(|(a, x), (b, y)| {
             b.total_cmp(a)
@@ -174,7 +173,7 @@ impl Ranker {
         Ok(())
     }
 
-    /// The score of every candidate; more is better.
+    /// The score of every candidate; a higher score is better.
     fn scored(&self, ranking: &Ranking) -> Vec<(f64, usize)> {
         let mut per_component = ranking
             .components
@@ -186,10 +185,10 @@ impl Ranker {
             return scores.into_iter().enumerate().map(|(n, score)| (score, n)).collect();
         }
         let mut fused = vec![0.0; self.candidates.len()];
-        // A negative weight turns its component round, and counts as much as the positive one.
+        // A negative weight reverses the order of its component, and counts as much as the positive one.
         for (mut scores, weight) in per_component.zip(&ranking.weights) {
             if *weight < 0.0 {
-                // What has no distance stays the worst.
+                // Items without a distance stay last.
                 scores
                     .iter_mut()
                     .filter(|score| **score != NO_DISTANCE)
@@ -205,23 +204,23 @@ impl Ranker {
     fn component_scores(&self, n: usize, component: &RankComponent) -> Vec<f64> {
         let ascending = matches!(component, RankComponent::Vector { ascending: true, .. });
         let score = |candidate: &Candidate| match &candidate.evidence[n] {
-            Evidence::Vector(Some(score)) if ascending => -score,
-            Evidence::Vector(Some(score)) => *score,
-            Evidence::Text(Some((words, hits))) => {
+            ComponentData::Vector(Some(score)) if ascending => -score,
+            ComponentData::Vector(Some(score)) => *score,
+            ComponentData::Text(Some((words, hits))) => {
                 let Statistics {
                     words: total,
                     hits: totals,
                 } = &self.statistics[n];
                 bm25(*words, hits, self.documents, *total, totals)
             }
-            Evidence::Vector(None) => NO_DISTANCE,
-            Evidence::Text(None) => NO_TEXT,
+            ComponentData::Vector(None) => NO_DISTANCE,
+            ComponentData::Text(None) => NO_TEXT,
         };
         self.candidates.iter().map(score).collect()
     }
 }
 
-/// The terms of one argument, which may also be a list of them.
+/// The terms of one argument, which may also be a list of terms.
 fn analyzed_terms(analyzer: &Analyzer, term: &Value<'_>, fuel: &Fuel) -> Vec<Term> {
     match term.elements() {
         Some(list) => list.iter().filter_map(|term| analyzer.term(term, fuel)).collect(),
@@ -229,7 +228,7 @@ fn analyzed_terms(analyzer: &Analyzer, term: &Value<'_>, fuel: &Fuel) -> Vec<Ter
     }
 }
 
-/// One-based ranks, best first; equal scores share one and the next score gets the next number.
+/// Ranks from 1, best first; equal scores share a rank and the next score gets the next number.
 fn dense_ranks(scores: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));

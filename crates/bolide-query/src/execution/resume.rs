@@ -1,10 +1,10 @@
-//! Where a page ended, as a short text that goes into the caller's continuation.
+//! The end of a page, as a short text that goes into the caller's continuation.
 //!
 //! # Shape
-//! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped, then
-//! optionally `d` and the hashes of rows given out in base64url, see `given`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g` and the identity of a group in base64url, or `o`,
-//! rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes,
-//! `c` a hash and the beginning of a string that is too long for the limit.
+//! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped; then optionally `d`
+//! and the hashes of returned rows in base64url, see `emitted_rows`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g`
+//! and the identity of a group in base64url, or `o`, rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the
+//! bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes, `c` a hash and the beginning of a string that is too long for the limit.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::emitted_rows::{EmittedRows, HASH_BYTES};
 use super::sort_value::SortValue;
-use super::sorter::Place;
+use super::sorter::SortPosition;
 use crate::error::{QueryError, Result};
 use crate::limits::RESUME_BYTES;
 use crate::number::Number;
@@ -20,63 +20,63 @@ use crate::value::SameKey;
 
 const VERSION: &str = "4";
 
-/// Room that a place in an order leaves to the values that DISTINCT gave out.
+/// Bytes that a position in an order leaves to the values returned by DISTINCT.
 const DISTINCT_RESERVE: usize = 120;
 
-/// An item that was processed in part.
+/// An item that was partly processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Within {
+pub struct PartialItem {
     pub rid: u64,
-    /// Rows of it that pages have processed.
+    /// Rows of it that were processed.
     pub rows: u64,
 }
 
-/// What a page must know of the pages before it.
+/// What a page must know of earlier pages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resume {
-    /// Rows given out so far.
+    /// Rows returned so far.
     pub(super) returned: u64,
-    /// Rows OFFSET has swallowed so far.
+    /// Rows that OFFSET has skipped so far.
     pub(super) skipped: u64,
-    pub(super) within: Option<Within>,
-    pub(super) boundary: Option<Place>,
-    /// The identity of the last group given out, when groups come in that order.
+    pub(super) within: Option<PartialItem>,
+    pub(super) boundary: Option<SortPosition>,
+    /// The identity of the last group returned, if groups are in that order.
     pub(super) group: Option<SameKey>,
-    /// Rows that were given out and have no place in an order.
+    /// Rows that were returned and have no position in an order.
     pub(super) emitted: EmittedRows,
-    /// `given` is of no use unless it is complete.
-    pub(super) needs_all_given: bool,
+    /// `emitted` can be used only if it is complete.
+    pub(super) needs_all_emitted: bool,
 }
 
 impl Resume {
     pub(super) fn to_text(&self, fingerprint: u32) -> String {
         let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
-        let tail = if let Some(Within { rid, rows }) = self.within {
+        let tail = if let Some(PartialItem { rid, rows }) = self.within {
             format!(".w.{rid}.{rows}")
         } else if let Some(group) = &self.group {
             format!(".g.{}", URL_SAFE_NO_PAD.encode(group))
-        } else if let Some(place) = &self.boundary {
-            place_text(place, RESUME_BYTES.saturating_sub(head.len() + DISTINCT_RESERVE))
+        } else if let Some(position) = &self.boundary {
+            position_text(position, RESUME_BYTES.saturating_sub(head.len() + DISTINCT_RESERVE))
         } else {
             String::new()
         };
-        let room = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
-        let most = room * 3 / 4 / HASH_BYTES;
-        let given = match self.needs_all_given {
-            true => self.emitted.all(most).unwrap_or_default(),
-            false => self.emitted.latest(most),
+        let max_bytes = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
+        let max_hashes = max_bytes * 3 / 4 / HASH_BYTES;
+        let emitted = match self.needs_all_emitted {
+            true => self.emitted.all(max_hashes).unwrap_or_default(),
+            false => self.emitted.latest(max_hashes),
         };
-        if given.is_empty() {
+        if emitted.is_empty() {
             return head + &tail;
         }
-        let given = URL_SAFE_NO_PAD.encode(EmittedRows::to_bytes(given));
-        format!("{head}.d.{given}{tail}")
+        let emitted = URL_SAFE_NO_PAD.encode(EmittedRows::to_bytes(emitted));
+        format!("{head}.d.{emitted}{tail}")
     }
 
-    /// Reads what [`super::Finished::resume`] gave.
+    /// Reads the text of [`super::Finished::resume`].
     ///
     /// # Errors
-    /// [`QueryError::BadContinuation`] for anything else, and for the text of another query.
+    /// [`QueryError::BadContinuation`] for any other text, and for the text of another query.
     pub(crate) fn parse(text: &str, fingerprint: u32) -> Result<Resume> {
         let mut fields = text.split('.');
         let mut next = || fields.next().ok_or_else(malformed);
@@ -93,16 +93,16 @@ impl Resume {
         };
         let mut kind = fields.next();
         if kind == Some("d") {
-            let given = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
-            let given = given.ok().and_then(|bytes| EmittedRows::from_bytes(&bytes));
-            resume.emitted = given.ok_or_else(malformed)?;
+            let emitted = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
+            let emitted = emitted.ok().and_then(|bytes| EmittedRows::from_bytes(&bytes));
+            resume.emitted = emitted.ok_or_else(malformed)?;
             kind = fields.next();
         }
         match kind {
             None => return Ok(resume),
             Some("w") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
-                resume.within = Some(Within {
+                resume.within = Some(PartialItem {
                     rid: next()?,
                     rows: next()?,
                 });
@@ -117,7 +117,7 @@ impl Resume {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
                 let (rid, ordinal) = (next()?, next()?);
                 let values = fields.by_ref().map(parse_value).collect::<Result<SmallVec<_>>>()?;
-                resume.boundary = Some(Place { values, rid, ordinal });
+                resume.boundary = Some(SortPosition { values, rid, ordinal });
             }
             Some(_) => return Err(malformed()),
         }
@@ -128,9 +128,11 @@ impl Resume {
         }
     }
 
-    /// Whether the sort values fit a query with this many keys.
+    /// Whether the sort values match a query with this number of keys.
     pub(crate) fn fits(&self, keys: usize) -> bool {
-        self.boundary.as_ref().is_none_or(|place| place.values.len() == keys)
+        self.boundary
+            .as_ref()
+            .is_none_or(|position| position.values.len() == keys)
     }
 }
 
@@ -142,17 +144,17 @@ fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| malformed())
 }
 
-/// The place in an order. Where it is too long, each long string is cut to an equal share.
-fn place_text(place: &Place, room: usize) -> String {
+/// The position in an order. If it is too long, each long string is cut to an equal share.
+fn position_text(position: &SortPosition, max_bytes: usize) -> String {
     let text = |share: usize| {
-        let values = place.values.iter().map(|value| {
+        let values = position.values.iter().map(|value| {
             let text = value_text(value);
             match value {
                 SortValue::String(string) if text.len() > share => value_text(&SortValue::cut(string, share)),
                 _ => text,
             }
         });
-        let mut text = format!(".o.{}.{}", place.rid, place.ordinal);
+        let mut text = format!(".o.{}.{}", position.rid, position.ordinal);
         for value in values {
             text.push('.');
             text.push_str(&value);
@@ -160,12 +162,12 @@ fn place_text(place: &Place, room: usize) -> String {
         text
     };
     let whole = text(usize::MAX);
-    if whole.len() <= room {
+    if whole.len() <= max_bytes {
         return whole;
     }
-    let keys = place.values.len().max(1);
+    let keys = position.values.len().max(1);
     let rids_and_ordinals = 48;
-    text((room.saturating_sub(rids_and_ordinals) / keys).saturating_sub(1))
+    text((max_bytes.saturating_sub(rids_and_ordinals) / keys).saturating_sub(1))
 }
 
 fn value_text(value: &SortValue) -> String {

@@ -1,4 +1,4 @@
-//! Where the rows of a sorted query begin, as a client says that merges several ranges (cosmos-rest §6.1).
+//! The position from which a sorted query continues, sent by a client that merges several ranges (cosmos-rest §6.1).
 
 #[cfg(test)]
 mod tests;
@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 
 use super::sort_hash;
 use super::sort_value::SortValue;
-use super::sorter::{Directions, Place};
+use super::sorter::{Directions, SortPosition};
 use crate::error::{QueryError, Result};
 use crate::value::Value;
 
-/// The member of a query's body that says where to go on. It cuts off rows as a filter does: TOP and OFFSET count what it leaves over.
+/// The member of a query's body that says where to continue. It removes rows as a filter does: TOP and OFFSET count the rows that remain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResumeFilter {
     values: SmallVec<[SortValue; 2]>,
@@ -22,10 +22,10 @@ pub struct ResumeFilter {
 }
 
 impl ResumeFilter {
-    /// Reads the JSON form; `item_number` gives the number of an item from the text of its resource id.
+    /// Reads the JSON form; `item_number` returns the number of an item from the text of its resource id.
     ///
     /// # Errors
-    /// [`QueryError::Refused`] for any other shape, and for members that are not known.
+    /// [`QueryError::Refused`] for any other shape, and for unknown members.
     pub fn from_json(
         filter: &serde_json::Value,
         item_number: impl FnOnce(&str) -> Option<u64>,
@@ -66,10 +66,10 @@ impl ResumeFilter {
         })
     }
 
-    /// Whether it has a value for each of so many keys.
+    /// Checks that it has a value for each of `keys` keys.
     ///
     /// # Errors
-    /// [`QueryError::Refused`] if not.
+    /// [`QueryError::Refused`] if it has not.
     pub(crate) fn check(&self, keys: usize) -> Result<()> {
         match self.values.len() {
             _ if keys == 0 => Err(refused("the rows of the query are not sorted by keys")),
@@ -80,15 +80,15 @@ impl ResumeFilter {
         }
     }
 
-    /// Whether a row is left over.
-    pub(super) fn accepts(&self, place: &Place, directions: Directions) -> bool {
-        match directions.compare_values(&place.values, &self.values) {
+    /// Whether a row remains.
+    pub(super) fn accepts(&self, position: &SortPosition, directions: Directions) -> bool {
+        match directions.compare_values(&position.values, &self.values) {
             Ordering::Less => false,
             Ordering::Greater => true,
             Ordering::Equal if self.exclude => false,
             Ordering::Equal => self
                 .rid
-                .is_none_or(|rid| directions.compare_rids(place.rid, rid).is_ge()),
+                .is_none_or(|rid| directions.compare_rids(position.rid, rid).is_ge()),
         }
     }
 }

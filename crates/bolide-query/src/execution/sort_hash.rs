@@ -1,8 +1,8 @@
-//! How arrays and objects sort: by a hash of their content that clients know (cosmos-rest §6.1).
+//! The sort order of arrays and objects: a hash of their content that clients know (cosmos-rest §6.1).
 //!
-//! A client that merges several ranges compares arrays and objects by this hash, and resumes behind it; the rows of a range must come in its
-//! order. It is MurmurHash3 (x64, 128 bits) with a seed of 128 bits, which the usual crates do not take: the hash of a part is the seed of
-//! the next. Source: `DistinctHash`, `Number64` and `UInt128BinaryComparer` of the .NET SDK, and the hashes that its tests list.
+//! A client that merges several ranges compares arrays and objects by this hash, and continues after it; the rows of a range must be in its order. It
+//! is MurmurHash3 (x64, 128 bits) with a seed of 128 bits, which the usual crates do not support: the hash of a part is the seed of the next. Source:
+//! `DistinctHash`, `Number64` and `UInt128BinaryComparer` of the .NET SDK, and the hashes listed in its tests.
 
 use crate::number::Number;
 use crate::value::{Kind, Value};
@@ -27,7 +27,7 @@ pub fn sort_hash(value: &Value<'_>) -> [u8; 16] {
     hash(value, ROOT).to_le_bytes()
 }
 
-/// The hash from its halves, as a client sends them.
+/// The hash from its two halves, as a client sends them.
 pub fn from_halves(low: i64, high: i64) -> [u8; 16] {
     seed(low.cast_unsigned(), high.cast_unsigned()).to_le_bytes()
 }
@@ -67,7 +67,7 @@ fn then(seed: u128, part: u128) -> u128 {
     murmur(&part.to_le_bytes(), seed)
 }
 
-/// A double, and 16 bits for what an integer of 64 bits has beyond a double's 52 bits of fraction. The double is cut then, not rounded.
+/// A double, and 16 bits for those bits of a 64-bit integer that exceed a double's 52 bits of fraction. The double is truncated then, not rounded.
 fn extended_double(number: Number) -> [u8; 10] {
     const FRACTION_BITS: u32 = 52;
     let (double, more) = match number {
@@ -79,7 +79,7 @@ fn extended_double(number: Number) -> [u8; 10] {
             if is_exact {
                 ((value as f64).to_bits(), 0)
             } else {
-                // The bits below the highest one, moved up to 62 bits: a double's fraction, then ten more.
+                // The bits below the highest one, shifted up to 62 bits: a double's fraction, then ten more.
                 let below = (magnitude << (62 - highest)) & (u64::MAX >> 2);
                 let exponent = u64::from(highest + 1023) << FRACTION_BITS;
                 let sign = u64::from(value < 0) << 63;

@@ -1,4 +1,4 @@
-//! Values as ORDER BY compares them, without the item that they came from (cosmos-sql §13).
+//! Values as ORDER BY compares them, independent of their item (cosmos-sql §13).
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::sort_hash::sort_hash;
 use crate::number::Number;
 use crate::value::{Kind, Value};
 
-/// A sort value that stands alone.
+/// A sort value that owns its data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SortValue {
     Undefined,
@@ -50,16 +50,16 @@ impl SortValue {
         }
     }
 
-    /// A string cut such that its text in a continuation is about so long at most.
+    /// A string cut so that its text in a continuation has at most about `text_bytes` bytes.
     pub fn cut(string: &str, text_bytes: usize) -> SortValue {
-        let most = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
+        let max_bytes = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
         SortValue::Cut {
             hash: hash_of_string(string),
-            start: string[..string.floor_char_boundary(most)].into(),
+            start: string[..string.floor_char_boundary(max_bytes)].into(),
         }
     }
 
-    /// Whether a value is the one that was cut.
+    /// Whether a value is the whole of the string that was cut.
     pub fn is_whole_of(&self, cut: &SortValue) -> bool {
         match (self, cut) {
             (SortValue::String(string), SortValue::Cut { hash, start }) => {
@@ -69,8 +69,8 @@ impl SortValue {
         }
     }
 
-    /// Whether the order of a value and one that was cut cannot be told.
-    pub fn is_unsure(&self, cut: &SortValue) -> bool {
+    /// Whether the order of a value and a cut one is unknown.
+    pub fn is_undecided(&self, cut: &SortValue) -> bool {
         match (self, cut) {
             (SortValue::String(string), SortValue::Cut { start, .. }) => {
                 string.starts_with(&**start) && !self.is_whole_of(cut)

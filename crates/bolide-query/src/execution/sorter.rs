@@ -1,6 +1,6 @@
-//! ORDER BY: keeps the rows of one page in order, and knows where it ended (cosmos-sql §13).
+//! ORDER BY: keeps the rows of one page in order, and the position where it ended (cosmos-sql §13).
 //!
-//! Ties: resource id ascending, or descending when the first key is; rows of one item in the order they came.
+//! Ties: by resource id, ascending, or descending if the first key is; rows of one item in the order in which they came.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
@@ -10,7 +10,7 @@ use bolide_model::UnixSeconds;
 use bolide_model::ttl::{Class, Stamp};
 use smallvec::SmallVec;
 
-use super::ahead::{Ahead, Room};
+use super::ahead::{Ahead, KeepLimit};
 use super::emitted_rows;
 use super::output::{Offer, Output, Written};
 use super::resume_filter::ResumeFilter;
@@ -23,22 +23,22 @@ use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
 use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
 
-/// The place of a row in the order.
+/// The position of a row in the order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct SortPosition {
     pub values: SmallVec<[SortValue; 2]>,
     pub rid: u64,
-    /// Which row of its item.
+    /// The number of the row within its item.
     pub ordinal: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    place: Place,
+    position: SortPosition,
     row: Box<[u8]>,
     directions: Directions,
     written: Written,
-    /// By what its item expires; only rows that are kept for later pages need it.
+    /// The stamp by which its item expires; needed only for rows that are kept for later pages.
     pub(super) stamp: Stamp,
 }
 
@@ -58,13 +58,13 @@ impl Directions {
         self.0 >> key & 1 == 1
     }
 
-    fn compare(self, a: &Place, b: &Place) -> Ordering {
+    fn compare(self, a: &SortPosition, b: &SortPosition) -> Ordering {
         self.compare_values(&a.values, &b.values)
             .then_with(|| self.compare_rids(a.rid, b.rid))
             .then(a.ordinal.cmp(&b.ordinal))
     }
 
-    /// How the values of two rows stand to each other.
+    /// The order of the values of two rows.
     pub fn compare_values(self, a: &[SortValue], b: &[SortValue]) -> Ordering {
         for (key, (x, y)) in a.iter().zip(b).enumerate() {
             let order = x.order(y);
@@ -75,7 +75,7 @@ impl Directions {
         Ordering::Equal
     }
 
-    /// How two items of equal values stand to each other.
+    /// The order of two items with equal values.
     pub fn compare_rids(self, a: u64, b: u64) -> Ordering {
         let order = a.cmp(&b);
         if self.descends(0) { order.reverse() } else { order }
@@ -98,57 +98,57 @@ impl PartialOrd for Entry {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Entry) -> Ordering {
-        self.directions.compare(&self.place, &other.place)
+        self.directions.compare(&self.position, &other.position)
     }
 }
 
-/// Of rows that are not kept for later pages.
+/// For rows that are not kept for later pages.
 const UNKNOWN: Stamp = Stamp {
     class: Class::Never,
     base: UnixSeconds(0),
 };
 
-/// The best rows seen so far, the worst of them on top.
+/// The best rows so far, the worst of them on top.
 #[derive(Debug)]
 pub(super) struct Sorter {
     directions: Directions,
     heap: BinaryHeap<Entry>,
-    /// Rows that the page needs.
-    most: Option<usize>,
-    /// How much is kept beyond them.
-    room: Room,
+    /// Maximum number of rows that the page needs.
+    max_rows: Option<usize>,
+    /// How much to keep beyond them.
+    keep_limit: KeepLimit,
     heap_bytes: usize,
-    /// The first place of which the row was not kept.
-    dropped: Option<Place>,
-    /// The rows of the page and of those behind it, where an earlier page has sorted them.
+    /// The first position whose row was not kept.
+    dropped: Option<SortPosition>,
+    /// The rows of the page and those after it, if an earlier page has sorted them.
     restored: Option<Ahead>,
-    /// The rows behind the page.
+    /// The rows after the page.
     ahead: Option<Ahead>,
     stamp: Stamp,
-    boundary: Option<Place>,
-    /// Which rows there are at all, as the client says.
+    boundary: Option<SortPosition>,
+    /// The client's filter of rows.
     filter: Option<Arc<ResumeFilter>>,
-    last_given: Option<Place>,
-    /// Rows of which only the whole of a string that was cut in `boundary` could tell whether they were given.
+    last_emitted: Option<SortPosition>,
+    /// Rows for which only the whole of a string that was cut in `boundary` could tell whether they were returned.
     unsure: Vec<Entry>,
-    /// With DISTINCT: of each value the row that comes first.
+    /// With DISTINCT: the first row of each value.
     by_value: Option<HashMap<SameKey, Entry>>,
 }
 
 impl Sorter {
-    /// Keeps at most `most` rows, all of them behind `boundary` and accepted by `filter`.
+    /// Keeps at most `max_rows` rows, all of them after `boundary` and accepted by `filter`.
     pub fn new(
         keys: &[program::SortKey],
-        most: Option<usize>,
-        boundary: Option<Place>,
+        max_rows: Option<usize>,
+        boundary: Option<SortPosition>,
         filter: Option<Arc<ResumeFilter>>,
         is_distinct: bool,
     ) -> Sorter {
         Sorter {
             directions: Directions::of(keys),
             heap: BinaryHeap::new(),
-            most,
-            room: Room::NONE,
+            max_rows,
+            keep_limit: KeepLimit::NONE,
             heap_bytes: 0,
             dropped: None,
             restored: None,
@@ -156,36 +156,36 @@ impl Sorter {
             stamp: UNKNOWN,
             boundary,
             filter,
-            last_given: None,
+            last_emitted: None,
             unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
         }
     }
 
-    /// Keeps rows for later pages, too.
-    pub fn keep_ahead(&mut self) {
-        self.room = Room::AHEAD;
+    /// Also keeps rows for later pages.
+    pub fn keep_following_rows(&mut self) {
+        self.keep_limit = KeepLimit::AHEAD;
     }
 
-    /// Takes what an earlier page kept. No row is added then.
+    /// Takes the rows that an earlier page kept. No row may be added then.
     pub fn restore(&mut self, ahead: Ahead) {
         self.restored = Some(ahead);
     }
 
-    /// The rows behind the page that was given.
-    pub fn take_ahead(&mut self) -> Option<Ahead> {
+    /// The rows after the page that was returned.
+    pub fn take_following_rows(&mut self) -> Option<Ahead> {
         self.ahead.take()
     }
 
-    /// The rows that come are of another item.
+    /// Called before the rows of another item.
     pub fn enter(&mut self, stamp: Option<Stamp>) {
         match stamp {
             Some(stamp) => self.stamp = stamp,
-            None => self.room = Room::NONE,
+            None => self.keep_limit = KeepLimit::NONE,
         }
     }
 
-    /// Takes a row in if it is among the best; `write` appends its result and tells whether there is one.
+    /// Adds a row if it is among the best; `write` appends its result and returns whether there is one.
     pub fn add<'a>(
         &mut self,
         keys: &'a [program::SortKey],
@@ -193,12 +193,12 @@ impl Sorter {
         ordinal: u64,
         write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
-        let Some(place) = self.place_of(keys, row, ordinal)? else {
+        let Some(position) = self.sort_position(keys, row, ordinal)? else {
             return Ok(());
         };
-        self.learn(&place);
-        let is_unsure = self.is_unsure(&place);
-        if !is_unsure && self.is_behind(&place) {
+        self.learn(&position);
+        let is_undecided = self.is_undecided(&position);
+        if !is_undecided && self.is_behind(&position) {
             return Ok(());
         }
         let mut out = Vec::new();
@@ -206,14 +206,14 @@ impl Sorter {
             return Ok(());
         }
         let entry = Entry {
-            place,
+            position,
             row: out.into(),
             directions: self.directions,
             written: Written::Row,
             stamp: self.stamp,
         };
         let memory = &row.session.memory;
-        if is_unsure {
+        if is_undecided {
             memory.take(entry.bytes())?;
             self.unsure.push(entry);
             return Ok(());
@@ -221,8 +221,13 @@ impl Sorter {
         self.keep(entry, memory)
     }
 
-    /// Where a row stands; nowhere if it lacks a key that it must have, or the client has had it.
-    fn place_of<'a>(&self, keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
+    /// The position of a row; `None` if it lacks a required key, or the client already has it.
+    fn sort_position<'a>(
+        &self,
+        keys: &'a [program::SortKey],
+        row: &mut Row<'a>,
+        ordinal: u64,
+    ) -> Result<Option<SortPosition>> {
         let mut values = SmallVec::new();
         for key in keys {
             let value = key.value.eval(row)?;
@@ -237,7 +242,7 @@ impl Sorter {
             row.session.fuel.burn(sort_units(&value))?;
             values.push(SortValue::new(&value));
         }
-        let place = Place {
+        let position = SortPosition {
             values,
             rid: row.rid,
             ordinal,
@@ -245,30 +250,30 @@ impl Sorter {
         let is_wanted = self
             .filter
             .as_ref()
-            .is_none_or(|filter| filter.accepts(&place, self.directions));
-        Ok(is_wanted.then_some(place))
+            .is_none_or(|filter| filter.accepts(&position, self.directions));
+        Ok(is_wanted.then_some(position))
     }
 
     /// Takes the whole of a string that was cut in the boundary from a row that has it.
-    fn learn(&mut self, place: &Place) {
+    fn learn(&mut self, position: &SortPosition) {
         let Some(boundary) = &mut self.boundary else { return };
-        for (value, known) in place.values.iter().zip(&mut boundary.values) {
+        for (value, known) in position.values.iter().zip(&mut boundary.values) {
             if value.is_whole_of(known) {
                 *known = value.clone();
             }
         }
     }
 
-    /// Whether only the whole of a string that was cut could tell on which side of the boundary a row is.
-    fn is_unsure(&self, place: &Place) -> bool {
+    /// Whether only the whole of a cut string could tell on which side of the boundary a row is.
+    fn is_undecided(&self, position: &SortPosition) -> bool {
         let Some(boundary) = &self.boundary else { return false };
-        let mut values = place.values.iter().zip(&boundary.values);
+        let mut values = position.values.iter().zip(&boundary.values);
         let differs = values.find(|(value, known)| value.order(known).is_ne());
-        differs.is_some_and(|(value, known)| value.is_unsure(known))
+        differs.is_some_and(|(value, known)| value.is_undecided(known))
     }
 
-    /// Takes a row in if its value is new, or if it comes before the row that had it. Rows of earlier pages are kept too: they stand for
-    /// values that have been given out.
+    /// Adds a row if its value is new, or if it comes before the row that had the value. Rows of earlier pages are kept too: they mark values that
+    /// have been returned.
     pub fn add_distinct<'a>(
         &mut self,
         keys: &'a [program::SortKey],
@@ -276,10 +281,10 @@ impl Sorter {
         ordinal: u64,
         value: impl FnOnce(&mut Row<'a>) -> Result<Value<'a>>,
     ) -> Result<()> {
-        let Some(place) = self.place_of(keys, row, ordinal)? else {
+        let Some(position) = self.sort_position(keys, row, ordinal)? else {
             return Ok(());
         };
-        self.learn(&place);
+        self.learn(&position);
         let value = value(row)?;
         if !value.is_defined() {
             return Ok(());
@@ -291,11 +296,11 @@ impl Sorter {
         let by_value = self.by_value.get_or_insert_default();
         match by_value.entry(same_key(&canonical)) {
             hash_map::Entry::Occupied(mut first) => {
-                if directions.compare(&place, &first.get().place).is_lt() {
+                if directions.compare(&position, &first.get().position).is_lt() {
                     let before = first.get().bytes();
-                    first.get_mut().place = place;
+                    first.get_mut().position = position;
                     row.session.memory.take(first.get().bytes())?;
-                    row.session.memory.give_back(before);
+                    row.session.memory.release(before);
                 }
                 Ok(())
             }
@@ -305,7 +310,7 @@ impl Sorter {
                 let key_bytes = vacant.key().len();
                 let written = Written::Named(emitted_rows::hash(vacant.key()));
                 let entry = vacant.insert(Entry {
-                    place,
+                    position,
                     row: out.into(),
                     directions,
                     written,
@@ -317,17 +322,17 @@ impl Sorter {
         }
     }
 
-    /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
-    fn is_behind(&mut self, place: &Place) -> bool {
-        let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
-        if self.was_given(place) {
+    /// Whether a row was returned by an earlier page, or is worse than every kept row when no more rows are needed.
+    fn is_behind(&mut self, position: &SortPosition) -> bool {
+        let compare = |a: &SortPosition, b: &SortPosition| self.directions.compare(a, b);
+        if self.was_emitted(position) {
             return true;
         }
-        // What is kept has no gaps: nothing is behind what was not.
+        // The kept rows have no gaps: no row after a dropped one may be kept.
         if self
             .dropped
             .as_ref()
-            .is_some_and(|dropped| compare(place, dropped).is_ge())
+            .is_some_and(|dropped| compare(position, dropped).is_ge())
         {
             return true;
         }
@@ -335,17 +340,17 @@ impl Sorter {
             && self
                 .heap
                 .peek()
-                .is_none_or(|worst| compare(place, &worst.place).is_ge());
+                .is_none_or(|worst| compare(position, &worst.position).is_ge());
         if is_worst {
-            self.dropped = Some(place.clone());
+            self.dropped = Some(position.clone());
         }
         is_worst
     }
 
     fn is_full(&self) -> bool {
-        self.most.is_some_and(|most| {
-            let beyond = self.heap.len().checked_sub(most);
-            beyond.is_some_and(|beyond| beyond >= self.room.rows || self.heap_bytes >= self.room.bytes)
+        self.max_rows.is_some_and(|max_rows| {
+            let beyond = self.heap.len().checked_sub(max_rows);
+            beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.heap_bytes >= self.keep_limit.bytes)
         })
     }
 
@@ -353,22 +358,22 @@ impl Sorter {
         memory.take(entry.bytes())?;
         self.heap_bytes += entry.bytes();
         self.heap.push(entry);
-        while self.most.is_some_and(|most| {
-            let beyond = self.heap.len().saturating_sub(most);
-            beyond > self.room.rows || (beyond > 0 && self.heap_bytes > self.room.bytes)
+        while self.max_rows.is_some_and(|max_rows| {
+            let beyond = self.heap.len().saturating_sub(max_rows);
+            beyond > self.keep_limit.rows || (beyond > 0 && self.heap_bytes > self.keep_limit.bytes)
         }) {
             let Some(worst) = self.heap.pop() else { break };
-            memory.give_back(worst.bytes());
+            memory.release(worst.bytes());
             self.heap_bytes -= worst.bytes();
-            self.dropped = Some(worst.place);
+            self.dropped = Some(worst.position);
         }
         Ok(())
     }
 
-    /// Gives the rows out in order until the page refuses one.
-    pub fn give(&mut self, output: &mut Output) -> Result<()> {
+    /// Returns the rows in order until the page refuses one.
+    pub fn emit(&mut self, output: &mut Output) -> Result<()> {
         if let Some(Ahead { entries, is_all }) = self.restored.take() {
-            let left = self.give_entries(entries, output)?;
+            let left = self.emit_entries(entries, output)?;
             self.ahead = Some(Ahead { entries: left, is_all });
             return Ok(());
         }
@@ -378,11 +383,11 @@ impl Sorter {
         let is_sorted = unsorted.is_empty();
         if !is_sorted {
             entries.extend(unsorted);
-            entries.retain(|entry| !self.was_given(&entry.place));
+            entries.retain(|entry| !self.was_emitted(&entry.position));
             entries.sort();
         }
-        let left = self.give_entries(entries.into(), output)?;
-        if is_sorted && self.room.rows > 0 {
+        let left = self.emit_entries(entries.into(), output)?;
+        if is_sorted && self.keep_limit.rows > 0 {
             self.ahead = Some(Ahead {
                 entries: left,
                 is_all: self.dropped.is_none(),
@@ -391,8 +396,8 @@ impl Sorter {
         Ok(())
     }
 
-    /// Gives rows out in order; returns those that the page refused.
-    fn give_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
+    /// Writes rows in order; returns those that the page refused.
+    fn emit_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
         while let Some(entry) = entries.front() {
             let offer = output.offer(|out| {
                 out.extend_from_slice(&entry.row);
@@ -401,24 +406,24 @@ impl Sorter {
             if offer == Offer::Refused {
                 break;
             }
-            self.last_given = entries.pop_front().map(|entry| entry.place);
+            self.last_emitted = entries.pop_front().map(|entry| entry.position);
         }
         Ok(entries)
     }
 
-    /// Where it cannot be told, rather not: what is given twice is better than what is lost.
-    fn was_given(&self, place: &Place) -> bool {
-        let boundary = self.boundary.as_ref().filter(|_| !self.is_unsure(place));
-        boundary.is_some_and(|boundary| self.directions.compare(place, boundary).is_le())
+    /// If this is unknown, the answer is no: a row returned twice is better than a row lost.
+    fn was_emitted(&self, position: &SortPosition) -> bool {
+        let boundary = self.boundary.as_ref().filter(|_| !self.is_undecided(position));
+        boundary.is_some_and(|boundary| self.directions.compare(position, boundary).is_le())
     }
 
-    /// The place of the last row on the page, or where the page before ended.
-    pub fn last_given(&self) -> Option<Place> {
-        self.last_given.clone().or_else(|| self.boundary.clone())
+    /// The position of the last row on the page, or the end of the previous page.
+    pub fn last_emitted(&self) -> Option<SortPosition> {
+        self.last_emitted.clone().or_else(|| self.boundary.clone())
     }
 }
 
-/// What it takes to copy, hash and compare a value.
+/// Cost of copying, hashing and comparing a value.
 fn sort_units(value: &Value<'_>) -> u64 {
     match value {
         Value::String(text) => text.as_str().len() as u64 * 2,
@@ -428,15 +433,15 @@ fn sort_units(value: &Value<'_>) -> u64 {
 }
 
 impl Entry {
-    /// What it holds. Lists of entries grow by doubling.
+    /// Its memory. Lists of entries grow by doubling.
     pub(super) fn bytes(&self) -> usize {
         let string = |value: &SortValue| match value {
             SortValue::String(string) => string.len() + ALLOCATION_BYTES,
             _ => 0,
         };
-        let strings: usize = self.place.values.iter().map(string).sum();
-        let values = if self.place.values.spilled() {
-            self.place.values.capacity() * size_of::<SortValue>() + ALLOCATION_BYTES
+        let strings: usize = self.position.values.iter().map(string).sum();
+        let values = if self.position.values.spilled() {
+            self.position.values.capacity() * size_of::<SortValue>() + ALLOCATION_BYTES
         } else {
             0
         };

@@ -1,4 +1,4 @@
-//! Where rows wait until they are given out: nowhere, in groups, sorted or ranked.
+//! The pipeline stage that holds rows until they are returned: no holding, groups, sorting or ranking.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use super::emitted_rows::{self, Ordinals};
 use super::output::Output;
 use super::ranker::Ranker;
 use super::resume_filter::ResumeFilter;
-use super::sorter::{Place, Sorter};
-use super::writing::{give, write_distinct, write_row};
-use super::{is_cut, needs_all_given};
+use super::sorter::{SortPosition, Sorter};
+use super::writing::{emit, write_distinct, write_row};
+use super::{is_cut, needs_all_emitted};
 use crate::error::Result;
 use crate::eval::{Flow, Row, project};
 use crate::group::Groups;
@@ -26,16 +26,16 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// `rows_wanted`: more rows than these are never given out. `boundary`: the last row that earlier pages gave out, in the order of keys.
+    /// `rows_wanted`: no more rows than these are ever returned. `boundary`: the last row that earlier pages returned, in the order of keys.
     pub(super) fn new(
         select: &Select,
         rows_wanted: Option<usize>,
-        boundary: Option<Place>,
+        boundary: Option<SortPosition>,
         filter: Option<Arc<ResumeFilter>>,
     ) -> Stage {
         let sorter = |keys| {
-            let most = if select.distinct { None } else { rows_wanted };
-            Box::new(Sorter::new(keys, most, boundary, filter, select.distinct))
+            let max_rows = if select.distinct { None } else { rows_wanted };
+            Box::new(Sorter::new(keys, max_rows, boundary, filter, select.distinct))
         };
         match (&select.grouping, &select.ordering) {
             (Some(grouping), Ordering::Keys(keys)) => Stage::SortedGroups(Groups::new(grouping), sorter(keys)),
@@ -46,7 +46,7 @@ impl Stage {
         }
     }
 
-    /// Takes one row that passed FROM and WHERE.
+    /// Processes one row that passed FROM and WHERE.
     pub(super) fn accept<'a>(
         &mut self,
         select: &'a Select,
@@ -84,8 +84,9 @@ impl Stage {
                     }
                     return Ok(Flow::Continue);
                 }
-                let name = needs_all_given(select).then(|| emitted_rows::hash_of_row(row.rid, ordinals.next(row.rid)));
-                let flow = give(select, distinct, output, row, name)?;
+                let name =
+                    needs_all_emitted(select).then(|| emitted_rows::hash_of_row(row.rid, ordinals.next(row.rid)));
+                let flow = emit(select, distinct, output, row, name)?;
                 if flow == Flow::Continue {
                     *item_rows += 1;
                 }
@@ -94,8 +95,8 @@ impl Stage {
         }
     }
 
-    /// Gives out what it holds. `last_group` is the last group that was given out, where groups come in the order of their keys' identities.
-    pub(super) fn give<'a>(
+    /// Returns its rows. `last_group` is the last group that was returned, if groups are ordered by the identity of their keys.
+    pub(super) fn emit<'a>(
         &mut self,
         select: &'a Select,
         distinct: &mut Option<Distinct>,
@@ -118,15 +119,15 @@ impl Stage {
                 };
                 for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
                     row.session.begin_item();
-                    // What makes it this group takes the place of a resource id among equal keys.
+                    // The group's identity replaces the resource id among equal keys.
                     row.rid = emitted_rows::hash(finished.key());
                     finished.fill(grouping, row);
                     sort(sorter, keys, select, row, 0)?;
                 }
-                sorter.give(output)
+                sorter.emit(output)
             }
-            Stage::Sort(sorter) => sorter.give(output),
-            Stage::Rank(ranker) => ranker.give(ranking(select), output),
+            Stage::Sort(sorter) => sorter.emit(output),
+            Stage::Rank(ranker) => ranker.emit(ranking(select), output),
         }
     }
 }
@@ -139,9 +140,9 @@ fn give_groups<'a>(
     row: &mut Row<'a>,
     last: &mut Option<SameKey>,
 ) -> Result<()> {
-    // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
-    // they may expire meanwhile (TTL-247).
-    // Where TOP or LIMIT choose among them, the choice is the same for all sizes of pages.
+    // Groups that fit on one page are returned in the order in which they were found. Over several pages each group needs a position that does not
+    // depend on the others, because those may expire meanwhile (TTL-247). If TOP or LIMIT select among the groups, the selection is the same for all
+    // page sizes.
     let is_first_of_several = output.is_fresh() && groups.len() > output.page_rows();
     let is_over_pages = last.is_some() || (is_first_of_several && !is_cut(select));
     if is_over_pages {
@@ -158,8 +159,8 @@ fn give_groups<'a>(
             }
             continue;
         }
-        let name = needs_all_given(select).then(|| emitted_rows::hash(&key));
-        if give(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
+        let name = needs_all_emitted(select).then(|| emitted_rows::hash(&key));
+        if emit(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
             break;
         }
         if is_over_pages {

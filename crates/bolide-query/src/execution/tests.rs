@@ -1,4 +1,4 @@
-//! Pages: whatever their size, together they hold every row once and in order.
+//! Pages: whatever their size, together they contain every row once and in order.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ fn compile(text: &str, schema: &Schema) -> Query {
     Query::compile(text, &Parameters::none(), schema).unwrap()
 }
 
-/// Runs all pages as the core does; the items' indexes are their positions.
+/// Runs all pages as the core does; the items' ids are their positions in the list.
 fn pages(query: &Query, items: &[Json], limit: PageLimit) -> Vec<Vec<Json>> {
     let mut out = Vec::new();
     let mut resume: Option<String> = None;
@@ -86,7 +86,7 @@ fn a_page_may_end_inside_the_rows_of_one_item() {
     assert_eq!(rows, [0, 100, 1, 101, 2, 102, 3, 103].map(Json::from));
 }
 
-/// A page that ended inside an item made the next one pass over that item's rows twice.
+/// Earlier, a page that ended inside an item made the next one skip that item's rows twice.
 #[test]
 fn distinct_values_of_one_item_are_given_once_each_over_pages() {
     let query = compile("SELECT DISTINCT VALUE x FROM c JOIN x IN c.l", &Schema::metadata());
@@ -95,12 +95,12 @@ fn distinct_values_of_one_item_are_given_once_each_over_pages() {
         json!({"id": "2", "l": [5, 6, 1]}),
     ];
     for rows in 1..7 {
-        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
-        assert_eq!(given, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(found, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
     }
 }
 
-/// Of equal values the one that comes first in the order counts, not the one that was found first.
+/// Of equal values the first in the order counts, not the first that was found.
 #[test]
 fn distinct_values_stand_where_the_first_of_them_stands() {
     let query = compile("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b", &Schema::metadata());
@@ -111,8 +111,8 @@ fn distinct_values_stand_where_the_first_of_them_stands() {
         json!({"id": "4", "a": 3, "b": 4}),
     ];
     for rows in 1..5 {
-        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
-        assert_eq!(given, [1, 2, 3].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(found, [1, 2, 3].map(Json::from), "pages of {rows}");
     }
 }
 
@@ -120,10 +120,10 @@ fn distinct_values_stand_where_the_first_of_them_stands() {
 fn groups_come_once_each_over_pages_whatever_their_number() {
     let query = compile("SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g", &Schema::metadata());
     for rows in 1..5 {
-        let mut given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        given.sort_by_key(|row| row["g"].as_u64());
+        let mut found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        found.sort_by_key(|row| row["g"].as_u64());
         assert_eq!(
-            given,
+            found,
             [
                 json!({"g": 0, "n": 4}),
                 json!({"g": 1, "n": 3}),
@@ -137,8 +137,8 @@ fn groups_come_once_each_over_pages_whatever_their_number() {
 fn the_groups_that_top_takes_are_the_same_for_all_sizes_of_pages() {
     let query = compile("SELECT TOP 2 VALUE c.g FROM c GROUP BY c.g", &Schema::metadata());
     for rows in 1..4 {
-        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        assert_eq!(given, [0, 1].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(found, [0, 1].map(Json::from), "pages of {rows}");
     }
 }
 
@@ -149,8 +149,8 @@ fn distinct_and_offset_over_groups_count_over_all_pages() {
         &Schema::metadata(),
     );
     for rows in 1..4 {
-        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        assert_eq!(given.len(), 1, "pages of {rows}: {given:?}");
+        let found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(found.len(), 1, "pages of {rows}: {found:?}");
     }
 }
 
@@ -305,7 +305,7 @@ fn undefined_keys_come_first_where_the_path_is_indexed_by_name() {
     assert_eq!(query(&schema), [json!(1), json!(0)]);
 }
 
-/// cosmos-sql §13: what a client merges by must be what each range sorted by.
+/// cosmos-sql §13: a client must merge by the values that each range sorted by.
 #[test]
 fn rewritten_queries_show_arrays_under_a_composite_index_as_they_are_sorted() {
     let items = [
@@ -379,7 +379,7 @@ fn order_by_takes_as_many_keys_as_a_composite_index_has_paths() {
     }
 }
 
-/// Runs a query over items in one page, with so much memory.
+/// Runs a query over items in one page, with a memory limit.
 fn within(state_bytes: usize, text: &str, items: &[Json]) -> Result<usize, QueryError> {
     let mut schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);
     let path = |name: &str| CompositePath {
@@ -463,7 +463,7 @@ fn what_needs_no_memory_is_not_limited() {
     }
 }
 
-/// A few hundred characters of text can ask for more bytes than there are.
+/// A few hundred characters of text can ask for more bytes than exist.
 #[test]
 fn values_that_grow_by_doubling_are_refused() {
     let many = |what: &str| vec![what; 200].join(", ");
@@ -558,7 +558,7 @@ proptest! {
             "SELECT VALUE c.n FROM c ORDER BY c.a {}, c.b {} OFFSET {offset} LIMIT 1000",
             direction(first_down), direction(second_down)
         );
-        // Composite keys that are arrays or objects count as undefined.
+        // Arrays and objects as composite keys count as undefined.
         let key = |value: &Option<Json>| rank(&value.clone().filter(|v| !v.is_array() && !v.is_object()));
         let mut expected: Vec<usize> = (0..keys.len()).collect();
         expected.sort_by(|x, y| {
@@ -590,7 +590,7 @@ proptest! {
     }
 }
 
-/// Runs a query over one item in one page, with so many rows.
+/// Runs a query over one item in one page, with a limit of rows.
 fn within_rows(item_rows: u64, text: &str, item: &Json) -> Result<usize, QueryError> {
     let environment = Environment {
         item_rows,
@@ -599,7 +599,7 @@ fn within_rows(item_rows: u64, text: &str, item: &Json) -> Result<usize, QueryEr
     let schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);
     let query = compile(text, &schema);
     let mut page = query.execution(environment, PageLimit::NONE, None)?;
-    // What other items took does not count.
+    // Rows of other items do not count.
     for rid in 1..=3 {
         page.push(item.to_string().as_bytes(), rid)?;
     }
@@ -608,7 +608,7 @@ fn within_rows(item_rows: u64, text: &str, item: &Json) -> Result<usize, QueryEr
 
 #[test]
 fn rows_of_one_item_are_limited_however_they_come_about_and_the_refusal_names_the_limit() {
-    // Three arrays of ten make 1,111 rows, those on the way included; a fourth ten times as many.
+    // Three arrays of ten make 1,111 rows, intermediate ones included; a fourth makes ten times as many.
     let item = json!({"id": "a", "l": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "none": []});
     let three = "a IN c.l JOIN b IN c.l JOIN d IN c.l";
     for text in [
@@ -629,7 +629,7 @@ fn rows_of_one_item_are_limited_however_they_come_about_and_the_refusal_names_th
     }
 }
 
-/// ORDER BY a group key, as the .NET SDK's tests write it: over pages of any size the groups come once and in order.
+/// ORDER BY a group key, as in the .NET SDK's tests: over pages of any size the groups come once and in order.
 #[test]
 fn groups_come_in_the_order_of_a_key() {
     let items: Vec<Json> = (0..200)
@@ -664,7 +664,7 @@ fn groups_come_in_the_order_of_a_key() {
     assert!(error.message().contains("'c.u'"), "{error}");
 }
 
-/// The index has one entry for each item: what JOIN multiplies or a subquery computes has no order there.
+/// The index has one entry per item: rows that JOIN multiplies or a subquery computes are not in its order.
 #[test]
 fn what_a_join_makes_is_not_sorted_by() {
     let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
@@ -699,7 +699,7 @@ fn what_a_join_makes_is_not_sorted_by() {
     }
 }
 
-/// One row needs no order, and no index for it.
+/// One row needs no order, and so no index.
 #[test]
 fn an_aggregate_with_several_sort_keys_needs_no_composite_index() {
     let items = [json!({"id": "a", "n": 1}), json!({"id": "b", "n": 4})];
@@ -714,7 +714,7 @@ fn an_aggregate_with_several_sort_keys_needs_no_composite_index() {
     assert_eq!(unknown.unwrap_err().code(), Some("SC2001"));
 }
 
-/// Vectors of another number of dimensions were left out.
+/// Earlier, vectors with other dimensions were left out.
 #[test]
 fn items_without_a_distance_stay_in_the_result() {
     let items = [
@@ -753,7 +753,7 @@ fn an_aggregate_over_a_subquery_is_taken_inside_a_subquery_only() {
     assert_eq!(error.code(), Some("SC2101"));
 }
 
-/// As the .NET SDK's tests want it for a path of a composite index; under `/*` alone the documentation leaves such items out.
+/// As the .NET SDK's tests expect for a path of a composite index; with `/*` alone the documentation leaves such items out.
 #[test]
 fn a_path_of_a_composite_index_sorts_items_without_it_too() {
     let items = [
@@ -776,8 +776,8 @@ fn a_path_of_a_composite_index_sorts_items_without_it_too() {
     assert_eq!(ids(&schema, "n DESC"), ["a", "c", "b"]);
 }
 
-/// Orders that the .NET SDK's tests of ranking expect of such texts: numbers with commas are one word, digits are words, and a negative
-/// weight turns its component round without making ties of other rows apart.
+/// Orders that the .NET SDK's tests of ranking expect: numbers with commas are one word, digits are words, and a negative weight reverses its
+/// component without breaking ties of other rows.
 #[test]
 fn rankings_are_those_of_the_sdks_tests() {
     let items = [

@@ -7,8 +7,8 @@ use crate::eval::{Flow, Row, project};
 use crate::program::{Projection, Select};
 use crate::value::{write_json, write_string};
 
-/// Projects a row straight into the page. `name`: what tells it from others, where no place does.
-pub(super) fn give<'a>(
+/// Projects a row directly into the page. `name`: the hash that identifies it, if no position does.
+pub(super) fn emit<'a>(
     select: &'a Select,
     distinct: Option<&mut Distinct>,
     output: &mut Output,
@@ -23,7 +23,7 @@ pub(super) fn give<'a>(
     })
 }
 
-/// Writes the result of a row; tells whether there is one and DISTINCT lets it through. A distinct value is its own name.
+/// Writes the result of a row; returns whether there is one that DISTINCT accepts. A distinct value is identified by itself.
 pub(super) fn write_distinct<'a>(
     select: &'a Select,
     distinct: Option<&mut Distinct>,
@@ -49,7 +49,7 @@ pub(super) fn write_distinct<'a>(
     Ok(Written::Named(distinct.hash_of_last()))
 }
 
-/// Writes a select list member by member, without making an object first.
+/// Writes a select list member by member, without building an object first.
 pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: &mut Vec<u8>) -> Result<bool> {
     match projection {
         Projection::Value(scalar) => {

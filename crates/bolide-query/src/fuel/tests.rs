@@ -1,4 +1,4 @@
-//! Whatever a query makes longer ends: each family of functions, over an item made for it.
+//! Every query ends, whatever it makes longer: each family of functions, over an item made for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::{Condition, Environment, PageLimit, Parameters, Query, Schema};
 
-/// Counts how often it is asked, and says no from some time on.
-struct Asked {
+/// Counts how often it is asked, and ends the execution after a number of calls.
+struct CountedInterrupts {
     times: AtomicU64,
     allowed: u64,
 }
 
-impl Asked {
-    fn new(allowed: u64) -> Arc<Asked> {
-        Arc::new(Asked {
+impl CountedInterrupts {
+    fn new(allowed: u64) -> Arc<CountedInterrupts> {
+        Arc::new(CountedInterrupts {
             times: AtomicU64::new(0),
             allowed,
         })
     }
 }
 
-impl Interrupts for Asked {
+impl Interrupts for CountedInterrupts {
     fn pending(&self, _item: u64) -> Option<Interrupt> {
         let times = self.times.fetch_add(1, Ordering::Relaxed);
         (times >= self.allowed).then_some(Interrupt::Cancelled)
@@ -35,7 +35,7 @@ fn run(text: &str, item: &serde_json::Value, environment: Environment) -> Result
     Ok(page.finish(true)?.rows.into_joined())
 }
 
-/// A ring of so many corners around a place.
+/// A ring with `corners` corners around a point.
 fn ring(corners: usize, x: f64, y: f64) -> serde_json::Value {
     let corner = |n: usize| {
         let angle = std::f64::consts::TAU * (n % corners) as f64 / corners as f64;
@@ -44,7 +44,7 @@ fn ring(corners: usize, x: f64, y: f64) -> serde_json::Value {
     serde_json::json!({"type": "Polygon", "coordinates": [(0..=corners).map(corner).collect::<Vec<_>>()]})
 }
 
-/// An item with what the functions below are slow over.
+/// An item with values over which the functions below are slow.
 fn item() -> serde_json::Value {
     serde_json::json!({
         "id": "x",
@@ -158,7 +158,7 @@ fn each_item_has_its_own_fuel() {
 
 #[test]
 fn an_execution_is_ended_from_outside_within_an_item() {
-    let asked = Asked::new(3);
+    let asked = CountedInterrupts::new(3);
     let environment = Environment {
         interrupts: Some(asked.clone()),
         ..Environment::default()
@@ -183,7 +183,7 @@ fn a_backtracking_search_that_is_given_up_is_an_error_and_no_answer() {
     assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
 }
 
-/// Each of these would take hours without any step back.
+/// Each of these would take hours, even without backtracking.
 #[test]
 fn look_arounds_in_loops_are_refused_over_a_text_that_is_too_long_for_them() {
     let item = serde_json::json!({"id": "x", "t": "a".repeat(100_000)});
@@ -218,7 +218,7 @@ fn look_arounds_have_their_answers_where_they_are_usual() {
     }
 }
 
-/// A partition's worker and the compiler of short conditions have no more fuel than that, and no way to end a search.
+/// The worker of a partition and the compiler of short conditions have only this much fuel, and cannot end a search.
 #[test]
 fn nothing_backtracks_where_fuel_is_short() {
     let environment = Environment {
@@ -234,7 +234,7 @@ fn nothing_backtracks_where_fuel_is_short() {
     assert_eq!(folded, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
 }
 
-/// A partition's worker has so much, and no way to end a search.
+/// The worker of a partition has this much, and cannot end a search.
 #[test]
 fn a_condition_whose_search_may_take_longer_is_not_judged_with_little_fuel() {
     let environment = Environment {
@@ -259,7 +259,7 @@ fn a_condition_whose_search_may_take_longer_is_not_judged_with_little_fuel() {
     }
 }
 
-/// A text that is compiled at once has so much.
+/// A text that is compiled without a thread of its own has this much.
 #[test]
 fn a_condition_whose_pattern_takes_long_to_compile_is_not_compiled_with_little_fuel() {
     let environment = Environment {

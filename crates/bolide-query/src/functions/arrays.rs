@@ -1,4 +1,4 @@
-//! Arrays, objects and choice (cosmos-sql §18.4).
+//! Functions of arrays and objects, and CHOOSE and IIF (cosmos-sql §18.4).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -69,7 +69,7 @@ fn contains<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     }))
 }
 
-/// Whether an object has all members of another, nested ones likewise; anything else must be equal.
+/// Whether an object has all members of another, also in nested objects; other values must be equal.
 fn holds(item: &Value<'_>, wanted: &Value<'_>, fuel: &Fuel) -> bool {
     if item.kind() != Kind::Object {
         return equals(item, wanted, fuel) == Some(true);
@@ -109,10 +109,10 @@ fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     let length = items.len() as i64;
-    let most = match call.args.get(2) {
+    let max_count = match call.args.get(2) {
         None => length,
         Some(_) => match call.i64(2) {
-            Some(most) => most,
+            Some(max_count) => max_count,
             None => return Value::Undefined,
         },
     };
@@ -121,14 +121,20 @@ fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     } else {
         start.min(length)
     };
-    Value::array(items.iter().skip(from as usize).take(most.max(0) as usize).cloned())
+    Value::array(
+        items
+            .iter()
+            .skip(from as usize)
+            .take(max_count.max(0) as usize)
+            .cloned(),
+    )
 }
 
 fn with_numbers<'a>(call: &Call<'_, 'a>, compute: fn(&[f64]) -> Option<f64>) -> Value<'a> {
     let Some(items) = call.arg(0).elements() else {
         return Value::Undefined;
     };
-    // Sorting, for the median, is the dearest of what is computed.
+    // Sorting, for the median, is the most expensive computation here.
     if !call.fuel().spend_each(items.len(), 2 * ELEMENT) {
         return Value::Undefined;
     }
@@ -153,7 +159,7 @@ fn median(numbers: &[f64]) -> Option<f64> {
     }
 }
 
-/// The least or greatest primitive; other elements do not take part.
+/// The smallest or largest primitive; other elements are ignored.
 fn extreme<'a>(call: &Call<'_, 'a>, wanted: Ordering) -> Value<'a> {
     let Some(items) = call.arg(0).elements() else {
         return Value::Undefined;

@@ -1,6 +1,6 @@
 //! Civil dates and ticks: 100-nanosecond units since 1970-01-01, proleptic Gregorian, UTC (cosmos-sql §18.6).
 //!
-//! The crate `time` knows the calendar; the shapes of texts and the names of parts are the query language's own.
+//! The crate `time` computes the calendar; the formats of dates and the names of parts are those of the query language.
 
 use time::macros::date;
 use time::{Date, Month};
@@ -24,7 +24,7 @@ pub enum Part {
     Nanosecond,
 }
 
-/// What a query may call each part.
+/// The names of each part in queries.
 const PART_NAMES: &[(Part, &[&str])] = &[
     (Part::Year, &["year", "yyyy", "yy"]),
     (Part::Month, &["month", "mm", "m"]),
@@ -47,7 +47,7 @@ impl Part {
             .map(|(part, _)| *part)
     }
 
-    /// The length of a part that always has the same, in nanoseconds.
+    /// The length of a part, in nanoseconds, if it is always the same.
     pub fn nanoseconds(self) -> Option<i128> {
         Some(match self {
             Part::Year | Part::Month => return None,
@@ -65,7 +65,7 @@ impl Part {
 /// The Julian day of 1970-01-01.
 const EPOCH_DAY: i32 = date!(1970 - 01 - 01).to_julian_day();
 
-/// A moment in the years 1 to 9999, taken apart.
+/// A date and time in the years 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
     date: Date,
@@ -74,14 +74,14 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// Takes ticks apart; `None` outside the years 1 to 9999.
+    /// Splits ticks into a date and a time; `None` outside the years 1 to 9999.
     pub fn from_ticks(ticks: i64) -> Option<Civil> {
         let days = i32::try_from(ticks.div_euclid(DAY)).ok()?;
         let date = Date::from_julian_day(EPOCH_DAY.checked_add(days)?).ok()?;
         Civil::of(date, ticks.rem_euclid(DAY))
     }
 
-    /// A date that exists, with a time within the day.
+    /// Checks that the date exists; the time is within the day.
     pub fn new(year: i64, month: i64, day: i64, time: i64) -> Option<Civil> {
         let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
         let date = Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?);
@@ -108,7 +108,7 @@ impl Civil {
         self.year() * 12 + i64::from(u8::from(self.date.month())) - 1
     }
 
-    /// The same day some months later, or the last day of that month.
+    /// The same day `months` later, or the last day of that month.
     pub fn add_months(self, months: i64) -> Option<Civil> {
         let total = self.months().checked_add(months)?;
         let year = i32::try_from(total.div_euclid(12)).ok()?;
@@ -150,7 +150,7 @@ pub fn format(ticks: i64) -> Option<String> {
     ))
 }
 
-/// Reads a date in the accepted shape; with an offset, the same moment in UTC.
+/// Reads a date in the accepted format, and converts it to UTC if it has an offset.
 pub fn parse(text: &str) -> Option<i64> {
     let (local, offset) = match text.strip_suffix('Z') {
         Some(utc) => (utc, None),
@@ -177,7 +177,7 @@ pub fn parse(text: &str) -> Option<i64> {
 /// Earlier dates with an offset are undefined in the service, as EF Core's tests of `DateTimeOffset.MinValue` show.
 const EARLIEST_YEAR_WITH_OFFSET: i64 = 1601;
 
-/// Takes `+hh:mm` or `-hh:mm` from the end.
+/// Splits `+hh:mm` or `-hh:mm` from the end.
 fn split_offset(text: &str) -> (&str, Option<&str>) {
     const OFFSET_BYTES: usize = "+00:00".len();
     let parts = text
@@ -192,7 +192,7 @@ fn split_offset(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// How far ahead of UTC an offset is.
+/// The ticks by which an offset is ahead of UTC.
 fn offset_ticks(text: &str) -> Option<i64> {
     let mut reader = Reader {
         rest: &text.as_bytes()[1..],
@@ -224,7 +224,7 @@ impl Reader<'_> {
             .try_fold(0, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
     }
 
-    /// `T` or a space, `hh:mm:ss`, and perhaps a fraction.
+    /// `T` or a space, `hh:mm:ss`, and an optional fraction.
     fn time(&mut self) -> Option<i64> {
         let (separator, rest) = self.rest.split_first()?;
         self.rest = rest;

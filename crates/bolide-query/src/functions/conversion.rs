@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn to_string<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    // What is nested in a value made during evaluation was measured when it was made.
+    // Values nested in a value made during evaluation were counted when they were made.
     let bytes = call.arg(0).written_out_bytes(usize::MAX);
     if !call.fuel().spend_each(bytes, 4) {
         return Value::Undefined;
@@ -23,19 +23,19 @@ fn to_string<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         Value::String(text) => return Value::String(text.clone()),
         Value::Number(number) if is_very_large(number.as_f64()) => return Value::string(scientific(number.as_f64())),
         Value::Number(number) => number.write_plain(&mut out),
-        // Stored text may have blanks in it; the result is compact.
+        // Stored text may contain white space; the result is compact.
         Value::Json(text) => write_json(&parse_json(text).unwrap_or(Value::Undefined), &mut out),
         other => write_json(other, &mut out),
     }
     Value::string(String::from_utf8_lossy(&out))
 }
 
-/// From here on the service writes an exponent: more digits than a double has.
+/// From this size on the service writes an exponent, because the number has more digits than a double.
 fn is_very_large(number: f64) -> bool {
     number.is_finite() && number.abs() >= 1e17
 }
 
-/// The shortest digits with an exponent of three, as `2.0495371758495027e+018`.
+/// The shortest digits with an exponent of three digits, as `2.0495371758495027e+018`.
 fn scientific(number: f64) -> String {
     let text = format!("{number:e}");
     match text.split_once('e') {
@@ -44,7 +44,7 @@ fn scientific(number: f64) -> String {
     }
 }
 
-/// The string as JSON of one kind; blanks around it are allowed.
+/// Parses the string as JSON of one kind; white space around it is allowed.
 fn parsed<'a>(call: &Call<'_, 'a>, kind: Kind) -> Value<'a> {
     let text = call.str(0).filter(|text| call.fuel().spend_each(text.len(), 10));
     let value = text.and_then(parse_json).unwrap_or(Value::Undefined);

@@ -115,11 +115,11 @@ fn bin(call: &Call<'_, '_>) -> Option<i64> {
     }
 }
 
-/// Bins of whole months from the origin's day and time.
+/// Bins of whole months, which start at the day and time of the origin.
 fn month_bin(ticks: i64, origin: Civil, width: i64) -> Option<i64> {
     let bins = (Civil::from_ticks(ticks)?.months() - origin.months()).div_euclid(width);
     let start = origin.add_months(bins.checked_mul(width)?)?.ticks();
-    // The month has begun, but the bin begins later in it.
+    // The bin of this month begins later in the month.
     if start > ticks {
         origin.add_months((bins - 1).checked_mul(width)?).map(Civil::ticks)
     } else {
@@ -127,7 +127,7 @@ fn month_bin(ticks: i64, origin: Civil, width: i64) -> Option<i64> {
     }
 }
 
-/// Boundaries crossed, not time elapsed.
+/// The number of boundaries crossed, not the time elapsed.
 fn diff(call: &Call<'_, '_>) -> Option<i64> {
     let (part, start, end) = (part(call, 0)?, date(call, 1)?, date(call, 2)?);
     match part.nanoseconds() {
@@ -201,7 +201,7 @@ fn formatted(civil: Civil, pattern: &str) -> String {
             out.push_str(if c == 'F' { digits.trim_end_matches('0') } else { digits });
             rest = &rest[run..];
         } else {
-            // A backslash takes the next character literally.
+            // The character after a backslash is literal.
             let escaped = if c == '\\' { rest[1..].chars().next() } else { None };
             out.push(escaped.unwrap_or(c));
             rest = &rest[c.len_utf8() + escaped.map_or(0, char::len_utf8)..];

@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("INTBITNOT", 1, 1, bit_not),
     Function::strict("INTBITLEFTSHIFT", 2, 2, |c| two(c, shift_left)),
     Function::strict("INTBITRIGHTSHIFT", 2, 2, |c| two(c, shift_right)),
-    // The SDK's spellings.
+    // The names that the SDK uses.
     Function::strict("IntBitwiseAnd", 2, 2, |c| two(c, |a, b| Some(a & b))),
     Function::strict("IntBitwiseOr", 2, 2, |c| two(c, |a, b| Some(a | b))),
     Function::strict("IntBitwiseXor", 2, 2, |c| two(c, |a, b| Some(a ^ b))),

@@ -43,7 +43,7 @@ fn two<'a>(call: &Call<'_, 'a>, compute: fn(f64, f64) -> f64) -> Value<'a> {
     }
 }
 
-/// A rounding that leaves 64-bit integers as they are.
+/// A rounding that does not change 64-bit integers.
 fn whole<'a>(call: &Call<'_, 'a>, round: fn(f64) -> f64) -> Value<'a> {
     match call.arg(0).as_number() {
         Some(Number::Int(value)) => Value::int(value),
@@ -76,7 +76,7 @@ fn number_bin<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     }
 }
 
-/// Takes the noise out of the last digits: 37.7, not 37.7 and a fraction (cosmos-sql §18.1).
+/// Removes rounding errors in the last digits: 37.7, not 37.7 and a small fraction (cosmos-sql §18.1).
 fn tidied(value: f64) -> f64 {
     if !value.is_finite() {
         return value;

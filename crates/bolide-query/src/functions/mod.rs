@@ -1,6 +1,6 @@
 //! The built-in functions (cosmos-sql §18): one table per family, one function per entry.
 //!
-//! A body gets values and gives a value; a wrong kind is undefined, never an error. Undefined arguments never reach a strict body.
+//! A body takes values and returns a value; a wrong type gives undefined, never an error. Strict bodies never see undefined arguments.
 
 mod arrays;
 mod calendar;
@@ -28,7 +28,7 @@ use crate::value::Value;
 
 pub use fulltext::{Analyzer, Term, bm25, term_hits};
 
-/// What a body sees of its call.
+/// The call that a body implements.
 #[derive(Debug)]
 pub struct Call<'c, 'a> {
     pub args: &'c [Value<'a>],
@@ -50,7 +50,7 @@ impl<'a> Call<'_, 'a> {
         self.arg(at).as_f64()
     }
 
-    /// Whether the result may take so many bytes; if not, the query fails whatever the body returns.
+    /// Whether the result may have `bytes` bytes; if not, the query fails whatever the body returns.
     fn may_make(&self, bytes: usize) -> bool {
         self.session.memory.allows(bytes)
     }
@@ -70,63 +70,63 @@ pub type Body = for<'c, 'a> fn(&Call<'c, 'a>) -> Value<'a>;
 /// How a function treats its arguments and its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// Undefined if an argument is; the same arguments give the same result.
+    /// Undefined if an argument is undefined; the same arguments give the same result.
     Strict,
-    /// Looks at undefined arguments itself.
+    /// Handles undefined arguments itself.
     Lenient,
-    /// Depends on the time, on chance or on the item.
+    /// Depends on the time, on random numbers or on the item.
     Volatile,
 }
 
 /// A built-in function.
 #[derive(Debug)]
 pub struct Function {
-    /// As the documentation and error messages write it.
+    /// The name as in the documentation and error messages.
     pub name: &'static str,
-    /// Fewest arguments.
-    pub least: usize,
-    /// Most arguments; `None`: any number.
-    pub most: Option<usize>,
+    /// Minimum number of arguments.
+    pub min_args: usize,
+    /// Maximum number of arguments; `None`: any number.
+    pub max_args: Option<usize>,
     pub nature: Nature,
     pub body: Body,
 }
 
 impl Function {
-    const fn strict(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn strict(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Strict,
             body,
         }
     }
 
-    const fn lenient(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn lenient(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Lenient,
             body,
         }
     }
 
-    const fn volatile(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn volatile(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Volatile,
             body,
         }
     }
 
     const fn any_number(self) -> Function {
-        Function { most: None, ..self }
+        Function { max_args: None, ..self }
     }
 
-    /// Calls it, if there is fuel for going through the arguments once.
+    /// Calls the function, if there is fuel for reading the arguments once.
     pub fn call<'a>(&self, call: &Call<'_, 'a>) -> Value<'a> {
         let arguments: u64 = call.args.iter().map(reading_units).sum();
         if !call.fuel().spend(fuel::CALL + arguments) {
@@ -135,32 +135,32 @@ impl Function {
         (self.body)(call)
     }
 
-    /// An undefined argument makes the result undefined.
+    /// Whether an undefined argument makes the result undefined.
     pub fn is_strict(&self) -> bool {
         self.nature != Nature::Lenient
     }
 
-    /// The same arguments give the same result, so constants can be folded.
+    /// Whether the same arguments give the same result, so that constants can be folded.
     pub fn is_pure(&self) -> bool {
         self.nature != Nature::Volatile
     }
 
-    /// The service's sentence when the number of arguments is wrong (SC2050).
+    /// The service's message for a wrong number of arguments (SC2050).
     pub fn arity_message(&self) -> String {
-        arity_message(self.name, self.least, self.most)
+        arity_message(self.name, self.min_args, self.max_args)
     }
 }
 
-/// The service's sentence when the number of arguments is wrong (SC2050).
-pub fn arity_message(name: &str, least: usize, most: Option<usize>) -> String {
-    match most {
-        None => format!("The {name} function requires at least {least} argument(s)."),
-        Some(most) if most == least => format!("The {name} function requires {least} argument(s)."),
-        Some(most) => format!("The {name} function requires {least} to {most} argument(s)."),
+/// The service's message for a wrong number of arguments (SC2050).
+pub fn arity_message(name: &str, min_args: usize, max_args: Option<usize>) -> String {
+    match max_args {
+        None => format!("The {name} function requires at least {min_args} argument(s)."),
+        Some(max_args) if max_args == min_args => format!("The {name} function requires {min_args} argument(s)."),
+        Some(max_args) => format!("The {name} function requires {min_args} to {max_args} argument(s)."),
     }
 }
 
-/// What it takes to go through an argument once, without what is nested in a value made during evaluation.
+/// Cost of reading an argument once, without values nested in one made during evaluation.
 fn reading_units(value: &Value<'_>) -> u64 {
     match value {
         Value::String(text) => text.as_str().len() as u64 / 4,

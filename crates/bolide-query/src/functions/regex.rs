@@ -1,9 +1,10 @@
 //! Regular expressions (cosmos-sql §18.3.1).
 //!
-//! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern ([`size`]). Others need
-//! backtracking, and are given up after so many steps back that the whole stays within a limit ([`steps`]).
-//! Neither can be ended in the middle. So the most that a search may take is found out before: it has to be left of the fuel, and is spent where it
-//! can be told; and whoever runs the query is asked whether it may go on after.
+//! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern ([`size`]). Others need backtracking, and
+//! are given up after a number of steps back that keeps the whole search within a limit ([`steps`]).
+//!
+//! Neither can be interrupted. So the maximum cost of a search is computed before it: that much fuel must be left, and is spent where it can be
+//! estimated. After a long search, the interruption check is made.
 
 mod size;
 mod steps;
@@ -26,43 +27,44 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("RegexExtractAll", 2, 3, extract_all),
 ];
 
-/// Largest compiled pattern, and most memory for the states of a search, in bytes.
+/// Maximum size of a compiled pattern, and maximum memory for the states of a search, in bytes.
 const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// Largest compiled part of a pattern for backtracking.
+/// Maximum size of a compiled part of a pattern for backtracking.
 const PART_BYTES: usize = COMPILED_BYTES / 8;
 
-/// Longer patterns are not even read: compiled they would be larger than any may be, and reading them takes many times their length.
+/// Longer patterns are not parsed: compiled they would exceed the limit, and parsing takes many times their length.
 const PATTERN_BYTES: usize = COMPILED_BYTES / 8;
 
-/// Memory of what is compiled, for each unit of compiling it: at most so much smaller.
+/// Units of compiling per byte of the compiled pattern, at least.
 const UNITS_OF_BYTE: u64 = 8;
 const MIN_BYTES: usize = 16 * 1024;
 
-/// Most units for one search: half a second.
+/// Maximum units of one search: half a second.
 const SEARCH_WORK: u64 = 500_000_000;
 
-/// Units of a search that hardly looks at anything.
+/// Units of a search that reads almost nothing.
 const SEARCH: u64 = 200;
 
-/// A search with backtracking takes its time for one item where less is left than this: where conditions are judged beside others' writes.
-const BACKTRACKING_LEAST: u64 = 2_000_000;
+/// With less fuel left than this no search with backtracking runs. Conditions with that little fuel are evaluated on threads that other writes
+/// share, and such a search can take long for a single item.
+const MIN_BACKTRACKING_FUEL: u64 = 2_000_000;
 
-/// Where so much is left, searches that can hardly take as long as they might spend a part of it only: others wait for each of them alone.
-const AMPLE: u64 = 50_000_000;
+/// If this much is left, searches that are unlikely to need their maximum spend only a part of it: only this query waits for them.
+const AMPLE_FUEL: u64 = 50_000_000;
 
-/// This part: of a search with backtracking that takes a step back for each character,
+/// This part: for a search with backtracking that takes one step back per character,
 const BACKTRACKING_SHARE: u64 = 64;
-/// and of each search for the next of all matches, which may go on to the end of the text.
+/// and for each search of the next match, which may go on to the end of the text.
 const NEXT_SHARE: u64 = 1_024;
 
-/// How many steps back a search may take: the most that is afforded.
+/// Numbers of steps back that a search may take: the largest affordable one is used.
 const STEPS: [u64; 7] = [1_000_000, 200_000, 40_000, 8_000, 1_500, 300, 50];
 
-/// Units of a search from which on it is asked whether to go on.
+/// After a search of at least this many units, the interruption check is made.
 const LONG_SEARCH: u64 = 100_000;
 
-/// Patterns that one execution keeps compiled: data-dependent ones tend to repeat from item to item.
+/// Maximum number of compiled patterns kept by an execution: patterns from data often repeat from item to item.
 const KEPT: usize = 8;
 
 /// A compiled pattern.
@@ -122,10 +124,10 @@ impl Pattern {
             Parsed::Unknown => Engine::Backtracking(Arc::new(Backtracking::new(text, fuel)?)),
             Parsed::TooLarge => return None,
         };
-        fuel.look_now().then_some(Pattern { engine })
+        fuel.check_interrupts().then_some(Pattern { engine })
     }
 
-    /// What it takes: compiled, and twice as much for the states of its searches, or for other numbers of steps.
+    /// Its memory: compiled, plus twice as much for the states of searches, or for other numbers of steps.
     pub fn bytes(&self) -> usize {
         let compiled = match &self.engine {
             Engine::Linear(own) => own.regex.memory_usage(),
@@ -134,7 +136,7 @@ impl Pattern {
         MIN_BYTES.saturating_add(compiled.saturating_mul(3))
     }
 
-    /// Whether the pattern occurs anywhere; `None` if the search was given up.
+    /// Whether the pattern occurs in the text; `None` if the search was given up.
     pub fn is_match(&self, text: &str, fuel: &Fuel) -> Option<bool> {
         self.search(text, Search::Only, fuel, |engine| match engine {
             Searching::Linear(regex) => Some(regex.is_match(text)),
@@ -150,7 +152,7 @@ impl Pattern {
         })?
     }
 
-    /// All occurrences, one behind the other. One that is empty does not follow another at once.
+    /// All matches in order. An empty match directly after another one is left out.
     fn find_all<'t>(&self, text: &'t str, fuel: &Fuel) -> Vec<&'t str> {
         let mut all = Vec::new();
         let mut at = 0;
@@ -188,19 +190,19 @@ impl Pattern {
         run: impl FnOnce(Searching<'_>) -> Option<T>,
     ) -> Option<T> {
         let (engine, worst) = match &self.engine {
-            Engine::Linear(own) => (Searching::Linear(&own.regex), own.afford(text, search, fuel)?),
+            Engine::Linear(own) => (Searching::Linear(&own.regex), own.reserve(text, search, fuel)?),
             Engine::Backtracking(own) => {
-                let (regex, worst) = own.afford(text, search, fuel)?;
+                let (regex, worst) = own.reserve(text, search, fuel)?;
                 (Searching::Backtracking(regex), worst)
             }
         };
         let found = run(engine);
         if found.is_none() {
-            // It was given up, which is no answer.
+            // The search was given up, which is not a result.
             fuel.exhaust();
             return None;
         }
-        found.filter(|_| worst <= LONG_SEARCH || fuel.look_now())
+        found.filter(|_| worst <= LONG_SEARCH || fuel.check_interrupts())
     }
 }
 
@@ -228,15 +230,15 @@ impl Linear {
         })
     }
 
-    /// Spends what a search may take, and tells it; `None` if it is not to be had.
-    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<u64> {
+    /// Spends the maximum cost of a search, and returns it; `None` if there is not enough fuel.
+    fn reserve(&self, text: &str, search: Search, fuel: &Fuel) -> Option<u64> {
         let worst = SEARCH.saturating_add(self.size.units(text.len() as u64, text.is_ascii()));
         if worst > fuel.left().min(SEARCH_WORK) {
             fuel.exhaust();
             return None;
         }
         let spent = match search {
-            Search::OneOfMany if fuel.left() >= AMPLE => SEARCH + worst / NEXT_SHARE,
+            Search::OneOfMany if fuel.left() >= AMPLE_FUEL => SEARCH + worst / NEXT_SHARE,
             Search::OneOfMany | Search::Only => worst,
         };
         fuel.spend(spent).then_some(worst)
@@ -255,8 +257,8 @@ impl Backtracking {
         Some(own)
     }
 
-    /// The pattern for a search of a text, with the most it may take; that or a part is spent. `None` if it is not to be had.
-    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<(&fancy_regex::Regex, u64)> {
+    /// The pattern for a search of a text, with the maximum cost; this cost or a part of it is spent. `None` if there is not enough fuel.
+    fn reserve(&self, text: &str, search: Search, fuel: &Fuel) -> Option<(&fancy_regex::Regex, u64)> {
         let (bytes, is_ascii) = (text.len() as u64 + 1, text.is_ascii());
         let left = fuel.left();
         let units = |steps: u64| self.steps.units(bytes, is_ascii, steps);
@@ -264,7 +266,7 @@ impl Backtracking {
             .iter()
             .position(|steps| units(*steps).is_some_and(|units| units <= left.min(SEARCH_WORK)));
         let Some((at, worst)) = at
-            .filter(|_| left >= BACKTRACKING_LEAST)
+            .filter(|_| left >= MIN_BACKTRACKING_FUEL)
             .and_then(|at| Some((at, units(STEPS[at])?)))
         else {
             fuel.exhaust();
@@ -272,7 +274,7 @@ impl Backtracking {
         };
         let usual = units(bytes).map_or(worst, |usual| usual / BACKTRACKING_SHARE);
         let spent = match search {
-            _ if left < AMPLE => worst,
+            _ if left < AMPLE_FUEL => worst,
             Search::Only => usual.min(worst),
             Search::OneOfMany => usual.min(worst / BACKTRACKING_SHARE / NEXT_SHARE),
         };
@@ -300,10 +302,10 @@ impl Backtracking {
     }
 }
 
-/// Patterns that were compiled while items were gone through; none where they are invalid.
+/// Patterns that were compiled while items were processed; `None` for invalid ones.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    /// By text and flags, the one used last at the end.
+    /// By text and flags, the most recently used last.
     kept: Vec<(String, String, Option<Pattern>)>,
 }
 
@@ -319,7 +321,7 @@ impl Patterns {
         let pattern = Pattern::new(text, flags, &session.fuel);
         if self.kept.len() >= KEPT {
             let (text, _, pattern) = self.kept.remove(0);
-            session.memory.give_back(kept_bytes(&text, pattern.as_ref()));
+            session.memory.release(kept_bytes(&text, pattern.as_ref()));
         }
         if !session.memory.take_for_function(kept_bytes(text, pattern.as_ref())) {
             return None;

@@ -1,4 +1,4 @@
-//! Set functions over arrays (cosmos-sql §18.4). Elements are the same as in DISTINCT.
+//! Set functions over arrays (cosmos-sql §18.4). Elements are compared as by DISTINCT.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::{Call, Function};
 use crate::eval::key_of;
 use crate::value::{SameKey, Value};
 
-/// Units for an element's identity, beside its bytes.
+/// Units for the key of an element, without its bytes.
 const KEY: u64 = 150;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -43,7 +43,7 @@ fn keys(call: &Call<'_, '_>, items: &[Value<'_>]) -> HashSet<SameKey> {
     affordable.map(|item| key_of(item, call.session)).collect()
 }
 
-/// The first of each sort that `keep` lets through.
+/// The first of equal elements, if `keep` accepts it.
 fn distinct<'v, 'a: 'v>(
     call: &Call<'_, 'a>,
     items: impl Iterator<Item = &'v Value<'a>>,

@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::lenient("CONTAINS_ALL_CS", 2, 2, |c| contains_each(c, false, false)).any_number(),
     Function::lenient("CONTAINS_ANY_CI", 2, 2, |c| contains_each(c, true, true)).any_number(),
     Function::lenient("CONTAINS_ANY_CS", 2, 2, |c| contains_each(c, true, false)).any_number(),
-    // The SDK's spellings.
+    // The names that the SDK uses.
     Function::lenient("ContainsAllCi", 2, 2, |c| contains_each(c, false, true)).any_number(),
     Function::lenient("ContainsAllCs", 2, 2, |c| contains_each(c, false, false)).any_number(),
     Function::lenient("ContainsAnyCi", 2, 2, |c| contains_each(c, true, true)).any_number(),
@@ -59,7 +59,7 @@ fn with_str<'a>(call: &Call<'_, 'a>, compute: impl Fn(&str) -> Value<'a>) -> Val
     call.str(0).map_or(Value::Undefined, compute)
 }
 
-/// A string made of another, character by character.
+/// A string converted character by character.
 fn changed<'a>(call: &Call<'_, 'a>, change: fn(&str) -> String) -> Value<'a> {
     match call.str(0) {
         Some(text) if call.fuel().spend_each(text.len(), FOLDING) => Value::string(change(text)),
@@ -90,12 +90,12 @@ fn byte_at(text: &str, utf16: usize) -> usize {
     text.len()
 }
 
-/// One-to-one lower case; characters that would become several stay.
+/// Lower case, one character to one; characters that would become several are kept.
 fn lower(text: &str) -> String {
     text.chars().map(|c| single(c, c.to_lowercase())).collect()
 }
 
-/// One-to-one upper case; characters that would become several stay.
+/// Upper case, one character to one; characters that would become several are kept.
 fn upper(text: &str) -> String {
     text.chars().map(|c| single(c, c.to_uppercase())).collect()
 }
@@ -107,7 +107,7 @@ fn single(original: char, mut mapped: impl Iterator<Item = char>) -> char {
     }
 }
 
-/// Folds case for comparisons that ignore it.
+/// Folds case for comparisons that ignore case.
 fn folded(text: &str) -> String {
     lower(&upper(text))
 }
@@ -161,7 +161,7 @@ fn index_of<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     Value::int(found.unwrap_or(-1))
 }
 
-/// `from` is the index of the last character that may take part.
+/// `from` is the index of the last character of the search.
 fn last_index_of<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let (Some(text), Some(part)) = (call.str(0), call.str(1)) else {
         return Value::Undefined;
@@ -243,7 +243,7 @@ fn replicate<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     if !count.is_finite() || count < 0.0 || length > REPLICATE_CHARS as f64 {
         return Value::Undefined;
     }
-    // The empty string may be asked for more often than memory has room for.
+    // An empty string may be repeated more often than an allocation could hold.
     let count = if text.is_empty() { 0 } else { count as usize };
     Value::string(text.repeat(count))
 }
@@ -291,7 +291,7 @@ fn split<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     }
 }
 
-/// ANY and ALL of the single tests, in three-valued logic.
+/// ANY and ALL of the tests for each string, in three-valued logic.
 fn contains_each<'a>(call: &Call<'_, 'a>, any: bool, ignore_case: bool) -> Value<'a> {
     let Some(text) = call.str(0) else {
         return Value::Undefined;

@@ -1,4 +1,4 @@
-//! Functions by example; every expected value is from the reference or from arithmetic by hand.
+//! Functions by example; every expected value is from the reference or computed by hand.
 
 use crate::{Environment, PageLimit, Parameters, Query, Schema};
 
@@ -6,7 +6,7 @@ fn value(expression: &str) -> String {
     value_in(expression, &Schema::metadata())
 }
 
-/// The JSON of an expression; empty when it is undefined.
+/// The JSON text of an expression; empty if it is undefined.
 fn value_in(expression: &str, schema: &Schema) -> String {
     let query = Query::compile(&format!("SELECT VALUE {expression}"), &Parameters::none(), schema).unwrap();
     let page = query.execution(Environment::default(), PageLimit::NONE, None).unwrap();
@@ -140,7 +140,7 @@ fn dates_accept_their_shape_and_nothing_else() {
     }
 }
 
-/// EF Core stores every `DateTimeOffset` so: its dates were undefined, and its counts of them 0.
+/// EF Core stores every `DateTimeOffset` like this; earlier, its dates were undefined, and its counts of them 0.
 #[test]
 fn a_date_with_an_offset_is_the_moment_in_utc() {
     check(&[
@@ -163,7 +163,7 @@ fn a_date_with_an_offset_is_the_moment_in_utc() {
     ]);
 }
 
-/// The .NET and Java SDKs write it when they resume an ORDER BY.
+/// The .NET and Java SDKs write it when they continue an ORDER BY.
 #[test]
 fn is_boolean_is_is_bool() {
     check(&[
@@ -296,7 +296,7 @@ fn shape(kind: &str, coordinates: &str) -> String {
     format!(r#"{{"type": "{kind}", "coordinates": {coordinates}}}"#)
 }
 
-/// On an edge whose ends are one place every point was found: distances were 0, and all shapes met.
+/// Earlier, every point counted as on an edge whose ends are equal: distances were 0, and all shapes intersected.
 #[test]
 fn a_repeated_position_adds_nothing_to_a_shape() {
     let far = shape("Point", "[50, 40]");
@@ -344,7 +344,7 @@ fn a_repeated_position_adds_nothing_to_a_shape() {
     }
 }
 
-/// The sides of short edges were lost in rounding: such shapes were invalid, or not within themselves.
+/// Earlier, the sides of short edges were lost in rounding: such shapes were invalid, or not within themselves.
 #[test]
 fn small_shapes_are_as_exact_as_large_ones() {
     for geometry in [false, true] {
@@ -362,7 +362,7 @@ fn small_shapes_are_as_exact_as_large_ones() {
     }
 }
 
-/// Checks how shapes of a few units lie to each other, at the positions that `at` gives.
+/// Checks the relations of shapes of a few units, at the positions that `at` returns.
 fn check_small(schema: &Schema, at: &dyn Fn(f64, f64) -> String) {
     let ring = |corners: &[(f64, f64)]| {
         let corners: Vec<String> = corners.iter().map(|(x, y)| at(*x, *y)).collect();
@@ -395,7 +395,7 @@ fn check_small(schema: &Schema, at: &dyn Fn(f64, f64) -> String) {
     }
 }
 
-/// Such a ring has no left side; it was taken for one around the whole world.
+/// Such a ring has no left side; earlier, it counted as one around the whole world.
 #[test]
 fn a_ring_that_goes_back_the_way_it_came_encloses_nothing() {
     for ring in [
@@ -430,7 +430,7 @@ fn one_place_may_have_several_longitudes() {
     ]);
 }
 
-/// Any great circle through one of the ends goes through the other.
+/// Every great circle through one of the ends goes through the other.
 #[test]
 fn an_edge_between_opposite_places_holds_its_ends_and_not_the_world() {
     for (a, b) in [

@@ -7,7 +7,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::lenient("IS_DEFINED", 1, 1, |c| Value::Bool(c.arg(0).is_defined())),
     Function::lenient("IS_NULL", 1, 1, |c| is(c, Kind::Null)),
     Function::lenient("IS_BOOL", 1, 1, |c| is(c, Kind::Bool)),
-    // What the .NET and Java SDKs write when they resume an ORDER BY by a filter.
+    // The .NET and Java SDKs write this when they continue an ORDER BY with a filter.
     Function::lenient("IS_BOOLEAN", 1, 1, |c| is(c, Kind::Bool)),
     Function::lenient("IS_NUMBER", 1, 1, |c| is(c, Kind::Number)),
     Function::lenient("IS_STRING", 1, 1, |c| is(c, Kind::String)),

@@ -1,6 +1,6 @@
 //! `VectorDistance` (cosmos-sql §18.8).
 //!
-//! The binder replaces the options by the distance function itself, as a number in the third argument.
+//! The binder replaces the options by the distance function, as a number in the third argument.
 
 use super::{Call, Function};
 use crate::schema::DistanceFunction;
@@ -8,7 +8,7 @@ use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("VectorDistance", 2, 4, distance),
-    // What the planner writes into the queries of a ranking's components.
+    // The planner writes this into the component queries of a ranking.
     Function::strict("_VectorScore", 2, 4, distance),
 ];
 

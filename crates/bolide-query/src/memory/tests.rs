@@ -7,7 +7,7 @@ use super::*;
 use crate::schema::PartitionKeyKind;
 use crate::{Condition, Environment, Parameters, Query, Schema, SupportedFeatures};
 
-/// Enough for every text here that names something once.
+/// Enough for every text here that mentions something once.
 const LIMIT_BYTES: usize = 5_000_000;
 
 fn environment() -> Environment {
@@ -17,7 +17,7 @@ fn environment() -> Environment {
     }
 }
 
-/// Compiles, plans and routes a query with `@p`, a string of 100,000 characters.
+/// Compiles and plans a query with `@p`, a string of 100,000 characters, and computes its key ranges.
 fn prepare(text: &str) -> Result<()> {
     let parameters = Parameters::none().with("@p", &json!("x".repeat(100_000)));
     let schema = Schema::container(vec![vec!["pk".into()]], PartitionKeyKind::Hash);
@@ -147,21 +147,21 @@ fn a_pattern_that_is_made_of_items_is_counted_as_long_as_it_is_kept() {
     assert_eq!(run(limit_bytes), Err(QueryError::TooLarge { limit_bytes }));
 }
 
-/// Counts what is taken from it.
+/// Counts the bytes that are taken from it.
 #[derive(Default)]
 struct Source {
     taken: AtomicUsize,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl MemorySource for Source {
     fn take(&self, bytes: usize) -> bool {
         let taken = self.taken.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        taken <= self.most
+        taken <= self.max_bytes
     }
 }
 
-/// Compiles with memory that others share.
+/// Compiles with shared memory.
 fn compile_from(source: &Arc<Source>, text: &str) -> Result<Query> {
     let environment = Environment {
         memory: Some(source.clone()),
@@ -170,9 +170,9 @@ fn compile_from(source: &Arc<Source>, text: &str) -> Result<Query> {
     Query::compile_in(text, &Parameters::none(), &Schema::metadata(), environment)
 }
 
-fn source(most: usize) -> Arc<Source> {
+fn source(max_bytes: usize) -> Arc<Source> {
     Arc::new(Source {
-        most,
+        max_bytes,
         ..Source::default()
     })
 }

@@ -1,4 +1,4 @@
-//! A plan in words.
+//! A plan as text.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::KeyRanges;
 use crate::bind::Bound;
 use crate::program::{Ordering, Source};
 
-/// Describes what an execution does, a step per line.
+/// Describes what an execution does, one step per line.
 pub fn explain(bound: &Bound, ranges: &KeyRanges) -> String {
     let select = &bound.select;
     let mut out = String::new();

@@ -1,10 +1,10 @@
-//! What clients say they can merge (cosmos-sql §22.1).
+//! The merge operations that clients support (cosmos-sql §22.1).
 
 use super::{DistinctType, Info};
 use crate::error::{QueryError, Result};
 use crate::text::ast::Query;
 
-/// A merge that a client may know.
+/// A merge operation that a client may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     /// `SELECT VALUE AGG(…)`
@@ -15,7 +15,7 @@ pub enum Feature {
     Distinct,
     /// GROUP BY
     GroupBy,
-    /// Several aggregates side by side.
+    /// Several aggregates in one query.
     MultipleAggregates,
     /// Several keys of ORDER BY.
     MultipleOrderBy,
@@ -29,7 +29,7 @@ pub enum Feature {
     NonValueAggregate,
     /// A count of distinct values.
     DCount,
-    /// ORDER BY something no index holds.
+    /// ORDER BY something that no index has in order.
     NonStreamingOrderBy,
     /// MAKELIST and MAKESET
     ListAndSetAggregate,
@@ -43,7 +43,7 @@ pub enum Feature {
     HybridSearchSkipOrderByRewrite,
 }
 
-/// Names as clients send them. Each enum has its table; tables share nothing but their form.
+/// Names as clients send them. Each enum of names has its own table.
 const NAMES: &[(&str, Feature)] = &[
     ("Aggregate", Feature::Aggregate),
     ("CompositeAggregate", Feature::CompositeAggregate),
@@ -67,14 +67,14 @@ const NAMES: &[(&str, Feature)] = &[
     ),
 ];
 
-/// The features a client listed.
+/// The features that a client listed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SupportedFeatures {
     list: Vec<Feature>,
 }
 
 impl SupportedFeatures {
-    /// Reads the comma-separated header; names we do not know do not matter.
+    /// Reads the comma-separated header; unknown names are ignored.
     pub fn parse(header: &str) -> SupportedFeatures {
         let known = |name: &str| {
             NAMES
@@ -87,20 +87,20 @@ impl SupportedFeatures {
         }
     }
 
-    /// A client that knows everything.
+    /// A client that supports everything.
     pub fn all() -> SupportedFeatures {
         SupportedFeatures {
             list: NAMES.iter().map(|(_, feature)| *feature).collect(),
         }
     }
 
-    /// Whether the client knows a merge.
+    /// Whether the client supports a feature.
     pub fn has(&self, feature: Feature) -> bool {
         self.list.contains(&feature)
     }
 
     /// # Errors
-    /// The service's sentence about old SDKs, naming the feature.
+    /// The service's message about old SDKs, with the name of the feature.
     pub(super) fn require(&self, feature: Feature) -> Result<()> {
         if self.has(feature) {
             return Ok(());
@@ -115,7 +115,7 @@ impl SupportedFeatures {
         )))
     }
 
-    /// Requires every merge that a plan needs.
+    /// Requires every merge operation that a plan needs.
     pub(super) fn check(&self, info: &Info, ast: &Query) -> Result<()> {
         for feature in needed(info, ast) {
             self.require(feature)?;

@@ -18,7 +18,7 @@ use crate::text::printer::{expression_text, query_text};
 use crate::text::tree_bytes;
 use crate::value::Value;
 
-/// Candidates that a component query fetches at least.
+/// Minimum number of candidates that a component query fetches.
 const MIN_CANDIDATES: u64 = 120;
 
 const DOCUMENT_COUNT: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
@@ -35,7 +35,7 @@ pub(super) struct HybridSearch {
 }
 
 impl HybridSearch {
-    /// `hybridSearchQueryInfo` as the service writes it.
+    /// `hybridSearchQueryInfo` in the service's format.
     pub fn to_json(&self) -> Json {
         json!({
             "globalStatisticsQuery": self.statistics,
@@ -56,21 +56,21 @@ struct Component {
     /// The path and terms of a full-text score.
     full_text: Option<(Expr, Vec<Expr>)>,
     descending: bool,
-    /// The direction is written out in the component query.
+    /// The component query states the direction.
     explicit: bool,
 }
 
-/// Copies of parts of the tree in a component's query, none of which is larger than the tree.
+/// Copies of parts of the tree in a component's query, none larger than the tree.
 const PARTS_OF_TREE: usize = 4;
 
-/// What a term that is an element of a parameter takes, in the trees and as text.
+/// Memory of a term that is an element of a parameter, in the trees and as text.
 const TERM_BYTES: usize = 8 * size_of::<Expr>();
 
-/// In the place of a distance that is undefined: worse than any.
+/// Replaces an undefined distance: worse than any other.
 const NO_DISTANCE: f64 = 1.79769e308;
 
 impl Component {
-    /// What stands for a score that is undefined.
+    /// Replaces an undefined score.
     fn missing(&self) -> Expr {
         let number = match (&self.full_text, self.descending) {
             (Some(_), _) => Number::Int(-1),
@@ -80,7 +80,7 @@ impl Component {
         expr(ExprKind::Literal(Literal::Number(number)))
     }
 
-    /// What the trees of its statistics take.
+    /// Memory of the trees of its statistics.
     fn statistics_bytes(&self) -> usize {
         let Some((path, terms)) = &self.full_text else { return 0 };
         let terms_bytes: usize = terms.iter().map(|term| TERM_BYTES + tree_bytes(term.span)).sum();
@@ -88,7 +88,8 @@ impl Component {
     }
 }
 
-/// Plans a ranking. Each component has a query of its own with all scores in it, and each term of a full-text score its path again, so all of
+/// Plans a ranking. Each component has its own query, which contains all scores, and each term of a full-text score repeats its path, so all of that
+/// is counted.
 /// that is counted.
 pub(super) fn plan(
     ast: &Query,
@@ -127,15 +128,15 @@ pub(super) fn plan(
         let made = PARTS_OF_TREE * (tree_bytes(ast.span) + listed);
         memory.take(made)?;
         let info = component_info(ast, component, &components, parameters, skip, take);
-        memory.give_back(made);
-        // As JSON, too.
+        memory.release(made);
+        // A second copy as JSON.
         memory.take(2 * info.rewritten_query.len())?;
         component_infos.push(info);
     }
     Ok(HybridSearch {
         statistics: statistics_query(ast, &components),
         components: component_infos,
-        // A negative weight has turned its component round.
+        // Negative weights have already reversed their components.
         weights: weights.into_iter().map(f64::abs).collect(),
         skip,
         take,
@@ -143,7 +144,7 @@ pub(super) fn plan(
     })
 }
 
-/// The score calls, and the weights if RRF has some. Binding has checked their shape.
+/// The score calls, and the weights if RRF has them. The binder has checked their form.
 fn scores<'e>(items: &'e [OrderItem], parameters: &Parameters) -> (Vec<&'e Expr>, Vec<f64>) {
     let Some(item) = items.first() else {
         return (Vec::new(), Vec::new());
@@ -202,7 +203,7 @@ fn components(scores: &[&Expr], schema: &Schema, parameters: &Parameters) -> Vec
     scores.iter().map(&mut component).collect()
 }
 
-/// The terms of a score one by one: an argument may be a list of them, and each is counted for itself.
+/// The terms of a score one by one: an argument may be a list of terms, each of which is counted separately.
 fn single_terms(args: &[Expr], parameters: &Parameters) -> Vec<Expr> {
     let mut terms = Vec::new();
     for arg in args {
@@ -228,7 +229,7 @@ fn element(list: &Expr, at: usize) -> Expr {
     }
 }
 
-/// What the terms take that parameters list, and so are not in the tree.
+/// Memory of the terms that are listed in parameters, and so are not in the tree.
 fn listed_bytes(scores: &[&Expr], parameters: &Parameters) -> usize {
     let bytes = |arg: &Expr| match &arg.kind {
         ExprKind::Parameter(name) => {
@@ -298,7 +299,7 @@ fn statistics_query(ast: &Query, components: &[Component]) -> String {
     query_text(&query)
 }
 
-/// Twice what is wanted, at least 120; the service computes this in 32 bits.
+/// Twice the number of wanted rows, at least 120; the service computes this in 32 bits.
 fn candidates(skip: Option<u64>, take: Option<u64>) -> u64 {
     let wanted = skip.unwrap_or(0) + take.unwrap_or(0);
     u64::from((2 * wanted).max(MIN_CANDIDATES) as u32)

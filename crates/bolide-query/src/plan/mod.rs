@@ -28,11 +28,11 @@ use hybrid::HybridSearch;
 /// How duplicates are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctType {
-    /// They are not.
+    /// Not at all.
     None,
-    /// They are neighbours.
+    /// Duplicates are next to each other.
     Ordered,
-    /// They may be anywhere.
+    /// Duplicates may be anywhere.
     Unordered,
 }
 
@@ -46,7 +46,7 @@ impl DistinctType {
     }
 }
 
-/// What a client must know of a query to merge the results of several ranges.
+/// What a client needs to know of a query to merge the results of several ranges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Info {
     /// How duplicates are removed.
@@ -57,33 +57,33 @@ pub struct Info {
     pub offset: Option<u64>,
     /// LIMIT.
     pub limit: Option<u64>,
-    /// Descending or not, per key of ORDER BY.
+    /// Whether each key of ORDER BY is descending.
     pub order_descending: Vec<bool>,
-    /// The keys of ORDER BY as text.
+    /// The keys of ORDER BY, as text.
     pub order_by_expressions: Vec<String>,
-    /// The keys of GROUP BY as text.
+    /// The keys of GROUP BY, as text.
     pub group_by_expressions: Vec<String>,
     /// The columns of a select list with GROUP BY or aggregates, in order.
     pub group_by_aliases: Vec<String>,
     /// The aggregate of `SELECT VALUE AGG(…)`.
     pub aggregates: Vec<&'static str>,
-    /// For each such column its aggregate, or nothing for a plain one.
+    /// For each such column its aggregate; `None` for a plain column.
     pub alias_aggregates: Vec<(String, Option<&'static str>)>,
     /// `SELECT VALUE`.
     pub has_select_value: bool,
-    /// Sorted by what no index holds.
+    /// Sorted by something that no index has in order.
     pub has_non_streaming_order_by: bool,
     /// `COUNT` over a DISTINCT subquery: the alias of the count, empty with VALUE.
     pub dcount_alias: Option<String>,
-    /// What each range runs instead; empty if it runs the query as it is.
+    /// The query for each range; empty if ranges run the original query.
     pub rewritten_query: String,
 }
 
-/// The answer to a plan request, before key ranges are mapped to effective partition keys.
+/// The response to a plan request, before key ranges are mapped to effective partition keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     body: Body,
-    /// Where the query must go.
+    /// The key ranges that the query reads.
     pub ranges: KeyRanges,
 }
 
@@ -94,7 +94,7 @@ enum Body {
 }
 
 impl Plan {
-    /// `queryInfo`; none for hybrid search.
+    /// `queryInfo`; `None` for hybrid search.
     pub fn info(&self) -> Option<&Info> {
         match &self.body {
             Body::Query(info) => Some(info),
@@ -102,8 +102,8 @@ impl Plan {
         }
     }
 
-    /// The service's JSON around ranges that are already mapped, such as
-    /// `{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}`. Without a ranking it says so (the Rust SDK's tests).
+    /// The service's JSON, with ranges that are already mapped, such as `{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}`. Without
+    /// a ranking, its member is null (the Rust SDK's tests).
     pub fn to_json(&self, query_ranges: &[Json]) -> Json {
         let mut out = Map::new();
         out.insert("partitionedQueryExecutionInfoVersion".into(), json!(2));
@@ -122,7 +122,7 @@ impl Plan {
 }
 
 impl Info {
-    /// `queryInfo` as the service writes it.
+    /// `queryInfo` in the service's format.
     pub fn to_json(&self) -> Json {
         let directions = self
             .order_descending
@@ -152,10 +152,10 @@ impl Info {
     }
 }
 
-/// Plans a query. A plan of about the size of the query's tree was counted before; what can grow beyond that is taken from `memory`.
+/// Plans a query. The memory for a plan of about the size of the query's tree was counted before; further memory is taken from `memory`.
 ///
 /// # Errors
-/// Compositions of aggregates; features the client lacks. As [`Memory::take`].
+/// Compositions of aggregates; features that the client does not support. As [`Memory::take`].
 pub fn plan(
     ast: &Query,
     parameters: &Parameters,
@@ -179,7 +179,7 @@ pub fn plan(
     }
     order_by_vector(ast, schema, parameters, &mut info);
     if info.is_single_partition(&ranges) {
-        // One partition skips and cuts by itself.
+        // For one partition, the server applies OFFSET and LIMIT.
         info.offset = None;
         info.limit = None;
     }
@@ -193,11 +193,11 @@ pub fn plan(
     })
 }
 
-/// Whether clients can merge what several ranges answer to an aggregate over a subquery that groups or removes duplicates: each range
-/// does so for itself.
+/// Whether clients can merge the results of several ranges for an aggregate over a subquery that groups or removes duplicates: each range groups only
+/// its own rows.
 ///
 /// # Errors
-/// A count of distinct values for a client that does not know how to count them; all other such aggregates.
+/// A count of distinct values if the client does not support it; all other such aggregates.
 pub fn check_merge_of_subquery(ast: &Query, features: &SupportedFeatures) -> Result<()> {
     if rewrite::distinct_count(ast).is_some() {
         return features.require(Feature::DCount);
@@ -213,7 +213,7 @@ impl Info {
         self.distinct != DistinctType::None || self.is_aggregate() || !self.group_by_expressions.is_empty()
     }
 
-    /// Aggregates without GROUP BY, or with it.
+    /// Whether there are aggregates, with or without GROUP BY.
     fn is_aggregate(&self) -> bool {
         !self.aggregates.is_empty() || self.alias_aggregates.iter().any(|(_, kind)| kind.is_some())
     }
@@ -223,7 +223,7 @@ impl Info {
     }
 }
 
-/// The part of a plan that needs neither ranges nor features.
+/// The part of a plan that does not depend on ranges or features.
 pub fn info(ast: &Query, parameters: &Parameters) -> Info {
     let mut info = Info {
         distinct: DistinctType::None,
@@ -245,12 +245,12 @@ pub fn info(ast: &Query, parameters: &Parameters) -> Info {
         info.distinct = distinct_type(ast);
     }
     if ast.from.is_empty() {
-        // One row, from nowhere: nothing else to merge.
+        // One row that reads no items: nothing else to merge.
         return info;
     }
     counts(ast, parameters, &mut info);
     aggregates(ast, parameters, &mut info);
-    // Clients lose the order of groups when they merge them.
+    // Clients do not keep the order of groups when they merge them.
     if !info.is_aggregate() && ast.group_by.is_empty() {
         order(ast, &mut info);
     }
@@ -259,7 +259,7 @@ pub fn info(ast: &Query, parameters: &Parameters) -> Info {
 
 fn counts(ast: &Query, parameters: &Parameters, info: &mut Info) {
     use crate::bind::{Clause, count_value};
-    // Binding has checked these already.
+    // The binder has already checked these.
     let value = |count, clause| count_value(count, clause, parameters).ok();
     info.top = ast.top.as_ref().and_then(|top| value(top, Clause::Top));
     info.offset = ast
@@ -297,7 +297,7 @@ fn vector_call(expr: &Expr) -> Option<&Call> {
     }
 }
 
-/// As the binder decides: options, then the policy of the path, then cosine.
+/// As the binder chooses it: options, then the policy of the path, then cosine.
 fn distance_function(call: &Call, schema: &Schema, parameters: &Parameters) -> DistanceFunction {
     let option = match call.args.get(3).map(|arg| &arg.kind) {
         Some(ExprKind::Object(members)) => members
@@ -325,7 +325,7 @@ fn distance_function(call: &Call, schema: &Schema, parameters: &Parameters) -> D
         .unwrap_or_default()
 }
 
-/// The property names behind the first name of `c.a.b`.
+/// The property names after the first name of `c.a.b`.
 fn property_path(expr: &Expr) -> Option<Vec<crate::path::PathStep>> {
     match &expr.kind {
         ExprKind::Name(_) => Some(Vec::new()),
@@ -338,7 +338,7 @@ fn property_path(expr: &Expr) -> Option<Vec<crate::path::PathStep>> {
     }
 }
 
-/// `Ordered` only where duplicates are neighbours for certain.
+/// `Ordered` only if duplicates are certainly next to each other.
 fn distinct_type(ast: &Query) -> DistinctType {
     match (&ast.selection, &ast.order) {
         (Selection::Value(value), Some(Order::By(items))) if matches!(items.as_slice(), [item] if item.value == *value) => {
@@ -371,13 +371,13 @@ fn column_names(ast: &Query, parameters: &Parameters) -> Columns {
     columns(&ast.selection, parameters)
 }
 
-/// The aggregate an expression is, with its argument.
+/// The aggregate that an expression is, with its argument; `None` for other expressions.
 fn plain_aggregate(expr: &Expr) -> Option<(AggregateKind, &Expr)> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     Some((crate::bind::aggregate_of(call)?, call.args.first()?))
 }
 
-/// The client merges aggregates, not what is computed from them.
+/// The client merges aggregates, but not expressions over them.
 fn check_compositions(ast: &Query) -> Result<()> {
     let values: Vec<&Expr> = match &ast.selection {
         Selection::Star(_) => Vec::new(),

@@ -1,7 +1,7 @@
 //! Partition key ranges from WHERE, at the level of key values (cosmos-sql §22.3).
 //!
-//! A condition becomes a list of boxes: each box bounds some components of the key, and an item can pass only if one box holds it.
-//! AND intersects boxes pairwise, OR concatenates the lists. What cannot be understood is the box without bounds.
+//! A condition becomes a list of boxes: each box bounds some components of the key, and an item can pass only if one box contains it. AND intersects
+//! boxes pairwise, OR concatenates the lists. A condition that cannot be analysed becomes the box without bounds.
 
 mod analysis;
 mod bounds;
@@ -29,11 +29,11 @@ pub enum KeyValue {
     Number(Number),
     /// A string.
     String(String),
-    /// An array or object; all of them are one key.
+    /// An array or object; all of them are the same key.
     Complex,
 }
 
-/// An end of a range of key components; only the legacy range kind has others than values.
+/// An end of a range of key components; only the legacy range kind uses ends other than values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyEnd {
     /// This value.
@@ -48,23 +48,23 @@ pub enum KeyEnd {
     MaxString,
 }
 
-/// A range of partition keys. A point has equal ends; fewer components than the container has paths mean all keys that begin so.
+/// A range of partition keys. A point has equal ends; fewer components than the container has paths mean all keys with this prefix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyRange {
     /// The lowest key, component by component.
     pub min: Vec<KeyEnd>,
     /// The highest key.
     pub max: Vec<KeyEnd>,
-    /// `min` itself is in the range.
+    /// Whether the range includes `min`.
     pub min_inclusive: bool,
-    /// `max` itself is in the range.
+    /// Whether the range includes `max`.
     pub max_inclusive: bool,
-    /// Every component is bounded.
+    /// Whether every component is bounded.
     pub complete: bool,
 }
 
 impl KeyRange {
-    /// The key, or prefix of a key, that this range is; `None` for a range between two different ends.
+    /// The key, or prefix of a key, that this range consists of; `None` if its ends differ.
     pub fn as_point(&self) -> Option<Vec<&KeyValue>> {
         if self.min != self.max {
             return None;
@@ -82,19 +82,19 @@ impl KeyRange {
     }
 }
 
-/// Where the results of a query can be.
+/// The ranges that may have results of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyRanges {
-    /// Everywhere.
+    /// All ranges.
     All,
-    /// Nowhere: the filter contradicts itself, or there is no FROM. The service answers with its lowest point, `[[],[]]`.
+    /// No range: the filter is contradictory, or there is no FROM. The service returns its lowest point, `[[],[]]`.
     Nothing,
-    /// In these ranges.
+    /// These ranges.
     Some(Vec<KeyRange>),
 }
 
 impl KeyRanges {
-    /// Exactly one partition key.
+    /// Whether it is exactly one partition key.
     pub fn is_single_key(&self) -> bool {
         matches!(self, KeyRanges::Some(list) if matches!(list.as_slice(), [range] if range.complete && range.as_point().is_some()))
     }
@@ -113,16 +113,16 @@ pub fn key_ranges(bound: &Bound, schema: &Schema, memory: &Memory) -> Result<Key
         Some(filter) => analysis.boxes(filter),
         None => vec![analysis.unbounded()],
     };
-    // Conditions in subqueries never narrow, but they may show that nothing can pass.
+    // Conditions in subqueries never narrow the ranges, but may show that no item can pass.
     let is_impossible = boxes(&analysis).is_empty();
-    memory.give_back(memory.used());
+    memory.release(memory.used());
     analysis.deep = false;
     let boxes = if is_impossible { Vec::new() } else { boxes(&analysis) };
     analysis.into_ranges(boxes)
 }
 
 impl KeyRange {
-    /// Some order in which equal ranges are neighbours.
+    /// An order in which equal ranges are next to each other.
     fn order(&self, other: &KeyRange) -> Ordering {
         let ends = |a: &[KeyEnd], b: &[KeyEnd]| {
             let differs = a.iter().zip(b).map(|(x, y)| x.order(y)).find(|order| order.is_ne());

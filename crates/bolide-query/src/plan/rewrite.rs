@@ -1,4 +1,4 @@
-//! The text each range runs instead of the original (cosmos-rest §6.5).
+//! The query that each range runs instead of the original (cosmos-rest §6.5).
 
 use super::{DistinctType, Info, plain_aggregate};
 use crate::aggregate::AggregateKind;
@@ -12,10 +12,10 @@ use crate::text::ast::{
 };
 use crate::text::printer::query_text;
 
-/// What clients replace by `true` or by where to go on.
+/// A placeholder that clients replace by `true` or by the position to continue from.
 const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
 
-/// The text of a plan's `rewrittenQuery`; empty if ranges run the query as it is.
+/// The text of a plan's `rewrittenQuery`; empty if ranges run the original query.
 pub(super) fn rewritten(ast: &Query, info: &Info, parameters: &Parameters) -> String {
     let mut query = ast.clone();
     if !info.order_descending.is_empty() {
@@ -45,14 +45,14 @@ pub(super) fn rewritten(ast: &Query, info: &Info, parameters: &Parameters) -> St
     String::new()
 }
 
-/// Ranges cannot cut before the client has merged.
+/// Removes TOP: ranges cannot apply it before the client has merged.
 fn uncut(query: &mut Query) {
     query.top = None;
     query.window = None;
 }
 
-/// Each range gives as much as OFFSET and LIMIT together could need, or as much as a query may ask for: LINQ's `Skip(1)` is
-/// `OFFSET 1 LIMIT 2147483647`, and a client's merge cannot count further anyway.
+/// Each range returns as many rows as OFFSET and LIMIT together could need, but no more than the maximum of a query: LINQ's `Skip(1)` is `OFFSET 1
+/// LIMIT 2147483647`, and a client's merge cannot count further anyway.
 fn windowed(query: &mut Query, info: &Info) {
     if info.distinct != DistinctType::None {
         uncut(query);
@@ -100,7 +100,7 @@ fn order_by(mut query: Query, parameters: &Parameters) -> String {
     query_text(&query)
 }
 
-/// The filter with the placeholder in parentheses of its own.
+/// The filter, combined with the placeholder in its own parentheses.
 pub(super) fn filtered(filter: Option<Expr>) -> Expr {
     let placeholder = expr(ExprKind::Name(format!("({ORDER_FILTER})")));
     match filter {
@@ -109,7 +109,7 @@ pub(super) fn filtered(filter: Option<Expr>) -> Expr {
     }
 }
 
-/// The name of the first input, whose items carry `_rid`.
+/// The name of the first input, whose items have `_rid`.
 pub(super) fn payload_root(query: &Query) -> Expr {
     let name = query.from.first().and_then(|item| match (&item.alias, &item.source) {
         (Some(alias), _) => Some(alias.clone()),
@@ -119,7 +119,7 @@ pub(super) fn payload_root(query: &Query) -> Expr {
     expr(ExprKind::Name(name.unwrap_or_else(|| "c".to_owned())))
 }
 
-/// What a row is, as one expression.
+/// The content of a row, as one expression.
 pub(super) fn payload(query: &Query, parameters: &Parameters) -> Expr {
     match &query.selection {
         Selection::Star(_) => payload_root(query),
@@ -178,7 +178,7 @@ fn payload_with_partials(ast: &Query, parameters: &Parameters) -> Expr {
     named_object(ast, values, parameters)
 }
 
-/// What one range contributes to an aggregate.
+/// The partial result of one range for an aggregate.
 fn partial(kind: AggregateKind, argument: &Expr, whole: &Expr) -> Expr {
     let sub = |name: &str| call(name, argument.clone());
     match kind {
@@ -195,7 +195,7 @@ fn partial(kind: AggregateKind, argument: &Expr, whole: &Expr) -> Expr {
     }
 }
 
-/// `SELECT [VALUE] COUNT(1) FROM (SELECT DISTINCT …)`: ranges give distinct values and the client counts them.
+/// `SELECT [VALUE] COUNT(1) FROM (SELECT DISTINCT …)`: ranges return distinct values and the client counts them.
 pub(super) fn count_distinct(ast: &Query, info: &mut Info) {
     let Some((alias, inner)) = distinct_count(ast) else {
         return;
@@ -214,7 +214,7 @@ pub(super) fn distinct_count(ast: &Query) -> Option<(String, &Query)> {
     let Source::Subquery(inner) = &from.source else {
         return None;
     };
-    // It counts rows, not the rows where something is defined.
+    // It counts all rows, not only those where something is defined.
     let is_row = |argument: &Expr| match &argument.kind {
         ExprKind::Literal(literal) => *literal != Literal::Undefined,
         ExprKind::Name(name) => from.alias.as_ref() == Some(name),

@@ -10,7 +10,7 @@ fn query(text: &str, paths: &[&str], kind: PartitionKeyKind) -> Query {
         .iter()
         .map(|path| path.split('/').map(str::to_owned).collect())
         .collect();
-    // The planner knows no index rules.
+    // The planner does not know the index rules.
     let schema = Schema {
         indexing: None,
         ..Schema::container(paths, kind)
@@ -163,7 +163,7 @@ fn hybrid_plans_number_their_placeholders() {
         .unwrap()
         .to_json(&[]);
     let hybrid = &plan["hybridSearchQueryInfo"];
-    // The negative weight turns its component round.
+    // The negative weight reverses its component.
     assert_eq!(hybrid["componentWeights"], json!([1.0, 0.5, 1.0]));
     let directions: Vec<&Json> = hybrid["componentQueryInfos"]
         .as_array()
@@ -200,7 +200,7 @@ fn a_score_needs_no_full_text_index() {
     assert_eq!(Query::compile(text, &Parameters::none(), &schema).map(drop), Ok(()));
 }
 
-/// LINQ's `Skip(1)` is `OFFSET 1 LIMIT 2147483647`: the plan asked each range for one more than a query may ask for.
+/// LINQ's `Skip(1)` is `OFFSET 1 LIMIT 2147483647`; earlier, the plan asked each range for one more than the maximum of a query.
 #[test]
 fn what_ranges_are_asked_for_is_no_more_than_a_query_may_ask_for() {
     for (text, limit) in [
@@ -221,7 +221,7 @@ fn what_ranges_are_asked_for_is_no_more_than_a_query_may_ask_for() {
     }
 }
 
-/// A ranking's components are asked for twice as many candidates as are wanted.
+/// A ranking's components are asked for twice as many candidates as rows.
 #[test]
 fn components_of_the_largest_ranking_run() {
     let text = "SELECT TOP 2147483647 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'x'), VectorDistance(c.v, [1]))";
@@ -237,7 +237,7 @@ fn components_of_the_largest_ranking_run() {
     }
 }
 
-/// A component's query as clients complete it with the statistics of all ranges.
+/// A component's query, completed with the statistics of all ranges as clients do it.
 fn filled(rewritten: &str, documents: u64, texts: &[(u64, &[u64])]) -> String {
     let placeholder = |name: &str| format!("{{documentdb-formattablehybridsearchquery-{name}}}");
     let mut text = rewritten
@@ -251,7 +251,7 @@ fn filled(rewritten: &str, documents: u64, texts: &[(u64, &[u64])]) -> String {
     text
 }
 
-/// A list of terms became one term that is a list, which occurs nowhere: every score was 0.
+/// Earlier, a list of terms became one term that is a list, which never occurs: every score was 0.
 #[test]
 fn a_list_of_terms_is_planned_term_by_term() {
     let schema = Schema {
@@ -295,7 +295,7 @@ fn a_list_of_terms_is_planned_term_by_term() {
         .map(|row| row["orderByItems"][0]["item"].as_f64().unwrap())
         .collect();
     assert!(scores[0] > 0.0 && scores[2] > 0.0 && scores[3] == 0.0, "{scores:?}");
-    // Ranges that are planned and one that is not agree.
+    // The result over planned ranges equals the result of a single unplanned range.
     let planned: Vec<&Json> = rows.iter().map(|row| &row["payload"]["payload"]).collect();
     assert_eq!(planned, run(text).iter().collect::<Vec<_>>());
 }
@@ -316,7 +316,7 @@ fn a_term_that_only_items_know_is_refused() {
     }
 }
 
-/// Each of five ranges gave the row, and none was left out.
+/// Earlier, each of five ranges returned the row, and none was removed.
 #[test]
 fn distinct_is_planned_without_from_too() {
     let query = query("SELECT DISTINCT VALUE null", &["k"], PartitionKeyKind::Hash);
@@ -348,7 +348,7 @@ fn each_of_many_listed_keys_is_a_point_once_in_their_order() {
     assert_eq!(points(&filter, &["k"], PartitionKeyKind::Hash), Some(expected));
 }
 
-/// Each component gave 120 candidates of each range, and the ranking lost the others.
+/// Earlier, each component returned 120 candidates per range, and the ranking lost the others.
 #[test]
 fn a_ranking_of_everything_is_not_cut() {
     let text = "SELECT c.id FROM c ORDER BY RANK RRF(FullTextScore(c.a, 'x'), VectorDistance(c.v, [1, 2]))";
@@ -366,7 +366,7 @@ fn a_ranking_of_everything_is_not_cut() {
     }
 }
 
-/// As the service's planner writes them (`QueryPlanRetrieverTests` of the .NET SDK): an item without a distance is the worst either way.
+/// As the service's planner writes them (`QueryPlanRetrieverTests` of the .NET SDK): an item without a distance is last either way.
 #[test]
 fn vectors_are_scored_in_components_in_the_direction_of_their_weight() {
     let text = "SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK RRF(VectorDistance(c.v, [1, 0]), \

@@ -17,7 +17,7 @@ pub struct Query {
     pub order: Option<Order>,
     pub window: Option<Window>,
     pub span: Span,
-    /// The greatest height of its expressions and subqueries.
+    /// The maximum height of its expressions and subqueries.
     pub height: u16,
 }
 
@@ -47,7 +47,7 @@ pub struct SelectItem {
     pub alias: Option<String>,
 }
 
-/// One input of FROM; the items after the first were introduced by JOIN.
+/// One input of FROM; JOIN introduces the items after the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FromItem {
     pub source: Source,
@@ -63,7 +63,7 @@ pub enum Source {
     Path {
         name: String,
         name_span: Span,
-        steps: Vec<Step>,
+        steps: Vec<FromStep>,
     },
     Subquery(Box<Query>),
     /// `x IN f(…)`; one documentation example uses it.
@@ -72,7 +72,7 @@ pub enum Source {
 
 /// A step of a FROM path.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum FromStep {
     Dot(String),
     Bracket(String),
     Element(Number),
@@ -102,16 +102,16 @@ pub struct Window {
     pub limit: Count,
 }
 
-/// An expression, where it stands, and how deep it is.
+/// An expression, its location, and its depth.
 #[derive(Debug, Clone)]
 pub struct Expr {
     pub kind: ExprKind,
     pub span: Span,
-    /// Levels of nodes at and below this one; bounded by the parser.
+    /// Number of levels of nodes, including this one; limited by the parser.
     pub height: u16,
 }
 
-/// Equal text makes equal expressions, wherever it stands.
+/// Equal text gives equal expressions, whatever the location.
 impl PartialEq for Expr {
     fn eq(&self, other: &Expr) -> bool {
         self.kind == other.kind
@@ -127,10 +127,10 @@ pub enum ExprKind {
     Member {
         base: Box<Expr>,
         name: String,
-        /// `["name"]` rather than `.name`; matters to printing only.
+        /// `["name"]` instead of `.name`; matters only for printing.
         bracket: bool,
     },
-    /// `base[index]` with anything but a string literal inside.
+    /// `base[index]` with any content other than a string literal.
     Index {
         base: Box<Expr>,
         index: Box<Expr>,
@@ -248,7 +248,7 @@ impl BinaryOp {
 }
 
 impl ExprKind {
-    /// Calls `f` on every direct operand, subqueries left out.
+    /// Calls `f` on every direct operand, except in subqueries.
     pub fn for_each_operand<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         match self {
             ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Name(_) | ExprKind::Subquery(..) => {}

@@ -6,7 +6,7 @@ use crate::error::{Result, Span};
 use crate::memory::Memory;
 use crate::number::Number;
 
-/// A word with a meaning of its own.
+/// A reserved word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keyword {
     And,
@@ -43,7 +43,7 @@ pub enum Keyword {
     Where,
 }
 
-/// Keywords in any case. Each enum has its table; tables share nothing but their form.
+/// Keywords in any case. Each enum of names has its own table.
 const KEYWORDS: &[(&str, Keyword)] = &[
     ("AND", Keyword::And),
     ("ARRAY", Keyword::Array),
@@ -83,7 +83,7 @@ const LOWER_CASE_KEYWORDS: &[(&str, Keyword)] = &[
     ("udf", Keyword::Udf),
 ];
 
-/// What a token is. Names and punctuation stay slices of the text.
+/// The kind of a token. Names and punctuation are slices of the text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TokenKind<'t> {
     Keyword(Keyword),
@@ -93,12 +93,12 @@ pub enum TokenKind<'t> {
     Number(Number),
     String(Cow<'t, str>),
     Symbol(&'static str),
-    /// Text that begins no token; always a syntax error.
+    /// Text that is not the beginning of a token; always a syntax error.
     Bad,
     End,
 }
 
-/// A token and where it stands, in bytes.
+/// A token and its location, in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token<'t> {
     pub kind: TokenKind<'t>,
@@ -111,7 +111,7 @@ const SYMBOLS: &[&str] = &[
     "?", ":", ".", ",", "(", ")", "[", "]", "{", "}",
 ];
 
-/// What a token takes in a list that has grown by doubling.
+/// Memory of a token in a list that has grown by doubling.
 pub const TOKEN_BYTES: usize = 2 * size_of::<Token<'static>>();
 
 /// Splits a text into tokens; the last one is always [`TokenKind::End`]. Each takes [`TOKEN_BYTES`].
@@ -162,7 +162,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `c.1` is a member access gone wrong, not the number `.1` after a name.
+    /// `c.1` is a wrong member access, not the number `.1` after a name.
     fn follows_value(&self, start: usize) -> bool {
         self.text[..start].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']' | '}'))
     }
@@ -280,8 +280,7 @@ impl<'t> Lexer<'t> {
         exact.or_else(|| text.parse().ok().map(Number::Float))
     }
 
-    /// Tabs, ends of lines and other control characters stand in a literal as they are: the JavaScript SDK writes them so into the queries
-    /// with which it resumes.
+    /// Tabs, line ends and other control characters are allowed in a literal: the JavaScript SDK writes them unescaped into the queries with which it resumes.
     fn string(&mut self, quote: u8) -> TokenKind<'t> {
         let start = self.at + 1;
         self.at = start;
@@ -314,7 +313,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The rest of the line belongs to the bad literal, so that one mistake is reported once.
+    /// The rest of the line becomes part of the bad literal, so that one mistake is reported once.
     fn broken_string(&mut self) -> TokenKind<'t> {
         self.at += memchr::memchr(b'\n', self.rest().as_bytes()).unwrap_or(self.rest().len());
         TokenKind::Bad
@@ -330,7 +329,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// The character an escape sequence stands for and the length of the sequence in bytes.
+/// The character of an escape sequence, and the length of the sequence in bytes.
 fn escape(text: &str) -> Option<(char, usize)> {
     let simple = match text.as_bytes().get(1)? {
         b'"' => '"',
@@ -361,7 +360,7 @@ fn unicode_escape(text: &str) -> Option<(char, usize)> {
         Some(low) if (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(&low) => {
             char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).map(|c| (c, 12))
         }
-        // A lone surrogate has no place in UTF-8 text.
+        // A lone surrogate cannot be represented in UTF-8.
         _ => Some((char::REPLACEMENT_CHARACTER, 6)),
     }
 }

@@ -1,40 +1,39 @@
 //! The grammar of queries (cosmos-sql §3); expressions are in `parser_expression`.
 
 use super::ast::{
-    Count, CountValue, Direction, Expr, ExprKind, FromItem, Order, OrderItem, Query, SelectItem, Selection, Source,
-    Step, Window,
+    Count, CountValue, Direction, Expr, ExprKind, FromItem, FromStep, Order, OrderItem, Query, SelectItem, Selection,
+    Source, Window,
 };
 use super::lexer::{Keyword, TOKEN_BYTES, Token, TokenKind, tokens};
 use crate::error::{Diagnostic, QueryError, Result, Span};
 use crate::limits::QUERY_CHARS;
 use crate::memory::{ALLOCATION_BYTES, Memory};
 
-/// Deepest recursion of the parser; a run of opening parentheses counts once.
+/// Maximum recursion of the parser; a run of opening parentheses counts once.
 pub(super) const MAX_NESTING: usize = 64;
 
-/// Deepest expression tree, which chains of binary operators build without nesting in the text.
+/// Maximum height of an expression tree, which chains of binary operators build without nesting in the text.
 pub(super) const MAX_HEIGHT: u16 = 256;
 
-/// What the tree takes for a token, at most: a node of its own, or half of the place for one in a list that has grown by doubling, as an
-/// element is followed by a comma.
+/// Maximum memory of the tree per token: a node, or half of an entry in a list that has grown by doubling, because a comma follows each element.
 const NODE_BYTES: usize = size_of::<Expr>() + ALLOCATION_BYTES;
 
-/// What a tree takes that was read from so much text, at most.
+/// Maximum memory of a tree that was parsed from a text of this length.
 pub fn tree_bytes(span: Span) -> usize {
     (span.end.saturating_sub(span.start) + 1) * NODE_BYTES
 }
 
-/// Reads one whole query. The memory of its tree is taken from `memory`.
+/// Parses one whole query. The memory of its tree is taken from `memory`.
 ///
 /// # Errors
-/// `SC1001` at the first token that fits nowhere. A text that is too long. As [`Memory::take`].
+/// `SC1001` at the first unexpected token. A text that is too long. As [`Memory::take`].
 pub fn parse(text: &str, memory: &Memory) -> Result<Query> {
     let mut parser = Parser::new(text, memory)?;
     let query = parser.query()?;
     parser.end(query, memory)
 }
 
-/// Reads FROM and WHERE of a patch condition, which has no SELECT.
+/// Parses FROM and WHERE of a patch condition, which has no SELECT.
 ///
 /// # Errors
 /// As [`parse`].
@@ -100,7 +99,7 @@ pub(super) struct Parser<'t> {
     pub(super) tokens: Vec<Token<'t>>,
     pub(super) at: usize,
     pub(super) nesting: usize,
-    /// An operand that has been read already; the next primary expression is this one.
+    /// An operand that was already parsed; it is the next primary expression.
     pub(super) pending: Option<Expr>,
 }
 
@@ -119,12 +118,12 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// All of the text was read, and only the tree is kept.
+    /// Checks that all of the text was parsed, and counts only the tree from here on.
     fn end(self, query: Query, memory: &Memory) -> Result<Query> {
         if self.peek().kind != TokenKind::End {
             return Err(self.unexpected());
         }
-        memory.give_back(self.tokens.len() * TOKEN_BYTES);
+        memory.release(self.tokens.len() * TOKEN_BYTES);
         Ok(query)
     }
 
@@ -132,7 +131,7 @@ impl<'t> Parser<'t> {
         &self.tokens[self.at]
     }
 
-    /// The kind of the token `ahead` places on; the end token repeats for ever.
+    /// The kind of the token `ahead` positions further; the end token repeats.
     pub(super) fn peek_at(&self, ahead: usize) -> &TokenKind<'t> {
         &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].kind
     }
@@ -141,7 +140,7 @@ impl<'t> Parser<'t> {
         self.peek().span
     }
 
-    /// The span of the token just taken.
+    /// The span of the last token taken.
     pub(super) fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -208,7 +207,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A name behind a dot. RANK is a word of ORDER BY only: the Rust SDK's own tests, which ask the service too, read `c.rank`.
+    /// A name after a dot. RANK is reserved only in ORDER BY: the Rust SDK's own tests, which also run against the service, use `c.rank`.
     pub(super) fn expect_member(&mut self) -> Result<&'t str> {
         let span = self.span();
         if self.take_keyword(Keyword::Rank) {
@@ -227,7 +226,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Runs `parse` one level deeper, so that hostile nesting is an error and not a stack overflow.
+    /// Runs `parse` one level deeper, so that too deep nesting is an error and not a stack overflow.
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.nesting >= MAX_NESTING {
             let message = format!("The SQL query exceeded the maximum nesting depth of {MAX_NESTING}.");
@@ -393,16 +392,16 @@ impl<'t> Parser<'t> {
         Ok(Source::Path { name, name_span, steps })
     }
 
-    fn path_step(&mut self) -> Result<Option<Step>> {
+    fn path_step(&mut self) -> Result<Option<FromStep>> {
         if self.take_symbol(".") {
-            return Ok(Some(Step::Dot(self.expect_identifier()?.to_owned())));
+            return Ok(Some(FromStep::Dot(self.expect_identifier()?.to_owned())));
         }
         if !self.take_symbol("[") {
             return Ok(None);
         }
         let step = match &self.peek().kind {
-            TokenKind::String(name) => Step::Bracket(name.to_string()),
-            TokenKind::Number(index) => Step::Element(*index),
+            TokenKind::String(name) => FromStep::Bracket(name.to_string()),
+            TokenKind::Number(index) => FromStep::Element(*index),
             _ => return Err(self.unexpected()),
         };
         self.advance();

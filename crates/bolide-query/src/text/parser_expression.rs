@@ -29,14 +29,14 @@ const BINARY_OPERATORS: &[(&str, u8, BinaryOp)] = &[
     ("%", 9, BinaryOp::Remainder),
 ];
 
-/// Names that are operators on subqueries when `( SELECT` follows, and ordinary identifiers elsewhere.
+/// Names that are operators if `( SELECT` follows, and ordinary identifiers otherwise.
 const SOFT_KEYWORDS: &[(&str, SubqueryKind)] = &[
     ("ALL", SubqueryKind::All),
     ("FIRST", SubqueryKind::First),
     ("LAST", SubqueryKind::Last),
 ];
 
-/// Makes one node of the operands of a chain.
+/// Makes one node from the operands of a chain.
 type Chain = fn(Vec<Expr>) -> ExprKind;
 
 impl Parser<'_> {
@@ -78,7 +78,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Where the expression that is about to be read begins.
+    /// The location where the next expression begins.
     fn start(&self) -> Span {
         self.pending
             .as_ref()
@@ -94,11 +94,11 @@ impl Parser<'_> {
         }
     }
 
-    /// `??`, OR and AND from some binding power up; each chain becomes one flat node.
-    fn logical(&mut self, least: u8) -> Result<Expr> {
+    /// `??`, OR and AND with at least this binding power; each chain becomes one flat node.
+    fn logical(&mut self, min_power: u8) -> Result<Expr> {
         let start = self.start();
         let mut left = self.predicate()?;
-        while let Some((power, kind)) = self.logical_operator().filter(|(power, _)| *power >= least) {
+        while let Some((power, kind)) = self.logical_operator().filter(|(power, _)| *power >= min_power) {
             let mut list = vec![left];
             while self.logical_operator().is_some_and(|(next, _)| next == power) {
                 self.advance();
@@ -196,10 +196,10 @@ impl Parser<'_> {
             .map(|(_, power, op)| (*power, *op))
     }
 
-    fn binary(&mut self, least: u8) -> Result<Expr> {
+    fn binary(&mut self, min_power: u8) -> Result<Expr> {
         let start = self.start();
         let mut left = self.unary()?;
-        while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= least) {
+        while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= min_power) {
             self.advance();
             let right = self.binary(power + 1)?;
             left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), start)?;
@@ -220,7 +220,7 @@ impl Parser<'_> {
         self.advance();
         let operand = self.nested(Self::unary)?;
         match (op, &operand.kind) {
-            // The sign belongs to the literal, so that -9223372036854775808 and printing come out right.
+            // The sign is part of the literal, so that -9223372036854775808 and its printed form are right.
             (UnaryOp::Minus, ExprKind::Literal(Literal::Number(number))) => {
                 let literal = ExprKind::Literal(Literal::Number(negated(*number)));
                 self.node(literal, start)
@@ -296,8 +296,8 @@ impl Parser<'_> {
         ExprKind::Literal(literal)
     }
 
-    /// `((a + b) * c)`: the run of opening parentheses is taken at once, the innermost expression is read, and after every closing
-    /// one the expression goes on around what it closed. So left-nested filters of any length need no recursion.
+    /// `((a + b) * c)`: all opening parentheses are taken at once, then the innermost expression is parsed, and after every closing one the
+    /// expression continues with the result as its first operand. So left-nested filters of any length need no recursion.
     fn parenthesised(&mut self) -> Result<Expr> {
         let mut opened = Vec::new();
         while self.is_symbol("(") && *self.peek_at(1) != TokenKind::Keyword(Keyword::Select) {
@@ -419,7 +419,7 @@ fn negated(number: Number) -> Number {
     match number {
         Number::Int(0) => Number::Float(-0.0),
         Number::Int(value) => value.checked_neg().map_or(Number::Float(-(value as f64)), Number::Int),
-        // 9223372036854775808 does not fit before its sign is known.
+        // 9223372036854775808 fits only with its sign.
         Number::Float(value) if value == -(i64::MIN as f64) => Number::Int(i64::MIN),
         Number::Float(value) => Number::Float(-value),
     }

@@ -1,13 +1,12 @@
 //! Queries as text, in the style of the service's rewritten queries (cosmos-sql §22.2).
 //!
-//! Binary expressions in parentheses, aliases after `AS`, strings in double quotes, a clause per line. What is printed parses to
-//! the same tree.
+//! Binary expressions are in parentheses, aliases after `AS`, strings in double quotes, and each clause on a line. The printed text parses to the same tree.
 
 use std::fmt::Write;
 
 use super::ast::{
-    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, Literal, Order, OrderItem, Query,
-    SelectItem, Selection, Source, Step, SubqueryKind, UnaryOp,
+    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, FromStep, Literal, Order, OrderItem, Query,
+    SelectItem, Selection, Source, SubqueryKind, UnaryOp,
 };
 use crate::number::Number;
 
@@ -163,18 +162,18 @@ impl Printer {
         }
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &FromStep) {
         match step {
-            Step::Dot(name) => {
+            FromStep::Dot(name) => {
                 self.text(".");
                 self.text(name);
             }
-            Step::Bracket(name) => {
+            FromStep::Bracket(name) => {
                 self.text("[");
                 self.string(name);
                 self.text("]");
             }
-            Step::Element(index) => {
+            FromStep::Element(index) => {
                 self.text("[");
                 self.number(*index);
                 self.text("]");
@@ -230,8 +229,8 @@ impl Printer {
             ExprKind::Member { base, name, bracket } => {
                 self.base(base);
                 self.step(&match *bracket {
-                    true => Step::Bracket(name.clone()),
-                    false => Step::Dot(name.clone()),
+                    true => FromStep::Bracket(name.clone()),
+                    false => FromStep::Dot(name.clone()),
                 });
             }
             ExprKind::Index { base, index } => {
@@ -285,7 +284,7 @@ impl Printer {
         self.text(")");
     }
 
-    /// `-1[0]` would negate the element, so a literal below an accessor keeps its parentheses.
+    /// `-1[0]` would negate the element, so a literal before an accessor keeps its parentheses.
     fn base(&mut self, base: &Expr) {
         let literal = matches!(base.kind, ExprKind::Literal(Literal::Number(_)));
         if literal {
@@ -297,7 +296,7 @@ impl Printer {
         }
     }
 
-    /// A flat chain prints as the pairs the service nests to the left.
+    /// A flat chain is printed as pairs that nest to the left, as the service does.
     fn chain(&mut self, list: &[Expr], operator: &str) {
         self.out.extend(std::iter::repeat_n('(', list.len() - 1));
         for (n, item) in list.iter().enumerate() {
@@ -407,7 +406,7 @@ fn binary_symbol(op: BinaryOp) -> &'static str {
     }
 }
 
-/// A double with 15 significant digits when they suffice and 17 otherwise, as the service's planner prints.
+/// A double with 15 significant digits if they are exact and 17 otherwise, as the service's planner prints it.
 fn float_text(value: f64) -> String {
     let short = significant(value, 15);
     if short.parse() == Ok(value) {

@@ -126,7 +126,7 @@ fn long_flat_filters_are_fine() {
     assert!(query.filter.unwrap().height < 10);
 }
 
-/// A grammar of expressions as text. Literals are such as print back to themselves.
+/// A grammar of expressions as text. Only literals that print unchanged.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("c".to_owned()),
@@ -170,7 +170,7 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::sample::select(texts).prop_map(str::to_owned)
 }
 
-/// A text or nothing, behind its keyword.
+/// A text after its keyword, or nothing.
 fn optional(keyword: &'static str, text: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     prop::option::of(text).prop_map(move |text| text.map_or_else(String::new, |text| format!(" {keyword} {text}")))
 }
@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-/// The JavaScript SDK escapes quotes and backslashes only in the values with which it resumes an ORDER BY.
+/// The JavaScript SDK escapes only quotes and backslashes in the values with which it resumes an ORDER BY.
 #[test]
 fn control_characters_stand_in_literals_as_they_are() {
     let query = "SELECT VALUE 'a\tb\r\nc\u{1}' || \"\n\" || \"\\u0007\u{7}\"";

@@ -1,4 +1,4 @@
-//! Where in a block of text the bytes are that JSON's structure depends on, a bit for each byte, lowest first.
+//! Finds the structural bytes of JSON in a block of text, as one bit per byte, lowest first.
 
 use wide::{u8x16, u8x64};
 
@@ -7,7 +7,7 @@ pub const BLOCK: usize = 64;
 /// Bytes of a short block.
 pub const SHORT: usize = 16;
 
-/// Bit n is about byte n of a block.
+/// Bit n describes byte n of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     pub quotes: u64,
@@ -35,7 +35,7 @@ pub fn marks(block: &[u8; BLOCK]) -> Marks {
     }
 }
 
-/// Where a short block has quotes or backslashes.
+/// Quotes and backslashes of a short block.
 #[inline]
 pub fn string_marks(block: &[u8; SHORT]) -> u32 {
     let bytes = u8x16::new(*block);

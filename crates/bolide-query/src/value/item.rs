@@ -1,4 +1,4 @@
-//! An item as it is pushed: its document, and the system properties that only few queries ask for.
+//! An item as it is pushed: its document, and the system properties, which only few queries read.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -11,36 +11,35 @@ use super::scan::{self, Name};
 use crate::error::{QueryError, Result};
 use crate::path::PathStep;
 
-/// What the server knows of an item beside its document: `_ts`, and properties that are made only when a query looks at them.
+/// What the server knows of an item besides its document: `_ts`, and properties that are made only when a query reads them.
 pub trait SystemProperties {
     /// The value of `_ts`, in seconds.
     fn last_modified(&self) -> i64;
 
-    /// By what the item expires.
+    /// The stamp by which the item expires.
     fn stamp(&self) -> Stamp;
 
-    /// How many bytes [`SystemProperties::write_members`] appends.
+    /// The number of bytes that [`SystemProperties::write_members`] appends.
     fn members_bytes(&self) -> usize;
 
-    /// Appends the members as JSON text with commas between them, `"_rid":"…",…,"_ts":17`: each name begins with `_`, and the document has none of
-    /// them.
+    /// Appends the members as JSON text with commas between them, `"_rid":"…",…,"_ts":17`. Each name begins with `_`, and the document has none of them.
     fn write_members(&self, out: &mut String);
 }
 
 /// One item of a scan.
 pub struct Item<'a> {
-    /// An object without what `system` has; any JSON text if there is no `system`.
+    /// An object without the members of `system`; any JSON text if there is no `system`.
     document: &'a str,
     system: Option<&'a dyn SystemProperties>,
-    /// The complete text, once something has asked for it.
+    /// The complete text, made when it is first needed.
     whole: OnceCell<String>,
 }
 
 impl<'a> Item<'a> {
-    /// An item whose complete JSON text this is.
+    /// An item from its complete JSON text.
     ///
     /// # Errors
-    /// [`QueryError::BadItem`] for what is not UTF-8.
+    /// [`QueryError::BadItem`] if it is not UTF-8.
     pub fn complete(text: &'a [u8]) -> Result<Item<'a>> {
         Ok(Item {
             document: utf8(text)?.trim_matches([' ', '\t', '\r', '\n']),
@@ -49,10 +48,10 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// An item of a document, which is an object without blanks around it, and of system properties that follow its own members.
+    /// An item from a document, which is an object without white space around it, and from system properties that follow its own members.
     ///
     /// # Errors
-    /// [`QueryError::BadItem`] for what is not UTF-8.
+    /// [`QueryError::BadItem`] if it is not UTF-8.
     pub fn stored(document: &'a [u8], system: &'a dyn SystemProperties) -> Result<Item<'a>> {
         Ok(Item {
             document: utf8(document)?,
@@ -61,7 +60,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// By what the item expires, where that is known.
+    /// The stamp by which the item expires, if known.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.system.map(SystemProperties::stamp)
     }
@@ -98,7 +97,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Between the document's members and the system's.
+    /// The separator between the document's members and the system's.
     fn comma(&self) -> &'static str {
         if self.document == "{}" { "" } else { "," }
     }
@@ -114,18 +113,18 @@ fn utf8(text: &[u8]) -> Result<&str> {
     std::str::from_utf8(text).map_err(|error| QueryError::BadItem(error.to_string()))
 }
 
-/// The way through an item's members: each is looked at once, in their order, as far as the paths of a query make it necessary.
+/// Reads an item's members in order: each is read once, and only as far as the paths of a query require.
 #[derive(Debug, Default)]
 pub struct ItemScan<'a> {
     item: Option<&'a Item<'a>>,
-    /// The members passed so far.
+    /// The members read so far.
     passed: SmallVec<[Name; 16]>,
-    /// They are all.
+    /// All members were read.
     is_at_end: bool,
 }
 
 impl<'a> ItemScan<'a> {
-    /// At the beginning of an item.
+    /// The state before the first member.
     pub fn of(item: &'a Item<'a>) -> ItemScan<'a> {
         ItemScan {
             item: Some(item),
@@ -139,7 +138,7 @@ impl<'a> ItemScan<'a> {
         self.item
     }
 
-    /// What [`ItemScan::walk`] takes, roughly: how far it has to look is not known before.
+    /// The approximate cost of [`ItemScan::walk`]: how much it has to read is not known before.
     pub fn units(&self, item: &Item<'_>, steps: &[PathStep]) -> u64 {
         let members = if self.is_at_end {
             0
@@ -154,7 +153,7 @@ impl<'a> ItemScan<'a> {
         members + below + self.passed.len() as u64
     }
 
-    /// The value that `steps` lead to from the item's root.
+    /// The value at `steps` from the item's root.
     pub fn walk(&mut self, item: &'a Item<'a>, steps: &[PathStep]) -> Value<'a> {
         let (Some(PathStep::Name(name)), rest) = (steps.first(), steps.get(1..).unwrap_or_default()) else {
             return scan::walk(item.whole(), 0, steps);
@@ -169,7 +168,7 @@ impl<'a> ItemScan<'a> {
         }
     }
 
-    /// Where the value of a member begins.
+    /// The offset of a member's value.
     #[inline]
     fn member(&mut self, text: &[u8], name: &str) -> Option<usize> {
         if let Some(known) = self.passed.iter().find(|member| member.is(text, name)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::scan::{self, Name};
 use super::{Text, Value};
 
-/// Decodes a quoted JSON string. `None` if it has escapes that stand for no character.
+/// Decodes a quoted JSON string. `None` if it has invalid escapes.
 pub(super) fn unescaped(quoted: &str) -> Option<String> {
     serde_json::from_str(quoted).ok()
 }
@@ -15,7 +15,7 @@ pub(super) fn escaped_string(quoted: &str) -> Text<'static> {
     Text::Shared(unescaped(quoted).unwrap_or_default().into())
 }
 
-/// The elements of an array's text, one after the other.
+/// The elements of an array's text, in order.
 pub(super) fn elements(text: &str) -> impl Iterator<Item = Value<'_>> {
     let mut next = scan::first_inside(text.as_bytes(), 0, b'[');
     std::iter::from_fn(move || {
@@ -25,7 +25,7 @@ pub(super) fn elements(text: &str) -> impl Iterator<Item = Value<'_>> {
     })
 }
 
-/// The members of an object's text, one after the other.
+/// The members of an object's text, in order.
 pub(super) fn members(text: &str) -> impl Iterator<Item = (Text<'_>, Value<'_>)> {
     let mut next = scan::first_inside(text.as_bytes(), 0, b'{');
     std::iter::from_fn(move || {
@@ -69,7 +69,7 @@ impl From<&serde_json::Value> for Value<'static> {
 }
 
 impl<'a> Value<'a> {
-    /// The value of a whole item's text; containers stay text.
+    /// The value of a whole item's text; arrays and objects stay text.
     pub fn from_item(text: &'a str) -> Value<'a> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
         match text.as_bytes().first() {

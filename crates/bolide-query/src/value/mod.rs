@@ -1,6 +1,6 @@
 //! Values during evaluation (cosmos-sql §1) and what can be asked of them.
 //!
-//! Arrays and objects of stored items stay JSON text until something looks inside, so a filter that touches one path of a large item
+//! Arrays and objects of stored items stay JSON text until something reads inside, so a filter that touches one path of a large item
 //! parses only that path.
 
 mod block;
@@ -106,27 +106,27 @@ impl Places {
 }
 
 impl<'a> Value<'a> {
-    /// Bytes that the value would take if nothing in it were shared, roughly; once there are more than `most`, some number above that.
-    pub fn written_out_bytes(&self, most: usize) -> usize {
+    /// Bytes that the value would take if nothing in it were shared, roughly; once there are more than `max_bytes`, some number above that.
+    pub fn written_out_bytes(&self, max_bytes: usize) -> usize {
         let mut bytes = size_of::<Value<'_>>();
         match self {
             Value::String(text) => bytes += text.as_str().len(),
             Value::Json(text) => bytes += text.len(),
             Value::Array(items) => {
                 for item in items.iter() {
-                    if bytes > most {
+                    if bytes > max_bytes {
                         break;
                     }
-                    bytes += item.written_out_bytes(most - bytes);
+                    bytes += item.written_out_bytes(max_bytes - bytes);
                 }
             }
             Value::Object(members) => {
                 for (name, member) in members.iter() {
                     bytes += size_of::<Text<'_>>() + name.as_str().len();
-                    if bytes > most {
+                    if bytes > max_bytes {
                         break;
                     }
-                    bytes += member.written_out_bytes(most - bytes);
+                    bytes += member.written_out_bytes(max_bytes - bytes);
                 }
             }
             Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::{Kind, Members, Value, append_same_key};
 use crate::fuel::Fuel;
 
-/// `=`: undefined (`None`) when a side is; different kinds are unequal; deep for arrays and objects.
+/// `=`: undefined (`None`) if a side is undefined; different kinds are unequal; deep comparison for arrays and objects.
 pub fn equals(left: &Value<'_>, right: &Value<'_>, fuel: &Fuel) -> Option<bool> {
     match (left, right) {
         (Value::Undefined, _) | (_, Value::Undefined) => None,
@@ -13,7 +13,7 @@ pub fn equals(left: &Value<'_>, right: &Value<'_>, fuel: &Fuel) -> Option<bool> 
     }
 }
 
-/// `false` too when fuel is refused.
+/// Also `false` when fuel is refused.
 fn deep_equal(left: &Value<'_>, right: &Value<'_>, fuel: &Fuel) -> bool {
     match (left, right) {
         (Value::Null, Value::Null) => true,
@@ -49,7 +49,7 @@ fn same_members(mut a: Members<'_>, mut b: Members<'_>, fuel: &Fuel) -> bool {
         .all(|(x, y)| x.0.as_str() == y.0.as_str() && deep_equal(&x.1, &y.1, fuel))
 }
 
-/// What it takes to look into a value: its elements, not what is in them.
+/// Cost of reading the elements of a value, without their content.
 fn container_units(value: &Value<'_>) -> u64 {
     match value {
         Value::Json(text) => text.len() as u64 * 2,
@@ -59,7 +59,7 @@ fn container_units(value: &Value<'_>) -> u64 {
     }
 }
 
-/// `<` and its relatives: defined only between primitives of one kind.
+/// `<`, `<=`, `>` and `>=`: defined only between primitives of one kind.
 pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Null, Value::Null) => Some(Ordering::Equal),
@@ -70,7 +70,7 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// ORDER BY, MIN and MAX: kinds first, then values; arrays and objects by their canonical bytes, which is stable and nothing more.
+/// ORDER BY, MIN and MAX: by kind, then by value; arrays and objects by their canonical bytes, which is only a stable order.
 pub fn total_order(left: &Value<'_>, right: &Value<'_>) -> Ordering {
     left.kind().cmp(&right.kind()).then_with(|| match (left, right) {
         (Value::Number(a), Value::Number(b)) => a.total_order(*b),
@@ -84,7 +84,7 @@ fn canonical(value: &Value<'_>) -> Vec<u8> {
     out
 }
 
-/// The truth of an operand of AND, OR and NOT: anything but a boolean counts as undefined.
+/// The truth value of an operand of AND, OR and NOT: other values than booleans count as undefined.
 pub fn truth(value: &Value<'_>) -> Option<bool> {
     value.as_bool()
 }

@@ -1,9 +1,8 @@
 //! Sameness for DISTINCT, GROUP BY and the set functions (cosmos-sql §8.4): canonical bytes.
 //!
 //! # Shape
-//! A kind byte, then: numbers as the bits of their double (integers that no double holds: `i` and 64 bits), strings as length and
-//! bytes, arrays as count and elements, objects as count and members sorted by name. Two values are the same exactly when their
-//! bytes are.
+//! A kind byte, then: numbers as the bits of their double (integers that no double holds: `i` and 64 bits), strings as length and bytes, arrays as
+//! count and elements, objects as count and members sorted by name. Two values are the same if and only if their bytes are equal.
 
 use sha2::{Digest, Sha256};
 
@@ -13,10 +12,10 @@ use crate::number::Number;
 /// Keys up to this length are kept as they are; longer ones as their SHA-256.
 const INLINE_KEY_BYTES: usize = 64;
 
-/// A value's identity, small enough to keep by the million.
+/// The key that identifies a value, small enough to keep millions of them.
 pub type SameKey = Box<[u8]>;
 
-/// Whether canonical bytes are their own key.
+/// Whether canonical bytes are used as the key unchanged.
 pub fn is_inline(canonical: &[u8]) -> bool {
     canonical.len() <= INLINE_KEY_BYTES
 }
@@ -74,7 +73,7 @@ fn append_number(number: Number, out: &mut Vec<u8>) {
             out.extend_from_slice(&value.to_be_bytes());
         }
         _ => {
-            // One NaN, and one zero.
+            // NaN has one representation, and so has zero.
             let value = number.as_f64();
             let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
             out.push(b'n');

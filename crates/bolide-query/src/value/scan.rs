@@ -1,14 +1,14 @@
-//! Finding values in JSON text without reading more of it than their place takes.
+//! Finds values in JSON text, reading only what is before them.
 //!
-//! Texts are well-formed: items were checked when they were taken in. What is not well-formed gives undefined or some part of
-//! itself, never a panic. Of two members with one name the first is found.
+//! Texts are well-formed, because items are checked when they are written. A text that is not gives undefined or some part of itself, never a panic.
+//! Of two members with the same name the first is found.
 
 use super::block::{self, BLOCK, SHORT};
 use super::{Text, Value, json};
 use crate::number::Number;
 use crate::path::PathStep;
 
-/// The value that `steps` lead to from the value at `at`.
+/// The value at `steps` from the value at offset `at`.
 pub fn walk<'a>(text: &'a str, at: usize, steps: &[PathStep]) -> Value<'a> {
     find(text.as_bytes(), at, steps).map_or(Value::Undefined, |at| value_at(text, at))
 }
@@ -23,7 +23,7 @@ pub(super) fn element_of(text: &str, index: usize) -> Value<'_> {
     element(text.as_bytes(), 0, index).map_or(Value::Undefined, |at| value_at(text, at))
 }
 
-/// Where the value begins that `steps` lead to from the value at `at`.
+/// The offset of the value at `steps` from the value at offset `at`.
 fn find(text: &[u8], at: usize, steps: &[PathStep]) -> Option<usize> {
     steps.iter().try_fold(at, |at, step| match step {
         PathStep::Name(name) => member(text, at, name),
@@ -51,7 +51,7 @@ fn element(text: &[u8], at: usize, index: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Where the first member or element of an object or array begins, if there is one.
+/// The offset of the first member or element of an object or array, if any.
 pub(super) fn first_inside(text: &[u8], at: usize, open: u8) -> Option<usize> {
     if *text.get(at)? != open {
         return None;
@@ -60,19 +60,19 @@ pub(super) fn first_inside(text: &[u8], at: usize, open: u8) -> Option<usize> {
     (!matches!(text.get(at)?, b'}' | b']')).then_some(at)
 }
 
-/// Where the next member or element begins, behind a value that ended at `at`.
+/// The offset of the next member or element, after a value that ended at `at`.
 #[inline]
 pub(super) fn next_inside(text: &[u8], at: usize) -> Option<usize> {
     let at = blanks_end(text, at);
     (*text.get(at)? == b',').then(|| blanks_end(text, at + 1))
 }
 
-/// The name of a member, and where its value begins.
+/// The name of a member, and the offset of its value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
-    /// Where the name's opening quote is.
+    /// Offset of the name's opening quote.
     start: u32,
-    /// Where its closing quote is.
+    /// Offset of its closing quote.
     end: u32,
     /// It has escapes.
     is_escaped: bool,
@@ -100,7 +100,7 @@ impl Name {
         })
     }
 
-    /// Where the member's value begins.
+    /// The offset of the member's value.
     #[inline]
     pub fn value(self) -> usize {
         self.value as usize
@@ -116,7 +116,7 @@ impl Name {
         })
     }
 
-    /// Whether the member is called so.
+    /// Whether the member has this name.
     #[inline]
     pub fn is(self, text: &[u8], name: &str) -> bool {
         let (start, end) = (self.start as usize, self.end as usize);
@@ -133,7 +133,7 @@ pub(super) fn value_at(text: &str, at: usize) -> Value<'_> {
     value_and_end(text, at).map_or(Value::Undefined, |(value, _)| value)
 }
 
-/// The value that begins at `at`, and where it ends.
+/// The value that begins at `at`, and the offset of its end.
 pub(super) fn value_and_end(text: &str, at: usize) -> Option<(Value<'_>, usize)> {
     let bytes = text.as_bytes();
     Some(match bytes.get(at)? {
@@ -163,7 +163,7 @@ pub(super) fn value_and_end(text: &str, at: usize) -> Option<(Value<'_>, usize)>
     })
 }
 
-/// Where the value that begins at `at` ends.
+/// The end of the value that begins at `at`.
 #[inline]
 pub(super) fn value_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at)? {
@@ -181,7 +181,7 @@ fn blanks_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where a number, `true`, `false` or `null` ends.
+/// The end of a number, `true`, `false` or `null`.
 #[inline]
 fn plain_end(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at)
@@ -192,7 +192,7 @@ fn plain_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the closing quote of a string is whose characters begin at `at`, and whether it has escapes.
+/// The offset of the closing quote of a string whose characters begin at `at`, and whether it has escapes.
 #[inline]
 fn string_end(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     let mut is_escaped = false;
@@ -215,10 +215,10 @@ fn string_end(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Where the object or array that begins at `at` ends.
+/// The end of the object or array that begins at `at`.
 fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0_usize;
-    // All ones inside a string that began in an earlier block; 1 if that ended in the middle of an escape.
+    // All ones inside a string that began in an earlier block; 1 if that block ended inside an escape.
     let (mut inside, mut escape) = (0, 0);
     loop {
         let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
@@ -246,14 +246,14 @@ fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Blanks behind the end of a text belong to nothing.
+/// Pads the end of a text with blanks, which have no structural meaning.
 fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut block = [b' '; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
     block
 }
 
-/// Bit n: how many of the bits up to n are set, modulo 2. Over quotes: which bytes are inside strings, opening quotes included.
+/// Bit n: the parity of the bits up to n. Over quotes: which bytes are inside strings, opening quotes included.
 fn parity(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;
@@ -261,7 +261,7 @@ fn parity(mut bits: u64) -> u64 {
     bits
 }
 
-/// Which bytes are escaped by a backslash before them. `carry` goes from block to block.
+/// The bytes that are escaped by a backslash before them. `carry` is passed from block to block.
 #[inline]
 fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
     let mut escaped = std::mem::take(carry);

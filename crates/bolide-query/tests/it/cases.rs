@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-/// How many cases each family has.
+/// The number of cases of each family.
 const COUNTS: &str = include_str!("../../../../conformance/case_counts.json");
 
-/// Every case of a family with the name of its topic; `None` where the cases are not there, after printing how many do not run. They lie beside
-/// the project, in `../shared/cases`, or in the folder that `BOLIDE_CASES` names.
+/// Every case of a family with the name of its topic; `None` if the cases are not available, after printing how many do not run. They are next to the
+/// project, in `../shared/cases`, or in the folder that `BOLIDE_CASES` names.
 pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
     let folder = std::env::var_os("BOLIDE_CASES").map_or_else(beside, PathBuf::from);
@@ -32,7 +32,7 @@ pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
     Some(cases)
 }
 
-/// Counts outcomes per topic and holds them against the known failures.
+/// Counts outcomes per topic and compares them with the known failures.
 pub fn report(outcomes: &[(String, String, Option<String>)], known: &[(&str, &str)]) {
     let mut topics: std::collections::BTreeMap<&str, (usize, usize)> = std::collections::BTreeMap::new();
     let mut wrong = Vec::new();

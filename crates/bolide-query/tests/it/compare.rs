@@ -1,6 +1,6 @@
-//! Compares results the way the cases ask for.
+//! Compares results as the cases require.
 //!
-//! The runner over the wire compares so too, in `xtask/src/conformance/cases/compare.rs`: tasks use no crate of the project, and crates no task.
+//! `xtask/src/conformance/cases/compare.rs` compares in the same way over the wire: xtask uses no crate of the project, and crates do not use xtask.
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,4 @@
-//! A container with one range: the settings that a query may know, the stored documents, and a query's rows over pages.
+//! A container with one range: its settings, its documents, and the rows of a query over pages.
 
 use std::sync::Arc;
 
@@ -35,29 +35,34 @@ impl Container {
     /// All rows of a query, without system properties, read in pages of `limit`. The resource ids of the documents are 1, 2, ….
     ///
     /// # Errors
-    /// Whatever compiling or running the query gives.
+    /// Errors of compiling or running the query.
     pub fn rows(&self, text: &str, parameters: &Parameters, limit: PageLimit) -> Result<Vec<Json>, QueryError> {
         let query = Query::compile(text, parameters, &self.schema)?;
         let mut rows = Vec::new();
-        let mut place = Place {
+        let mut position = PagePosition {
             document: 0,
             resume: None,
         };
         loop {
-            let (page, next) = self.page(&query, limit, place)?;
+            let (page, next) = self.page(&query, limit, position)?;
             rows.extend(page.into_iter().map(stripped));
             match next {
-                Some(next) => place = next,
+                Some(next) => position = next,
                 None => return Ok(rows),
             }
             assert!(rows.len() < 10_000, "pages never end");
         }
     }
 
-    /// One page as the core reads it, and where the next one begins.
-    fn page(&self, query: &Query, limit: PageLimit, place: Place) -> Result<(Vec<Json>, Option<Place>), QueryError> {
-        let mut page = query.execution(environment(), limit, place.resume.as_deref())?;
-        let mut start = place.document;
+    /// One page as the core reads it, and the position of the next one.
+    fn page(
+        &self,
+        query: &Query,
+        limit: PageLimit,
+        position: PagePosition,
+    ) -> Result<(Vec<Json>, Option<PagePosition>), QueryError> {
+        let mut page = query.execution(environment(), limit, position.resume.as_deref())?;
+        let mut start = position.document;
         if query.replays() {
             for (document, rid) in self.documents[..start].iter().zip(1..) {
                 page.replay(&Item::complete(document.as_bytes()).unwrap(), rid)?;
@@ -79,7 +84,7 @@ impl Container {
         let finished = page.finish(is_at_end)?;
         let rows = finished.rows.iter().map(|row| serde_json::from_slice(row).unwrap());
         let rows = rows.collect();
-        let next = finished.resume.map(|resume| Place {
+        let next = finished.resume.map(|resume| PagePosition {
             document: next_document,
             resume: Some(resume),
         });
@@ -87,8 +92,8 @@ impl Container {
     }
 }
 
-/// Where a page begins: the position of its first document, and what the page before gave.
-struct Place {
+/// The position of a page: the index of its first document, and the resume state of the previous page.
+struct PagePosition {
     document: usize,
     resume: Option<String>,
 }
@@ -170,7 +175,7 @@ fn schema(case: &Json) -> Schema {
     schema
 }
 
-/// The user-defined functions of the cases, by name: what their JavaScript computes.
+/// The user-defined functions of the cases, by name, with the result of their JavaScript.
 struct KnownUdfs;
 
 impl Udfs for KnownUdfs {

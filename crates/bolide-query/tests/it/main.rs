@@ -1,4 +1,4 @@
-//! The query language without a server around it: its own scripts, and the conformance cases of queries and of query plans.
+//! The query language without a server: its own scripts, and the conformance cases of queries and of query plans.
 
 #![allow(
     clippy::unwrap_used,

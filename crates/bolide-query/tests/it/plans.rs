@@ -9,8 +9,8 @@ use crate::container::vectors;
 
 /// Cases that fail, and why.
 ///
-/// The range lists of these cases were cut to their last entry when they were carried over from the baselines. A plan with one of
-/// several ranges would lose results, and the reference asks for all of them (cosmos-sql §22.3).
+/// The range lists of these cases were cut to their last entry when they were copied from the baselines. A plan with one of several ranges would lose
+/// results, and the reference requires all of them (cosmos-sql §22.3).
 const KNOWN: &[(&str, &str)] = &[
     ("plan/many-ranges/in-many-number", "lists the last range only"),
     ("plan/many-ranges/in-many-string", "lists the last range only"),
@@ -49,7 +49,7 @@ fn check(case: &Json) -> Result<(), String> {
     let outcome = plan(case);
     if let Some(expected) = case.get("error") {
         return match outcome {
-            // A refusal by one SDK, which the service does not share; we may do either.
+            // One SDK refuses this, but the service does not; both results are allowed.
             _ if expected["client_side"] == json!(true) => Ok(()),
             Ok(plan) => Err(format!("expected an error, got {plan}")),
             Err(error) => check_error(&error, expected),
@@ -78,7 +78,7 @@ fn check_error(error: &QueryError, expected: &Json) -> Result<(), String> {
     Err(format!("got {body} expected {expected}"))
 }
 
-/// Every member that the case names must be equal, queries up to white space.
+/// Every member that the case names must be equal; white space in queries is ignored.
 fn differences(at: &str, actual: &Json, wanted: &Json) -> Result<(), String> {
     match (actual, wanted) {
         (Json::String(a), Json::String(b)) if collapsed(a) == collapsed(b) => Ok(()),
@@ -112,7 +112,7 @@ fn same_ranges(actual: &Json, wanted: &Json) -> Result<(), String> {
     }
 }
 
-/// One spelling for numbers and the order of members.
+/// A normal form of numbers and of the order of members.
 fn normal(value: &Json) -> Json {
     match value {
         Json::Number(number) => json!(number.as_f64()),
@@ -141,7 +141,7 @@ fn plan(case: &Json) -> Result<Json, QueryError> {
         "Range" => PartitionKeyKind::Range,
         _ => PartitionKeyKind::Hash,
     };
-    // The planner of the baselines knows no index rules.
+    // The planner of the baselines does not know the index rules.
     let schema = Schema {
         indexing: None,
         vectors: vectors(case),

@@ -1,4 +1,4 @@
-//! The format of the scripts in `testscripts/`: a container, its documents, statements, and what each must give.
+//! The format of the scripts in `testscripts/`: a container, its documents, statements, and their expected results.
 //!
 //! ```text
 //! # What the script shows.
@@ -15,14 +15,14 @@
 //! ! SC2005 at 13..19: 'NOSUCH' is not a recognized built-in function name.
 //! ```
 //!
-//! A line that begins with `#` outside a statement is a comment. Lines of a statement after the first are indented by two spaces, which are no part
-//! of it. Rows are JSON, one a line, to the next empty line; no line: no rows. `--- in any order` compares them as a multiset, `--- in any
-//! order, arrays too` also the arrays in them. An error has its code, or `-` for none, and may have its place in the text and its message. `container` and `document` count for all statements
-//! of the script.
+//! A line that begins with `#` outside a statement is a comment. Lines of a statement after the first are indented by two spaces, which are not part
+//! of it. Rows are JSON, one per line, up to the next empty line; without lines there are no rows. `--- in any order` compares them as a multiset,
+//! `--- in any order, arrays too` also the arrays in them. An error has its code, or `-` for none, and may have its location in the text and its
+//! message. `container` and `document` apply to all statements of the script.
 
 use serde_json::{Value as Json, json};
 
-/// A script that was read.
+/// A parsed script.
 pub struct Script {
     /// Members as in [`crate::container::Container::new`].
     pub settings: Json,
@@ -30,7 +30,7 @@ pub struct Script {
     pub statements: Vec<Statement>,
 }
 
-/// A query and what must come of it.
+/// A query and its expected result.
 pub struct Statement {
     /// The number of its first line, from 1.
     pub line: usize,
@@ -39,13 +39,13 @@ pub struct Statement {
     pub expected: Expected,
 }
 
-/// What a statement must give.
+/// The expected result of a statement.
 pub enum Expected {
     Rows { rows: Vec<Json>, order: Order },
     Error(ExpectedError),
 }
 
-/// Whether the order of what a statement gives counts.
+/// Whether the order of the result matters.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Order {
     Counts,
@@ -55,7 +55,7 @@ pub enum Order {
     OfElementsIsOpen,
 }
 
-/// What must be in an error; `None` where the script does not say.
+/// The expected parts of an error; `None` if the script does not state them.
 pub struct ExpectedError {
     /// Empty: the error has no code.
     pub code: String,
@@ -69,7 +69,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The number and the fault of a line that is none of the format, or that there is no statement.
+    /// The number and the mistake of a line that does not follow the format, or that there is no statement.
     pub fn parse(text: &str) -> Result<Script, String> {
         let mut script = Script {
             settings: json!({}),

@@ -1,4 +1,4 @@
-//! Runs the scripts in `testscripts/`, the language's own cases: written by hand from the reference, never from what the code gives.
+//! Runs the scripts in `testscripts/`, the language's own cases: written by hand from the reference, never from the output of the code.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::compare::{Tolerance, same_results};
 use crate::container::Container;
 use crate::script::{Expected, ExpectedError, Order, Script, Statement};
 
-/// Everything in one page, and a page for each row: whatever their size, pages hold the same rows.
+/// All rows in one page, and one page per row: the size of pages must not change the rows.
 const PAGES: [PageLimit; 2] = [
     PageLimit::NONE,
     PageLimit {
@@ -18,7 +18,7 @@ const PAGES: [PageLimit; 2] = [
     },
 ];
 
-/// How much numbers may differ, relatively; integers do not.
+/// Allowed relative difference of numbers; integers must be equal.
 const TOLERANCE: f64 = 1e-9;
 
 #[test]

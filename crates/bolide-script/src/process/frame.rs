@@ -6,19 +6,19 @@
 //!   numbers: 4 or 8 bytes                 flags: 1 byte, 0 or 1
 //! ```
 //!
-//! All numbers are big-endian. Each side says how long a frame it takes; a longer one, and one that is not exactly its fields, is an
-//! error, and memory is taken as the bytes come, not as the length says.
+//! All numbers are big-endian. Each side limits the length of frames it accepts; a longer one, and one that is not exactly its fields, is an error.
+//! Memory is allocated as bytes arrive, not by the length field.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
 /// Bytes of a frame's length.
 const LENGTH_BYTES: usize = 4;
 
-/// A frame that is written.
+/// A frame to send.
 pub struct Frame(Vec<u8>);
 
 impl Frame {
-    /// Begins one.
+    /// An empty frame with this tag.
     pub fn new(tag: u8) -> Frame {
         let mut bytes = vec![0; LENGTH_BYTES];
         bytes.push(tag);
@@ -41,7 +41,7 @@ impl Frame {
     }
 
     pub fn text(self, text: &str) -> Frame {
-        // What is longer is longer than any frame may be, and refused when it is sent.
+        // A longer text exceeds the limit of any frame, and is refused when it is sent.
         let mut frame = self.small(u32::try_from(text.len()).unwrap_or(u32::MAX));
         frame.0.extend(text.as_bytes());
         frame
@@ -54,17 +54,17 @@ impl Frame {
         }
     }
 
-    /// How long the frame is, without its length.
+    /// The length of the frame, without the length field.
     pub fn bytes(&self) -> usize {
         self.0.len() - LENGTH_BYTES
     }
 
-    /// Writes it at once.
+    /// Writes the frame.
     ///
     /// # Errors
-    /// From the pipe; `InvalidInput` if the frame is longer than `most`.
-    pub fn send(mut self, to: &mut impl Write, most: usize) -> Result<()> {
-        let length = u32::try_from(self.bytes()).ok().filter(|_| self.bytes() <= most);
+    /// Errors of the pipe; `InvalidInput` if the frame is longer than `max_bytes`.
+    pub fn send(mut self, to: &mut impl Write, max_bytes: usize) -> Result<()> {
+        let length = u32::try_from(self.bytes()).ok().filter(|_| self.bytes() <= max_bytes);
         let length = length.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the frame is too long"))?;
         self.0[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
         to.write_all(&self.0)?;
@@ -75,12 +75,12 @@ impl Frame {
 /// Reads the next frame.
 ///
 /// # Errors
-/// From the pipe; `UnexpectedEof` also at its end; `InvalidData` if the frame is longer than `most`.
-pub fn receive(from: &mut impl Read, most: usize) -> Result<Vec<u8>> {
+/// Errors of the pipe; `UnexpectedEof` also at its end; `InvalidData` if the frame is longer than `max_bytes`.
+pub fn receive(from: &mut impl Read, max_bytes: usize) -> Result<Vec<u8>> {
     let mut length = [0; LENGTH_BYTES];
     from.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
-    if length > most {
+    if length > max_bytes {
         return Err(malformed());
     }
     let mut bytes = Vec::new();
@@ -91,12 +91,12 @@ pub fn receive(from: &mut impl Read, most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error for a frame that is none.
+/// The error for an invalid frame.
 pub fn malformed() -> Error {
     Error::new(ErrorKind::InvalidData, "the frame is malformed")
 }
 
-/// The fields of a frame that was read. All methods are `None` where the frame has something else.
+/// The fields of a received frame. All methods return `None` if the frame has something else.
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -141,7 +141,7 @@ impl<'a> Fields<'a> {
         Some(if self.flag()? { Some(self.text()?) } else { None })
     }
 
-    /// The value of a frame, if nothing is left over.
+    /// Returns `value` if no bytes are left.
     pub fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }

@@ -1,4 +1,4 @@
-//! The processes of an account: started when needed, lent out, kept for the next script, ended.
+//! The pool of processes: started on demand, lent out, kept for the next script, and ended.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, PipeReader, PipeWriter, pipe};
@@ -11,96 +11,95 @@ use bolide_model::time::Monotonic;
 use parking_lot::{Condvar, Mutex};
 
 use super::lease::{FunctionCalls, Lease};
-use super::leash::{Leash, Life};
 use super::serve::serve_thread;
+use super::supervision::{Runner, Supervision};
 use crate::call::{Call, Finished};
 use crate::error::{Problem, ScriptError};
 use crate::grant::{Cancel, Grant};
 use crate::host::Host;
 
-/// How often running scripts are looked after.
-const LOOK: Duration = Duration::from_millis(10);
-/// How long a process waits for its next script before it is ended.
-const IDLE: Duration = Duration::from_secs(30);
+/// How often running scripts are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// How long an idle process is kept before it is ended.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where scripts run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Hosting {
-    /// Nowhere: they are refused.
+    /// Scripts are refused.
     #[default]
     None,
-    /// In processes, started as this program with these arguments, which must call [`super::serve_process`].
+    /// In processes: this program, started with these arguments, which must call [`super::serve_process`].
     Processes {
         /// The program.
         program: PathBuf,
         /// Its arguments.
         arguments: Vec<OsString>,
     },
-    /// On threads of this process. A script cannot be ended inside a function of the engine then: for tests only.
+    /// On threads of this process. A script cannot be interrupted inside a built-in function then: for tests only.
     Threads,
 }
 
-/// See the module. Dropping it ends all of them.
+/// See the module. Dropping it ends all processes.
 pub struct Hosts {
     inner: Arc<Inner>,
 }
 
-/// What the overseer and the borrowers share.
+/// The state shared by the supervisor and the users of processes.
 pub(super) struct Inner {
     clock: Monotonic,
     hosting: Hosting,
-    most_idle: usize,
+    max_idle: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    lent: Vec<Arc<Leash>>,
+    lent: Vec<Arc<Supervision>>,
     idle: Vec<Idle>,
     is_closed: bool,
-    has_overseer: bool,
+    has_supervisor: bool,
 }
 
 struct Idle {
-    life: Life,
-    line: Line,
+    runner: Runner,
+    pipes: Pipes,
     since: Instant,
 }
 
 /// The pipes to and from a process.
-pub(super) struct Line {
+pub(super) struct Pipes {
     pub to: PipeWriter,
     pub from: BufReader<PipeReader>,
 }
 
 impl Hosts {
-    /// No process yet. At most `most_idle` are kept for later scripts. Scripts have their time by `clock`, in processes by the machine's.
-    pub fn new(hosting: Hosting, most_idle: usize, clock: Monotonic) -> Hosts {
+    /// A pool without processes. At max_bytes `max_idle` are kept for later scripts. `clock` measures the time of scripts; processes use the machine's clock.
+    pub fn new(hosting: Hosting, max_idle: usize, clock: Monotonic) -> Hosts {
         Hosts {
             inner: Arc::new(Inner {
                 clock,
                 hosting,
-                most_idle,
+                max_idle,
                 state: Mutex::default(),
                 changed: Condvar::new(),
             }),
         }
     }
 
-    /// Runs a script to its end. Blocks its thread for as long, but no longer than the grant's time and a little more, if the host is no
-    /// slower.
+    /// Runs a script to its end. Blocks its thread meanwhile, for little more than the grant's time, unless the host is slower.
     ///
     /// # Errors
-    /// What ended it early. Whoever made the transaction behind the host must undo it then.
+    /// Why it ended early. The caller must then undo the transaction behind the host.
     pub fn run(&self, call: &Call, grant: &Grant, host: &mut dyn Host) -> Result<Finished, ScriptError> {
         self.lease(grant.cancel.clone())?.run(call, grant, host)
     }
 
-    /// Lends a process to the functions of a query. `grant.time` is given with each call.
+    /// Lends a process to the functions of a query. `grant.time` is set with each call.
     ///
     /// # Errors
-    /// `Unavailable` if there is none.
+    /// `Unavailable` if no process can be started.
     pub fn functions(&self, grant: &Grant) -> Result<FunctionCalls, ScriptError> {
         FunctionCalls::begin(self.lease(grant.cancel.clone())?, grant)
     }
@@ -113,30 +112,33 @@ impl Hosts {
             (state.lent.clone(), std::mem::take(&mut state.idle))
         };
         self.inner.changed.notify_all();
-        for leash in lent {
-            leash.kill();
-            // Gone before this returns, whoever has borrowed it.
-            leash.life.lock().end();
+        for supervision in lent {
+            supervision.kill();
+            // Ends it before this returns, even if it is lent out.
+            supervision.runner.lock().end();
         }
         for mut idle in idle {
-            idle.life.end();
+            idle.runner.end();
         }
     }
 
-    /// How many scripts run, those included that wait for their host; and queries that have called a function.
+    /// Number of scripts that are running, including those that wait for their host, and of queries that have called a function.
     pub fn running(&self) -> usize {
         self.inner.state.lock().lent.len()
     }
 
-    /// The ids of all processes, for tests.
+    /// The ids of all processes. For tests.
     pub fn process_ids(&self) -> Vec<u32> {
         let state = self.inner.state.lock();
-        let id = |life: &Life| match life {
-            Life::Process(child) => Some(child.id()),
-            Life::Thread(_) => None,
+        let id = |runner: &Runner| match runner {
+            Runner::Process(child) => Some(child.id()),
+            Runner::Thread(_) => None,
         };
-        let lent = state.lent.iter().filter_map(|leash| id(&leash.life.lock()));
-        lent.chain(state.idle.iter().filter_map(|idle| id(&idle.life)))
+        let lent = state
+            .lent
+            .iter()
+            .filter_map(|supervision| id(&supervision.runner.lock()));
+        lent.chain(state.idle.iter().filter_map(|idle| id(&idle.runner)))
             .collect()
     }
 
@@ -149,17 +151,17 @@ impl Hosts {
         if is_closed {
             return Err(unavailable("the database is closing"));
         }
-        // One may have been ended by the system while nobody looked.
-        while idle.as_mut().is_some_and(|idle| !idle.life.is_alive()) {
+        // The system may have ended an idle process.
+        while idle.as_mut().is_some_and(|idle| !idle.runner.is_alive()) {
             idle = inner.state.lock().idle.pop();
         }
-        let (life, line) = match idle {
-            Some(idle) => (idle.life, idle.line),
+        let (runner, pipes) = match idle {
+            Some(idle) => (idle.runner, idle.pipes),
             None => inner.start().map_err(|error| unavailable(&error.to_string()))?,
         };
-        let leash = Arc::new(Leash::new(life, cancel));
-        inner.hold(leash.clone())?;
-        Ok(Lease::new(inner.clone(), leash, line))
+        let supervision = Arc::new(Supervision::new(runner, cancel));
+        inner.supervise(supervision.clone())?;
+        Ok(Lease::new(inner.clone(), supervision, pipes))
     }
 }
 
@@ -170,10 +172,10 @@ impl Drop for Hosts {
 }
 
 impl Inner {
-    fn start(&self) -> io::Result<(Life, Line)> {
+    fn start(&self) -> io::Result<(Runner, Pipes)> {
         let (input, to) = pipe()?;
         let (from, output) = pipe()?;
-        let life = match &self.hosting {
+        let runner = match &self.hosting {
             Hosting::None => return Err(io::Error::other("no way to run scripts is set up")),
             Hosting::Processes { program, arguments } => {
                 let mut command = Command::new(program);
@@ -182,64 +184,68 @@ impl Inner {
                 #[cfg(unix)]
                 {
                     use std::os::unix::process::CommandExt as _;
-                    // Signals of a terminal are for the server.
+                    // Signals of a terminal must reach only the server.
                     command.process_group(0);
                 }
-                Life::Process(command.spawn()?)
+                Runner::Process(command.spawn()?)
             }
             Hosting::Threads => {
                 let cancel = Cancel::default();
                 serve_thread(input, output, cancel.clone(), self.clock.clone())?;
-                Life::Thread(cancel)
+                Runner::Thread(cancel)
             }
         };
         let from = BufReader::new(from);
-        Ok((life, Line { to, from }))
+        Ok((runner, Pipes { to, from }))
     }
 
-    /// Looks after a script from now on.
-    fn hold(self: &Arc<Inner>, leash: Arc<Leash>) -> Result<(), ScriptError> {
+    /// Starts supervising a script.
+    fn supervise(self: &Arc<Inner>, supervision: Arc<Supervision>) -> Result<(), ScriptError> {
         let mut state = self.state.lock();
         if state.is_closed {
             drop(state);
-            leash.life.lock().end();
+            supervision.runner.lock().end();
             return Err(unavailable("the database is closing"));
         }
-        if !state.has_overseer {
+        if !state.has_supervisor {
             let inner = self.clone();
-            let overseer = std::thread::Builder::new().name("script-overseer".to_owned());
-            if let Err(error) = overseer.spawn(move || inner.oversee()) {
+            let supervisor = std::thread::Builder::new().name("script-supervisor".to_owned());
+            if let Err(error) = supervisor.spawn(move || inner.run_supervisor()) {
                 drop(state);
-                leash.life.lock().end();
+                supervision.runner.lock().end();
                 return Err(unavailable(&error.to_string()));
             }
-            state.has_overseer = true;
+            state.has_supervisor = true;
         }
-        state.lent.push(leash);
+        state.lent.push(supervision);
         self.changed.notify_all();
         Ok(())
     }
 
-    /// Ends what is late or not needed, until there is nothing left to look after.
-    fn oversee(&self) {
+    /// Ends processes that are late or no longer needed, until there is nothing left to supervise.
+    fn run_supervisor(&self) {
         let mut state = self.state.lock();
         loop {
             let now = self.clock.now();
-            for leash in &state.lent {
-                leash.check(now);
+            for supervision in &state.lent {
+                supervision.check(now);
             }
             state.idle.retain_mut(|idle| {
-                let is_kept = now.duration_since(idle.since) < IDLE;
+                let is_kept = now.duration_since(idle.since) < IDLE_TIMEOUT;
                 if !is_kept {
-                    idle.life.end();
+                    idle.runner.end();
                 }
                 is_kept
             });
             if state.lent.is_empty() && (state.idle.is_empty() || state.is_closed) {
-                state.has_overseer = false;
+                state.has_supervisor = false;
                 return;
             }
-            let nap = if state.lent.is_empty() { IDLE } else { LOOK };
+            let nap = if state.lent.is_empty() {
+                IDLE_TIMEOUT
+            } else {
+                CHECK_INTERVAL
+            };
             self.changed.wait_for(&mut state, nap);
         }
     }
@@ -248,22 +254,22 @@ impl Inner {
         &self.clock
     }
 
-    /// Takes back what was lent: kept if it is `sound`, with its line.
-    pub fn take_back(&self, leash: &Arc<Leash>, sound: Option<Line>) {
+    /// Takes back a process: kept if it is `reusable`, with its pipes.
+    pub fn take_back(&self, supervision: &Arc<Supervision>, reusable: Option<Pipes>) {
         let mut state = self.state.lock();
-        state.lent.retain(|lent| !Arc::ptr_eq(lent, leash));
-        let mut life = leash.life.lock();
-        let is_wanted = !state.is_closed && state.idle.len() < self.most_idle && !leash.is_killed();
-        match sound.filter(|_| is_wanted) {
-            Some(line) => {
-                // The leash is not looked at any more.
-                let life = std::mem::replace(&mut *life, Life::Thread(Cancel::default()));
+        state.lent.retain(|lent| !Arc::ptr_eq(lent, supervision));
+        let mut runner = supervision.runner.lock();
+        let is_wanted = !state.is_closed && state.idle.len() < self.max_idle && !supervision.is_killed();
+        match reusable.filter(|_| is_wanted) {
+            Some(pipes) => {
+                // The lease is no longer supervised.
+                let runner = std::mem::replace(&mut *runner, Runner::Thread(Cancel::default()));
                 let since = self.clock.now();
-                state.idle.push(Idle { life, line, since });
+                state.idle.push(Idle { runner, pipes, since });
             }
             None => {
                 drop(state);
-                life.end();
+                runner.end();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A process that is lent out: for one script, or for the functions of a query.
+//! A process that is lent to one script, or to the functions of a query.
 
 use std::collections::HashSet;
 use std::io;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::frame::{Frame, malformed, receive};
-use super::hosts::{Inner, Line};
-use super::leash::Leash;
+use super::hosts::{Inner, Pipes};
 use super::message::{FROM_PROCESS_BYTES, FromProcess, TO_PROCESS_BYTES, ToProcess, invoke};
+use super::supervision::Supervision;
 use crate::call::{Call, Finished};
 use crate::error::{Problem, ScriptError};
 use crate::grant::Grant;
 use crate::host::{Host, OperationError, operate, to_json};
 use crate::sandbox::out_of_time;
 
-/// How much longer than its time a script may take to end by itself, before its process is killed.
-const GRACE: Duration = Duration::from_millis(500);
+/// How much longer than its time limit a script may take to end by itself, before its process is killed.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// See the module. Given back when it is dropped.
+/// See the module. Returned to the pool when it is dropped.
 pub struct Lease {
     inner: Arc<Inner>,
-    leash: Arc<Leash>,
-    line: Option<Line>,
-    /// Nothing is on its way, and another script may come.
-    is_sound: bool,
+    supervision: Arc<Supervision>,
+    pipes: Option<Pipes>,
+    /// No message is pending, and another script may run in it.
+    is_reusable: bool,
 }
 
 impl Lease {
-    pub fn new(inner: Arc<Inner>, leash: Arc<Leash>, line: Line) -> Lease {
+    pub fn new(inner: Arc<Inner>, supervision: Arc<Supervision>, pipes: Pipes) -> Lease {
         Lease {
             inner,
-            leash,
-            line: Some(line),
-            is_sound: true,
+            supervision,
+            pipes: Some(pipes),
+            is_reusable: true,
         }
     }
 
@@ -53,33 +53,34 @@ impl Lease {
         })
     }
 
-    /// Does something that takes so long at most.
+    /// Runs `work` with a time limit.
     fn watched<T>(
         &mut self,
         time: Duration,
         run: impl FnOnce(&mut Lease) -> io::Result<Result<T, ScriptError>>,
     ) -> Result<T, ScriptError> {
-        self.is_sound = false;
-        self.leash.set_until(Some(self.inner.clock().now() + time + GRACE));
+        self.is_reusable = false;
+        self.supervision
+            .set_until(Some(self.inner.clock().now() + time + GRACE_PERIOD));
         let ended = run(self);
-        self.leash.set_until(None);
+        self.supervision.set_until(None);
         let result = ended.unwrap_or_else(|error| Err(self.broken(&error)));
-        // What took much memory may not have given it back.
-        self.is_sound = match &result {
+        // A process that used much memory may not have returned it to the system.
+        self.is_reusable = match &result {
             Ok(_) => true,
             Err(error) => {
                 !matches!(
                     error.problem,
                     Problem::Crashed | Problem::Unavailable | Problem::OutOfMemory
-                ) && !self.leash.is_killed()
+                ) && !self.supervision.is_killed()
             }
         };
         result
     }
 
-    /// Why the line broke.
+    /// The reason why the connection broke.
     fn broken(&self, error: &io::Error) -> ScriptError {
-        if self.leash.is_killed() {
+        if self.supervision.is_killed() {
             return out_of_time();
         }
         if error.kind() == io::ErrorKind::InvalidInput {
@@ -88,7 +89,7 @@ impl Lease {
                 format!("the script with all it is given is too large. limit={TO_PROCESS_BYTES}"),
             );
         }
-        let status = self.leash.life.lock().end();
+        let status = self.supervision.runner.lock().end();
         let status = status.map_or_else(String::new, |status| format!(" ({status})"));
         ScriptError::new(
             Problem::Crashed,
@@ -97,29 +98,29 @@ impl Lease {
     }
 
     fn send(&mut self, frame: Frame) -> io::Result<()> {
-        frame.send(&mut self.line()?.to, TO_PROCESS_BYTES)
+        frame.send(&mut self.pipes()?.to, TO_PROCESS_BYTES)
     }
 
     fn receive(&mut self) -> io::Result<FromProcess> {
-        let bytes = receive(&mut self.line()?.from, FROM_PROCESS_BYTES)?;
+        let bytes = receive(&mut self.pipes()?.from, FROM_PROCESS_BYTES)?;
         FromProcess::decode(&bytes).ok_or_else(malformed)
     }
 
-    fn line(&mut self) -> io::Result<&mut Line> {
-        self.line.as_mut().ok_or_else(malformed)
+    fn pipes(&mut self) -> io::Result<&mut Pipes> {
+        self.pipes.as_mut().ok_or_else(malformed)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let line = self.line.take();
-        // What it said unasked nobody wants to hear.
-        let sound = line.filter(|line| self.is_sound && line.from.buffer().is_empty());
-        self.inner.take_back(&self.leash, sound);
+        let pipes = self.pipes.take();
+        // A process that sent more than it was asked for is not used again.
+        let reusable = pipes.filter(|pipes| self.is_reusable && pipes.from.buffer().is_empty());
+        self.inner.take_back(&self.supervision, reusable);
     }
 }
 
-/// Carries out an operation. An answer that is too long is a refusal.
+/// Carries out an operation. A result that is too long becomes an error.
 fn reply(host: &mut dyn Host, text: &str) -> Frame {
     let frame = ToProcess::Reply(to_json(operate(host, text))).encode();
     if frame.bytes() <= TO_PROCESS_BYTES {
@@ -132,7 +133,7 @@ fn reply(host: &mut dyn Host, text: &str) -> Frame {
     ToProcess::Reply(refused).encode()
 }
 
-/// The functions of a query, on one process.
+/// The functions of a query, in one process.
 pub struct FunctionCalls {
     lease: Lease,
     known: HashSet<String>,
@@ -142,7 +143,7 @@ impl FunctionCalls {
     pub(super) fn begin(mut lease: Lease, grant: &Grant) -> Result<FunctionCalls, ScriptError> {
         let sent = lease.send(ToProcess::Functions(grant.clone()).encode());
         if let Err(error) = sent {
-            lease.is_sound = false;
+            lease.is_reusable = false;
             return Err(lease.broken(&error));
         }
         Ok(FunctionCalls {
@@ -151,11 +152,11 @@ impl FunctionCalls {
         })
     }
 
-    /// Calls a function, which is given so much time. `source` is its text; it is compiled by the first call. `arguments` is the JSON text
-    /// of an array; the result is JSON text, `None` for `undefined`.
+    /// Calls a function with a time limit. `source` is its text, compiled at the first call. `arguments` is the JSON text of an array; the result is
+    /// JSON text, `None` for `undefined`.
     ///
     /// # Errors
-    /// Whatever ended it. After a limit or a crash no further call is answered.
+    /// Why it ended early. After a limit or a crash every further call fails.
     pub fn call(
         &mut self,
         name: &str,
@@ -180,8 +181,8 @@ impl FunctionCalls {
 
 impl Drop for FunctionCalls {
     fn drop(&mut self) {
-        if self.lease.is_sound && self.lease.send(ToProcess::Rest.encode()).is_err() {
-            self.lease.is_sound = false;
+        if self.lease.is_reusable && self.lease.send(ToProcess::Rest.encode()).is_err() {
+            self.lease.is_reusable = false;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the server and a script's process say to each other.
+//! The messages between the server and a script's process.
 //!
 //! ```text
 //!   server ── Run ──────────────▶ process        server ── Functions, Invoke ──▶ process
@@ -21,18 +21,18 @@ pub const TO_PROCESS_BYTES: usize = 32 * 1024 * 1024;
 pub const FROM_PROCESS_BYTES: usize = 8 * 1024 * 1024;
 /// Longest result of a user-defined function, as JSON text: as long as a page.
 pub const RESULT_BYTES: usize = 4 * 1024 * 1024;
-/// Longest text of an error; the rest is cut off.
+/// Longest text of an error; the rest is dropped.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
-/// From the server.
+/// Messages from the server.
 pub enum ToProcess {
     /// Run a stored procedure or trigger.
     Run(Grant, Call),
     /// Whether one more operation is accepted.
     Accepted(bool),
-    /// What an operation came to, as the prelude reads it.
+    /// The result of an operation, in the prelude's format.
     Reply(String),
-    /// Functions of a query will be called.
+    /// Functions of a query will follow.
     Functions(Grant),
     /// Call a function.
     Invoke {
@@ -43,16 +43,16 @@ pub enum ToProcess {
         /// JSON text of an array.
         arguments: String,
     },
-    /// Forget the functions.
+    /// Drop the functions.
     Rest,
 }
 
-/// From a process.
+/// Messages from a process.
 #[derive(Debug, PartialEq)]
 pub enum FromProcess {
-    /// Whether one more operation is accepted?
+    /// Asks whether one more operation is accepted.
     Accepts,
-    /// An operation, as the prelude writes it.
+    /// An operation, in the prelude's format.
     Operate(String),
     /// A run has ended.
     Done(Result<Finished, ScriptError>),
@@ -97,7 +97,7 @@ impl ToProcess {
     }
 }
 
-/// The frame of [`ToProcess::Invoke`], without copies of its texts.
+/// The frame of [`ToProcess::Invoke`], without copying its texts.
 pub fn invoke(name: &str, source: Option<&str>, time: Duration, arguments: &str) -> Frame {
     let frame = Frame::new(4).text(name).optional(source);
     frame.number(micros(time)).text(arguments)
@@ -152,7 +152,7 @@ fn put_grant(frame: Frame, grant: &Grant) -> Frame {
     .flag(grant.is_clock_running)
 }
 
-/// A grant as it was put. It is cancelled by ending the process.
+/// A grant as sent. It is cancelled by ending the process.
 fn grant(fields: &mut Fields<'_>) -> Option<Grant> {
     let mut size = || usize::try_from(fields.number()?).ok();
     let limits = Limits {
@@ -244,7 +244,7 @@ fn error(fields: &mut Fields<'_>) -> Option<ScriptError> {
         3 => Problem::OutOfMemory,
         4 => Problem::TooLarge,
         5 => Problem::Crashed,
-        // That no process could be started is nothing a process can say.
+        // A process never reports that no process could be started.
         _ => return None,
     };
     let message = fields.text().filter(|message| message.len() <= MESSAGE_BYTES)?;

@@ -1,4 +1,4 @@
-//! The side of the process: one script at a time, each in a sandbox of its own.
+//! The process's side: one script at a time, each in its own sandbox.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -18,15 +18,14 @@ use crate::grant::{Cancel, Deadline, Grant};
 use crate::host::{OperationError, TextHost, to_json};
 use crate::sandbox::Settings;
 
-/// Stack of the thread that scripts run on: the engine's own, and what the host needs beside it.
+/// Stack of the thread that runs scripts: the engine's own, and what the host needs in addition.
 pub(super) const STACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Serves scripts on standard input and output until the input ends. To be called first thing by a process that does nothing else.
+/// Serves scripts on standard input and output until the input ends. A process must call this first and do nothing else.
 ///
-/// The process gives up most of what it may do (files, memory, processes), and ends when its input is closed, whatever a script does
-/// then: so it ends with the server.
+/// The process gives up max_bytes of its rights (files, memory, processes), and ends when its input is closed, whatever a script does: so it ends with the server.
 ///
-/// Returns only what kept it from serving.
+/// Returns only the error that kept it from serving.
 pub fn serve_process() -> io::Error {
     match try_serve_process() {
         Ok(never) => match never {},
@@ -52,21 +51,21 @@ fn try_serve_process() -> io::Result<Infallible> {
     })?;
     confine::forbid_processes()?;
     confine::wait_for_hangup(&io::stdin());
-    // A script may still run: with the process it ends.
+    // A script may still be running: it ends with the process.
     std::process::exit(0);
 }
 
-/// Serves scripts on a thread of this process, which cannot be ended inside a function of the engine. For tests.
+/// Serves scripts on a thread of this process, which cannot be interrupted inside a built-in function. For tests.
 pub(super) fn serve_thread(from: PipeReader, to: PipeWriter, cancel: Cancel, clock: Monotonic) -> io::Result<()> {
     let serve = move || {
-        // Its end is that of the pipe.
+        // It ends when the pipe does.
         let _ = serve(from, to, &cancel, &clock, |_| {});
     };
     let builder = std::thread::Builder::new().name("script".to_owned());
     builder.stack_size(STACK_BYTES).spawn(serve).map(drop)
 }
 
-/// Serves until the line breaks. `limit` is told the time of each call before it begins.
+/// Serves until the connection breaks. `limit` gets the time limit of each call before it begins.
 fn serve(
     from: impl Read + 'static,
     to: impl Write + 'static,
@@ -74,20 +73,20 @@ fn serve(
     clock: &Monotonic,
     limit: impl Fn(Duration),
 ) -> io::Result<Infallible> {
-    let line = Rc::new(RefCell::new(Line {
+    let pipes = Rc::new(RefCell::new(Pipes {
         from: BufReader::new(from),
         to,
     }));
     let mut functions: Option<Session> = None;
     loop {
-        let message = line.borrow_mut().receive()?;
+        let message = pipes.borrow_mut().receive()?;
         match message {
             ToProcess::Run(grant, call) => {
                 functions = None;
                 limit(grant.time);
-                let asking = Asking(line.clone());
+                let asking = RemoteHost(pipes.clone());
                 let result = crate::call::run_with(&call, settings(&grant, cancel, clock), asking);
-                line.borrow_mut().send(&FromProcess::Done(result))?;
+                pipes.borrow_mut().send(&FromProcess::Done(result))?;
             }
             ToProcess::Functions(grant) => functions = Some(Session::new(grant, cancel, clock)),
             ToProcess::Invoke {
@@ -99,7 +98,7 @@ fn serve(
                 limit(time);
                 let session = functions.as_mut().ok_or_else(malformed)?;
                 let result = session.invoke(&name, source.as_deref(), time, &arguments);
-                line.borrow_mut().send(&FromProcess::Returned(result))?;
+                pipes.borrow_mut().send(&FromProcess::Returned(result))?;
             }
             ToProcess::Rest => functions = None,
             ToProcess::Accepted(_) | ToProcess::Reply(_) => return Err(malformed()),
@@ -116,12 +115,12 @@ fn settings(grant: &Grant, cancel: &Cancel, clock: &Monotonic) -> Settings {
 }
 
 /// The pipes to and from the server.
-struct Line<R, W> {
+struct Pipes<R, W> {
     from: BufReader<R>,
     to: W,
 }
 
-impl<R: Read, W: Write> Line<R, W> {
+impl<R: Read, W: Write> Pipes<R, W> {
     fn receive(&mut self) -> io::Result<ToProcess> {
         let bytes = receive(&mut self.from, TO_PROCESS_BYTES)?;
         ToProcess::decode(&bytes).ok_or_else(malformed)
@@ -137,10 +136,10 @@ impl<R: Read, W: Write> Line<R, W> {
     }
 }
 
-/// A host at the other end of the line. When the line breaks, the process is about to end.
-struct Asking<R, W>(Rc<RefCell<Line<R, W>>>);
+/// A host at the other end of the pipes. If they break, the process is about to end.
+struct RemoteHost<R, W>(Rc<RefCell<Pipes<R, W>>>);
 
-impl<R: Read, W: Write> TextHost for Asking<R, W> {
+impl<R: Read, W: Write> TextHost for RemoteHost<R, W> {
     fn accepts(&mut self) -> bool {
         let answer = self.0.borrow_mut().ask(&FromProcess::Accepts);
         matches!(answer, Ok(ToProcess::Accepted(true)))
@@ -164,7 +163,7 @@ impl<R: Read, W: Write> TextHost for Asking<R, W> {
     }
 }
 
-/// The functions of a query. Their sandbox is made in the time of the first call.
+/// The functions of a query. Their sandbox is made within the time of the first call.
 struct Session {
     settings: Settings,
     functions: Option<Functions>,

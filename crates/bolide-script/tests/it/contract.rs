@@ -1,9 +1,9 @@
-//! `getContext()` as stored procedures and triggers know it. Source: cosmos-rest §11.3.
+//! `getContext()` for stored procedures and triggers. Source: cosmos-rest §11.3.
 
 use bolide_script::{Call, Kind, Problem, run};
 use serde_json::json;
 
-use crate::host::{ALT_LINK, Asked, Echo, NOW_MS, SELF_LINK, body, execute, procedure, settings};
+use crate::host::{ALT_LINK, CountingPace, Echo, NOW_MS, SELF_LINK, body, execute, procedure, settings};
 
 /// The start of most scripts.
 const START: &str = "var x = getContext(), r = x.getResponse(), c = x.getCollection(), l = c.getSelfLink();";
@@ -56,7 +56,7 @@ fn arguments_are_passed_and_the_request_has_their_text() {
         "function (a, b) { getContext().getResponse().setBody([a.t, b, getContext().getRequest().getBody()]); }",
         r#"[{"t":"so"},2]"#,
     );
-    let finished = run(&call, settings(Asked::times(1_000)), Echo { accepted: 0 }).expect("it ends");
+    let finished = run(&call, settings(CountingPace::times(1_000)), Echo { accepted: 0 }).expect("it ends");
     assert_eq!(finished.body.expect("a body"), r#"["so",2,"[{\"t\":\"so\"},2]"]"#);
 }
 
@@ -168,7 +168,7 @@ fn operations_are_not_accepted_for_ever() {
         script("var n = 0; (function next() { if (c.createDocument(l, {id: 'x'}, next)) n++; else r.setBody(n); })();");
     let finished = run(
         &procedure(&source, "[]"),
-        settings(Asked::times(10_000)),
+        settings(CountingPace::times(10_000)),
         Echo { accepted: 3 },
     )
     .expect("it ends by itself");
@@ -223,7 +223,7 @@ fn what_is_logged_is_formatted_and_cut() {
         ..procedure(&script("console.log('x')"), "[]")
     };
     assert_eq!(
-        run(&silent, settings(Asked::times(100)), Echo { accepted: 0 })
+        run(&silent, settings(CountingPace::times(100)), Echo { accepted: 0 })
             .expect("it ends")
             .log,
         ""
@@ -241,7 +241,7 @@ fn a_pre_trigger_changes_the_request_and_has_no_response() {
         },
         ..procedure(source, "[]")
     };
-    let finished = run(&call, settings(Asked::times(100)), Echo { accepted: 0 }).expect("it ends");
+    let finished = run(&call, settings(CountingPace::times(100)), Echo { accepted: 0 }).expect("it ends");
     assert_eq!(
         finished.body.as_deref(),
         Some(r#"{"id":"DOC1t1","op":"Create","number":400}"#)
@@ -260,7 +260,7 @@ fn a_post_trigger_sees_both_and_may_change_the_response() {
         kind,
         ..procedure(source, "[]")
     };
-    let finished = run(&call, settings(Asked::times(100)), Echo { accepted: 0 }).expect("it ends");
+    let finished = run(&call, settings(CountingPace::times(100)), Echo { accepted: 0 }).expect("it ends");
     assert_eq!(finished.body.as_deref(), Some(r#"{"sent":"a","stored":5}"#));
 }
 
@@ -315,7 +315,7 @@ fn time_is_the_hosts_and_chance_follows_the_seed() {
     assert_ne!(drawn[0], drawn[1]);
     let other = bolide_script::Settings {
         random_seed: 8,
-        ..settings(Asked::times(100))
+        ..settings(CountingPace::times(100))
     };
     let other = run(&procedure(&chance, "[]"), other, Echo { accepted: 0 })
         .expect("it ends")

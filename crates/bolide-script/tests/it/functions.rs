@@ -2,10 +2,10 @@
 
 use bolide_script::{Functions, Problem, Settings};
 
-use crate::host::{Asked, settings};
+use crate::host::{CountingPace, settings};
 
 fn defined(source: &str) -> Functions {
-    let mut functions = Functions::new(settings(Asked::times(300))).expect("a sandbox");
+    let mut functions = Functions::new(settings(CountingPace::times(300))).expect("a sandbox");
     assert!(functions.needs("f"));
     functions.define("f", source).expect(source);
     assert!(!functions.needs("f"));
@@ -52,7 +52,7 @@ fn exceptions_and_limits_end_the_call() {
 
 #[test]
 fn what_does_not_compile_is_not_defined() {
-    let mut functions = Functions::new(settings(Asked::times(300))).expect("a sandbox");
+    let mut functions = Functions::new(settings(CountingPace::times(300))).expect("a sandbox");
     assert_eq!(
         functions.define("f", "function (").expect_err("no function").problem,
         Problem::Syntax
@@ -66,7 +66,7 @@ fn what_does_not_compile_is_not_defined() {
 
 #[test]
 fn a_sandbox_needs_some_memory() {
-    let mut small: Settings = settings(Asked::times(300));
+    let mut small: Settings = settings(CountingPace::times(300));
     small.limits.memory_bytes = 10_000;
     assert!(Functions::new(small).is_err_and(|error| error.problem == Problem::OutOfMemory));
 }

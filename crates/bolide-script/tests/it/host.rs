@@ -1,4 +1,4 @@
-//! A host with a few documents, and a pace that counts instead of reading a clock.
+//! A host with a few documents, and a pace that counts calls instead of reading a clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,23 +10,23 @@ use serde_json::{Value, json};
 
 pub const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAIAAAAA=/";
 pub const ALT_LINK: &str = "dbs/d/colls/c";
-/// What `Date` shows.
+/// The time that `Date` shows.
 pub const NOW_MS: i64 = 1_700_000_000_123;
 
-/// Over after it was asked so many times.
-pub struct Asked {
+/// Over after a number of calls.
+pub struct CountingPace {
     left: AtomicU64,
 }
 
-impl Asked {
-    pub fn times(times: u64) -> Arc<Asked> {
-        Arc::new(Asked {
+impl CountingPace {
+    pub fn times(times: u64) -> Arc<CountingPace> {
+        Arc::new(CountingPace {
             left: AtomicU64::new(times),
         })
     }
 }
 
-impl Pace for Asked {
+impl Pace for CountingPace {
     fn is_over(&self) -> bool {
         self.left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
@@ -38,7 +38,7 @@ impl Pace for Asked {
     }
 }
 
-/// Answers every operation with the operation itself, until it accepts no more.
+/// Returns every operation as its own result, up to a number of operations.
 pub struct Echo {
     pub accepted: usize,
 }
@@ -132,16 +132,16 @@ pub fn procedure(source: &str, arguments: &str) -> Call {
     }
 }
 
-/// Runs a stored procedure that has plenty of everything.
+/// Runs a stored procedure with generous limits.
 pub fn execute(source: &str) -> Result<Finished, ScriptError> {
     run(
         &procedure(source, "[]"),
-        settings(Asked::times(100_000)),
+        settings(CountingPace::times(100_000)),
         Echo { accepted: usize::MAX },
     )
 }
 
-/// The body that a stored procedure leaves.
+/// The body that a stored procedure sets.
 pub fn body(source: &str) -> Value {
     let finished = execute(source).unwrap_or_else(|error| panic!("{source}: {error}"));
     finished

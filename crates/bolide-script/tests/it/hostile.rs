@@ -1,15 +1,15 @@
-//! Scripts that want too much. Each must end by itself, with the right reason, and leave the next one unharmed.
+//! Scripts that exceed their limits. Each must end with the right reason, and must not affect the next one.
 
 use bolide_script::{Problem, run};
 use serde_json::json;
 
-use crate::host::{Asked, Echo, body, execute, procedure, settings};
+use crate::host::{CountingPace, Echo, body, execute, procedure, settings};
 
-/// The problem of a script that may run for a while: the pace is asked every few thousand steps.
+/// The problem of a script that runs until the pace ends it, which is asked every few thousand steps.
 fn problem(source: &str) -> Problem {
     run(
         &procedure(source, "[]"),
-        settings(Asked::times(300)),
+        settings(CountingPace::times(300)),
         Echo { accepted: usize::MAX },
     )
     .expect_err(source)
@@ -118,7 +118,7 @@ fn loops_inside_the_engine_are_short_or_interruptible() {
         let source = format!("function () {{ {call} }}");
         let error = run(
             &procedure(&source, "[]"),
-            settings(Asked::times(300)),
+            settings(CountingPace::times(300)),
             Echo { accepted: 0 },
         )
         .expect_err(call);
@@ -182,10 +182,10 @@ fn games_with_prototypes_harm_only_the_script_itself() {
         "function () { Object.defineProperty(Object.prototype, 'then', { get() { throw new Error('x') } }); return {} }",
         "function () { __proto__ = null; Function.prototype.call = Function.prototype.apply = null }",
     ] {
-        // It may end well or badly; it must end, and the next one must not notice.
+        // It may succeed or fail; it must end, and must not affect the next script.
         let _ = run(
             &procedure(source, "[]"),
-            settings(Asked::times(300)),
+            settings(CountingPace::times(300)),
             Echo { accepted: 10 },
         );
         assert_eq!(

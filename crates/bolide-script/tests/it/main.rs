@@ -1,4 +1,4 @@
-//! What scripts can do, and what they cannot.
+//! What scripts can and cannot do.
 
 mod contract;
 mod functions;

@@ -1,4 +1,4 @@
-//! Scripts in processes: whatever they do, they end, and leave a place for the next one.
+//! Scripts in processes: whatever they do, they end, and the next one can run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::host::{Echo, NOW_MS, procedure};
 
-/// Scripts that stay inside a function of the engine, or try to.
+/// Scripts that stay inside a built-in function of the engine, or try to.
 const STUCK: [&str; 12] = [
     "var s = 'a'.repeat(2 ** 21), t = 'b' + 'a'.repeat(400); for (;;) s.lastIndexOf(t)",
     "Array.prototype.fill.call(new Array(1e7), 0); for (;;) new Uint8Array(3e7).fill(1).sort((a, b) => b - a)",
@@ -47,9 +47,9 @@ fn grant(time: Duration) -> Grant {
     }
 }
 
-/// Long enough for whatever ends by itself.
-const PLENTY: Duration = Duration::from_secs(60);
-/// For what does not.
+/// Long enough for scripts that end by themselves.
+const LONG: Duration = Duration::from_secs(60);
+/// For scripts that do not.
 const SHORT: Duration = Duration::from_millis(50);
 
 fn run(hosts: &Hosts, rest: &str, grant: &Grant) -> Result<Finished, ScriptError> {
@@ -58,11 +58,11 @@ fn run(hosts: &Hosts, rest: &str, grant: &Grant) -> Result<Finished, ScriptError
 }
 
 fn body(hosts: &Hosts, rest: &str) -> Value {
-    let finished = run(hosts, rest, &grant(PLENTY)).unwrap_or_else(|error| panic!("{rest}: {error}"));
+    let finished = run(hosts, rest, &grant(LONG)).unwrap_or_else(|error| panic!("{rest}: {error}"));
     serde_json::from_str(&finished.body.expect("a body")).expect("a body is JSON")
 }
 
-/// The flag of files that no process inherits.
+/// The flag of files that a new process does not inherit.
 const CLOSE_ON_EXEC: u32 = 0o2_000_000;
 
 fn is_running(process: u32) -> bool {
@@ -74,13 +74,13 @@ fn a_script_sees_what_it_would_see_on_a_thread() {
     let hosts = hosts();
     let source = "console.log('to', a); var r = getContext().getResponse(), c = getContext().getCollection(); r.setBody([a + 1, Date.now()]); \
         c.createDocument(c.getSelfLink(), {id: 'x'}, function (e, d) { r.setBody([d.id, a + 1, Date.now()]) })";
-    let finished = run(&hosts, source, &grant(PLENTY)).expect("it ends well");
+    let finished = run(&hosts, source, &grant(LONG)).expect("it ends well");
     assert_eq!(finished.body, Some(format!(r#"["x",42,{NOW_MS}]"#)));
     assert_eq!(finished.log, "to 41");
-    let error = run(&hosts, "throw new Error(409, 'why')", &grant(PLENTY)).expect_err("it throws");
+    let error = run(&hosts, "throw new Error(409, 'why')", &grant(LONG)).expect_err("it throws");
     assert_eq!(error.problem, Problem::Thrown { number: 409 });
     assert!(error.message.contains("why"), "{error}");
-    let error = run(&hosts, "}", &grant(PLENTY)).expect_err("no JavaScript");
+    let error = run(&hosts, "}", &grant(LONG)).expect_err("no JavaScript");
     assert_eq!(error.problem, Problem::Syntax);
 }
 
@@ -89,7 +89,7 @@ fn no_script_outlives_its_time_and_scripts_run_afterwards() {
     let hosts = hosts();
     for source in STUCK {
         let error = run(&hosts, source, &grant(SHORT)).expect_err(source);
-        // Some want so much that it is memory that ends them.
+        // Some use so much memory that this limit ends them.
         assert!(
             matches!(
                 error.problem,
@@ -127,7 +127,7 @@ fn memory_and_recursion_end_a_script_only() {
         "JSON.parse('['.repeat(1e6))",
         "throw new Error('x'.repeat(3e7))",
     ] {
-        let error = run(&hosts, source, &grant(PLENTY)).expect_err(source);
+        let error = run(&hosts, source, &grant(LONG)).expect_err(source);
         assert!(
             matches!(error.problem, Problem::OutOfMemory | Problem::Thrown { .. }),
             "{source}: {error:?}"
@@ -177,8 +177,8 @@ fn closing_ends_running_and_resting_processes_and_lets_none_begin() {
         move || run(&hosts, STUCK[0], &grant(Duration::from_secs(100_000)))
     });
     let busy = loop {
-        // The rested one is lent first, so a second script needs another.
-        let (one, other) = (hosts.functions(&grant(PLENTY)), hosts.process_ids());
+        // The idle process is used first, so a second script needs another.
+        let (one, other) = (hosts.functions(&grant(LONG)), hosts.process_ids());
         drop(one);
         if other.len() > 1 {
             break other;
@@ -192,7 +192,7 @@ fn closing_ends_running_and_resting_processes_and_lets_none_begin() {
     for process in resting.into_iter().chain(busy) {
         assert!(!is_running(process), "{process}");
     }
-    let error = run(&hosts, "", &grant(PLENTY)).expect_err("it is closed");
+    let error = run(&hosts, "", &grant(LONG)).expect_err("it is closed");
     assert_eq!(error.problem, Problem::Unavailable);
 }
 
@@ -206,7 +206,7 @@ fn a_process_that_was_ended_by_others_is_replaced() {
         .status()
         .expect("kill can be run");
     assert!(killed.success());
-    // Over once its last thread is.
+    // Over when its last thread has ended.
     let threads = || std::fs::read_dir(format!("/proc/{resting}/task")).map_or(0, Iterator::count);
     let stat = || std::fs::read_to_string(format!("/proc/{resting}/stat")).unwrap_or_default();
     while threads() > 1 || !stat().contains(") Z ") {
@@ -228,7 +228,7 @@ fn a_process_inherits_nothing_and_has_given_up_what_it_does_not_need() {
     );
     for file in std::fs::read_dir(process.join("fd")).expect("files are listed") {
         let number = file.expect("a file").file_name().to_string_lossy().into_owned();
-        // What whoever started the tests has left open for all is nothing of ours.
+        // Files that the parent of the test process left open are not ours.
         let ours = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
         let flags = ours.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
@@ -256,19 +256,17 @@ fn functions_share_a_process_and_each_call_has_its_time() {
     let hosts = hosts();
     let mut functions = hosts.functions(&grant(Duration::ZERO)).expect("a process");
     for n in 0..100 {
-        let result = functions.call("f", "function (a, b) { return a + b }", &format!("[{n},1]"), PLENTY);
+        let result = functions.call("f", "function (a, b) { return a + b }", &format!("[{n},1]"), LONG);
         assert_eq!(result, Ok(Some((n + 1).to_string())));
     }
-    assert_eq!(functions.call("u", "function () {}", "[]", PLENTY), Ok(None));
-    let error = functions
-        .call("g", "function (", "[]", PLENTY)
-        .expect_err("no function");
+    assert_eq!(functions.call("u", "function () {}", "[]", LONG), Ok(None));
+    let error = functions.call("g", "function (", "[]", LONG).expect_err("no function");
     assert_eq!(error.problem, Problem::Syntax);
     let large = "function () { return 'x'.repeat(5e6) }";
-    let large = functions.call("l", large, "[]", PLENTY).expect_err("5 MB");
+    let large = functions.call("l", large, "[]", LONG).expect_err("5 MB");
     assert_eq!(large.problem, Problem::TooLarge);
     assert_eq!(
-        functions.call("f", "", "[1,2]", PLENTY),
+        functions.call("f", "", "[1,2]", LONG),
         Ok(Some("3".to_owned())),
         "it is known"
     );
@@ -278,24 +276,24 @@ fn functions_share_a_process_and_each_call_has_its_time() {
     assert_eq!(hosts.process_ids().len(), 1, "kept for the next");
 
     let stuck = format!("function () {{ {} }}", STUCK[0]);
-    let mut functions = hosts.functions(&grant(PLENTY)).expect("a process");
+    let mut functions = hosts.functions(&grant(LONG)).expect("a process");
     let error = functions.call("s", &stuck, "[]", SHORT).expect_err("stuck");
     assert_eq!(error.problem, Problem::OutOfTime);
     assert!(
-        functions.call("f", "function () {}", "[]", PLENTY).is_err(),
+        functions.call("f", "function () {}", "[]", LONG).is_err(),
         "its process is gone"
     );
     drop(functions);
     assert!(hosts.process_ids().is_empty(), "and not kept");
 }
 
-/// Something that is no host for scripts.
-fn impostor(script: &str) -> ScriptError {
+/// A program that does not speak the protocol.
+fn wrong_program(script: &str) -> ScriptError {
     let hosting = Hosting::Processes {
         program: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), script.into()],
     };
-    run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(PLENTY)).expect_err(script)
+    run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(LONG)).expect_err(script)
 }
 
 #[test]
@@ -309,7 +307,7 @@ fn a_process_that_breaks_the_protocol_is_ended() {
         // The answer to a question that was not asked.
         "printf '\\000\\000\\000\\002\\004\\000'; sleep 100",
     ] {
-        let error = impostor(script);
+        let error = wrong_program(script);
         assert_eq!(error.problem, Problem::Crashed, "{script}: {error}");
     }
 }
@@ -321,14 +319,14 @@ fn without_a_process_a_script_is_refused() {
         arguments: vec![],
     };
     for hosting in [hosting, Hosting::None] {
-        let error = run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(PLENTY)).expect_err("nothing runs it");
+        let error = run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(LONG)).expect_err("nothing runs it");
         assert_eq!(error.problem, Problem::Unavailable, "{error}");
     }
 }
 
 #[test]
 fn what_is_no_operation_is_refused_by_the_host() {
-    /// Must not be asked.
+    /// Must not be called.
     struct Never;
     impl bolide_script::Host for Never {
         fn accepts(&mut self) -> bool {
@@ -338,7 +336,7 @@ fn what_is_no_operation_is_refused_by_the_host() {
             panic!("{operation:?}");
         }
     }
-    // An operation whose text is `x`, and then an end.
+    // An operation with the text `x`, and then an end.
     let script = "printf '\\000\\000\\000\\006\\001\\000\\000\\000\\001x'; head -c 10 >/dev/null; exit 0";
     let hosting = Hosting::Processes {
         program: PathBuf::from("/bin/sh"),
@@ -346,7 +344,7 @@ fn what_is_no_operation_is_refused_by_the_host() {
     };
     let call = procedure("function () {}", "[]");
     let error = Hosts::new(hosting, 1, Monotonic::system())
-        .run(&call, &grant(PLENTY), &mut Never)
+        .run(&call, &grant(LONG), &mut Never)
         .expect_err("it ends");
     assert_eq!(error.problem, Problem::Crashed);
 }

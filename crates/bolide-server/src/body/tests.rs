@@ -14,15 +14,15 @@ use super::*;
 use crate::clock::ServerClock;
 use crate::streams::{OpenStreams, Streams};
 
-/// A connection by tokio's clock, which is paused.
-fn pulse() -> Arc<Pulse> {
-    Pulse::new(&ServerClock::new(Monotonic::system()))
+/// A connection on tokio's clock, which is paused.
+fn activity() -> Arc<Activity> {
+    Activity::new(&ServerClock::new(Monotonic::system()))
 }
 
 const MIB: usize = 1024 * 1024;
 const REQUEST: Duration = Duration::from_secs(20);
 
-/// A body that comes in parts of 16 KiB, one in a millisecond.
+/// A body that arrives in parts of 16 KiB, one per millisecond.
 struct Sent {
     parts: BoxStream<'static, Bytes>,
     declared: Option<u64>,
@@ -43,7 +43,7 @@ impl Sent {
         }
     }
 
-    /// One whose last byte does not come.
+    /// A body whose last byte does not arrive.
     fn without_end(bytes: usize) -> Sent {
         let sent = Sent::new(bytes - 1);
         Sent {
@@ -65,16 +65,16 @@ impl Sent {
 
     async fn read_on(self, stream: Option<Arc<Stream>>, memory: &MemoryBudget) -> Result<Received, BodyError> {
         let counted = Counted::new(memory, Version::HTTP_11);
-        let body = Unread::new(self, pulse(), REQUEST, Drains::new(), stream);
+        let body = Unread::new(self, activity(), REQUEST, Drains::new(), stream);
         body.read(limits::ITEM_BYTES, counted).await
     }
 
-    /// Reads it, and needs three times as much to work on it.
+    /// Reads it, and then needs three times its memory.
     async fn work(self, memory: &MemoryBudget) -> Result<usize, BodyError> {
         let mut received = self.read(memory).await?;
         let bytes = received.bytes.len();
         let counted = Counted::new(memory, Version::HTTP_11);
-        counted.settle(&mut received.share, 3 * bytes).await?;
+        counted.grow_to_final(&mut received.share, 3 * bytes).await?;
         sleep(Duration::from_millis(1)).await;
         Ok(bytes)
     }
@@ -96,7 +96,7 @@ impl Body for Sent {
 
 #[tokio::test(start_paused = true)]
 async fn large_bodies_do_not_wait_for_each_other() {
-    // Three at a time, and as much again to work on one.
+    // Three at a time, and the memory to process one.
     let memory = MemoryBudget::new(10 * MIB);
     let bodies = (0..30).map(|_| Sent::new(MIB).work(&memory));
     for read in join_all(bodies).await {
@@ -107,7 +107,7 @@ async fn large_bodies_do_not_wait_for_each_other() {
 
 #[tokio::test(start_paused = true)]
 async fn large_bodies_of_unknown_length_do_not_wait_for_each_other() {
-    // One at a time: there is memory for what is allowed. The beginnings of a few others may wait.
+    // One at a time: there is memory for the largest allowed. The first parts of a few others may wait.
     let memory = MemoryBudget::new(6 * MIB);
     let bodies = (0..5).map(|_| Sent::of_unknown_length(MIB).work(&memory));
     for read in join_all(bodies).await {
@@ -130,9 +130,9 @@ async fn a_body_that_does_not_end_leaves_its_memory_to_those_who_wait() {
     };
     let ((error, lasted), read) = tokio::join!(endless, waiting);
     assert_eq!((error, read), (Some(BodyError::TooSlow), Ok(MIB)));
-    assert!(lasted < SHORT_PATIENCE + 2 * LOOK, "{lasted:?}");
+    assert!(lasted < SHORT_TIMEOUT + 2 * CHECK_INTERVAL, "{lasted:?}");
 
-    // While nobody waits, it has the time of any other.
+    // While nobody waits, it has the usual timeout.
     let began = Monotonic::system().now();
     let read = Sent::without_end(MIB).read(&memory).await;
     assert_eq!(read.err(), Some(BodyError::TooSlow));
@@ -143,7 +143,7 @@ async fn a_body_that_does_not_end_leaves_its_memory_to_those_who_wait() {
 async fn one_body_of_an_http2_connection_waits_for_memory() {
     let memory = MemoryBudget::new(4 * MIB);
     let all = memory.try_take(memory.longest_share()).expect("all but what is kept");
-    let streams = Streams::new(pulse(), OpenStreams::new(100));
+    let streams = Streams::new(activity(), OpenStreams::new(100));
     let began = Monotonic::system().now();
     let read = async || {
         let read = Sent::new(MIB).read_on(streams.open(), &memory).await;

@@ -4,7 +4,7 @@ use super::*;
 
 const GIB: u64 = 1024 * MIB;
 
-/// Files as of a machine with 16 GiB.
+/// Files of a machine with 16 GiB.
 fn machine(membership: &str, limits: &[(&str, &str)]) -> (TempDir, Files) {
     let dir = TempDir::new().expect("a temporary directory");
     let write = |path: &str, text: &str| {

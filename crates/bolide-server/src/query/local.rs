@@ -1,4 +1,4 @@
-//! A query against a data directory, by the core and without a server. Nothing is purged meanwhile.
+//! A query on a data directory, run by the core without a server. Nothing is purged meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens the store in a directory; recovery after a crash is part of that.
+    /// Opens the store in a directory, with recovery after a crash.
     pub fn open(directory: &Path) -> Result<Local, Failure> {
         let is_empty = std::fs::read_dir(directory)
             .map(|mut entries| entries.next().is_none())

@@ -3,7 +3,7 @@
 //!   text, parameters ─▶ a running server, by its admin API ─┐
 //!                    └▶ a data directory, by the core ──────┴─ pages of rows ─▶ lines of JSON, or a table
 //!
-//! Results of several ranges are merged before they come here, whichever way is taken.
+//! Results of several ranges are already merged, in both cases.
 
 mod local;
 mod remote;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::keys;
 use crate::server::Failure;
 
-/// Everything `query` can be told.
+/// The options of `query`.
 #[derive(Debug, Clone, Args)]
 pub struct QueryOptions {
     /// The query, such as `SELECT * FROM c WHERE c.n > @least`.
@@ -32,13 +32,13 @@ pub struct QueryOptions {
     /// The container.
     #[arg(long, value_name = "ID")]
     pub container: String,
-    /// The server to ask.
+    /// The server to query.
     #[arg(long, default_value = "http://127.0.0.1:8081", value_name = "URL")]
     pub endpoint: String,
     /// For https: a PEM file with the certificates to trust, such as the server's own from http://HOST:PORT/_explorer/emulator.pem.
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// For https: trust any certificate. Whoever stands in between can read the key and change the results.
+    /// For https: trust any certificate. An attacker in between can then read the key and change the results.
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
     /// Account key of that server, base64; by default the emulator's well-known key.
@@ -47,7 +47,7 @@ pub struct QueryOptions {
     /// File with that key.
     #[arg(long, env = "BOLIDE_KEY_FILE", value_name = "FILE", conflicts_with = "key")]
     pub key_file: Option<PathBuf>,
-    /// Read this data directory instead of asking a server. No server may be using it.
+    /// Query this data directory instead of a server. No server may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
     pub data_dir: Option<PathBuf>,
     /// A parameter of the query, such as `@least=5` or `@name="ada"`; may be given several times.
@@ -79,22 +79,22 @@ pub struct Page {
     continuation: Option<String>,
 }
 
-/// Where the query runs.
+/// Runs the query.
 trait Source {
-    /// One page: the first, or what follows a continuation.
+    /// One page: the first, or the one after a continuation.
     fn page(&mut self, options: &QueryOptions, continuation: Option<String>) -> Result<Page, Failure>;
 
-    /// What the query would do.
+    /// Describes what the query would do.
     fn explain(&mut self, options: &QueryOptions) -> Result<String, Failure>;
 
-    /// Ends what has been opened.
+    /// Closes what was opened.
     fn close(&mut self) -> Result<(), Failure>;
 }
 
-/// Runs the query and prints what comes of it.
+/// Runs the query and prints its results.
 ///
 /// # Errors
-/// What keeps the query from running, in one line; rows of pages before it may have been printed.
+/// Why the query cannot run, in one line; rows of earlier pages may have been printed.
 pub fn run(options: &QueryOptions) -> Result<(), Failure> {
     let mut source: Box<dyn Source> = match &options.data_dir {
         Some(directory) => Box::new(local::Local::open(directory)?),
@@ -137,7 +137,7 @@ fn print_all(source: &mut dyn Source, options: &QueryOptions) -> Result<(), Fail
     written(out.flush())
 }
 
-/// A reader that has seen enough, as `head` does, is no failure.
+/// A reader that closes the pipe early, as `head` does, is not an error.
 fn written(outcome: io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -159,7 +159,7 @@ fn partition_key(text: &str) -> Result<Value, String> {
     serde_json::from_str(&key.to_header_json()).map_err(|error| error.to_string())
 }
 
-/// What is wrong with a query, from the document that the service puts into its messages: code, sentence and place.
+/// The first error of a query, from the document in the service's message: code, message and location.
 fn sentence(document: &str) -> Option<String> {
     let document: Value = serde_json::from_str(document).ok()?;
     if let Some(text) = document["Errors"][0].as_str() {

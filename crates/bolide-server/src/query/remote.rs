@@ -1,4 +1,4 @@
-//! A query against a running server, by its admin API.
+//! A query on a running server, through its admin API.
 
 use std::sync::Arc;
 
@@ -21,8 +21,7 @@ impl Remote {
     /// The server at the options' endpoint.
     ///
     /// # Errors
-    /// An endpoint that is neither `http://host:port` nor `https://host:port`; one of HTTPS without a word on whom to trust; certificates that
-    /// cannot be read.
+    /// An endpoint that is neither `http://host:port` nor `https://host:port`; an HTTPS endpoint without an option for trust; certificates that cannot be read.
     pub fn new(options: &QueryOptions, key: &str) -> Result<Remote, Failure> {
         let endpoint = options.endpoint.as_str();
         let is_tls = endpoint.starts_with("https://");
@@ -31,7 +30,7 @@ impl Remote {
                 "--endpoint: expected http://host:port or https://host:port. value=`{endpoint}`"
             )));
         }
-        // The key goes to this server and to no other.
+        // The key must not be sent to any other server.
         let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0);
@@ -81,7 +80,7 @@ impl Remote {
     }
 }
 
-/// Whom to trust over HTTPS.
+/// The certificates to trust over HTTPS.
 fn tls(options: &QueryOptions) -> Result<TlsConfig, Failure> {
     let config = TlsConfig::builder()
         .provider(TlsProvider::Rustls)
@@ -105,7 +104,7 @@ fn tls(options: &QueryOptions) -> Result<TlsConfig, Failure> {
     Ok(config.root_certs(RootCerts::new_with_certs(&certificates)).build())
 }
 
-/// The words of an error body, without its activity.
+/// The message of an error body, without its activity id.
 fn refusal(message: &str) -> String {
     let words = message.split("\r\nActivityId").next().unwrap_or_default();
     let document = words.strip_prefix("Message: ").unwrap_or(words);

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// The column of results that are no objects.
+/// The column for results that are not objects.
 const VALUE: &str = "value";
 
-/// The table; nothing if there are no results.
+/// The table; empty if there are no results.
 pub fn text(rows: &[Value]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for row in rows {
@@ -41,7 +41,7 @@ pub fn text(rows: &[Value]) -> String {
         .collect()
 }
 
-/// What a row has in a column; an absent member leaves it empty, which no JSON text is.
+/// The value of a row in a column; empty for an absent member, which differs from every JSON text.
 fn cell(row: &Value, column: &str) -> String {
     match row {
         Value::Object(members) => members.get(column).map_or_else(String::new, shown),
@@ -50,7 +50,7 @@ fn cell(row: &Value, column: &str) -> String {
     }
 }
 
-/// Strings stand without quotes where that cannot be mistaken for another value.
+/// Strings are shown without quotes if they cannot be mistaken for another value.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if !text.is_empty() && serde_json::from_str::<Value>(text).is_err() => plain(text),
@@ -58,7 +58,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Text that keeps to its line.
+/// Text without line breaks.
 fn plain(text: &str) -> String {
     if text.chars().any(char::is_control) {
         Value::from(text).to_string()

@@ -14,16 +14,16 @@ async fn the_longest_idle_makes_room() {
     let slots = Arc::new(Slots::new(2, clock.clone()));
     let (first, second) = (slots.take().await, slots.take().await);
     for slot in [&second, &first] {
-        slot.pulse().admit();
-        slot.pulse().rest();
+        slot.activity().admit();
+        slot.activity().idle();
         clock.monotonic().advance(Duration::from_nanos(1));
     }
     let waiting = tokio::spawn({
         let slots = slots.clone();
         async move { slots.take().await }
     });
-    second.is_taken_away().await;
-    assert!(first.is_taken_away().now_or_never().is_none());
+    second.must_end().await;
+    assert!(first.must_end().now_or_never().is_none());
     drop(second);
     drop(waiting.await.expect("no panic"));
     assert_eq!(slots.count().load(Ordering::Relaxed), 1);
@@ -33,8 +33,8 @@ async fn the_longest_idle_makes_room() {
 async fn nobody_at_work_makes_room() {
     let slots = Arc::new(Slots::new(1, clock()));
     let only = slots.take().await;
-    only.pulse().admit();
-    only.pulse().begin();
-    slots.shed();
-    assert!(only.is_taken_away().now_or_never().is_none());
+    only.activity().admit();
+    only.activity().begin();
+    slots.end_one();
+    assert!(only.must_end().now_or_never().is_none());
 }

@@ -12,8 +12,8 @@ fn clock() -> ServerClock {
     ServerClock::new(Monotonic::manual())
 }
 
-fn pulse() -> Arc<Pulse> {
-    Pulse::new(&clock())
+fn activity() -> Arc<Activity> {
+    Activity::new(&clock())
 }
 
 async fn part(body: &mut InParts<Full<Bytes>>) -> Bytes {
@@ -23,7 +23,7 @@ async fn part(body: &mut InParts<Full<Bytes>>) -> Bytes {
 
 #[tokio::test]
 async fn an_answer_comes_in_parts_and_is_open_until_the_last_is_gone() {
-    let streams = Streams::new(pulse(), OpenStreams::new(100));
+    let streams = Streams::new(activity(), OpenStreams::new(100));
     let answer = Bytes::from(vec![b'x'; PART_BYTES + 1]);
     let mut body = InParts::new(Full::new(answer), streams.open().expect("there is room"));
     let (first, last) = (part(&mut body).await, part(&mut body).await);
@@ -31,24 +31,24 @@ async fn an_answer_comes_in_parts_and_is_open_until_the_last_is_gone() {
     assert!(body.is_end_stream());
     drop((body, first));
     let later = streams.now() + 2 * LIMIT;
-    assert!(!streams.is_resting_too_long(later, LIMIT, LIMIT));
+    assert!(!streams.is_idle_too_long(later, LIMIT, LIMIT));
     drop(last);
-    assert!(streams.is_resting_too_long(later, LIMIT, LIMIT));
+    assert!(streams.is_idle_too_long(later, LIMIT, LIMIT));
 }
 
 #[test]
 fn a_connection_without_any_request_rests_for_less_time() {
-    let streams = Streams::new(pulse(), OpenStreams::new(100));
+    let streams = Streams::new(activity(), OpenStreams::new(100));
     let later = streams.now() + 2 * LIMIT;
     let idle = 10 * LIMIT;
-    assert!(streams.is_resting_too_long(later, LIMIT, idle));
+    assert!(streams.is_idle_too_long(later, LIMIT, idle));
     drop(streams.open().expect("there is room"));
-    assert!(!streams.is_resting_too_long(later, LIMIT, idle));
+    assert!(!streams.is_idle_too_long(later, LIMIT, idle));
 }
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_is_overdue() {
-    let streams = Streams::new(pulse(), OpenStreams::new(100));
+    let streams = Streams::new(activity(), OpenStreams::new(100));
     let mut body = InParts::new(
         Full::new(Bytes::from(vec![b'x'; 2 * PART_BYTES])),
         streams.open().expect("there is room"),
@@ -73,9 +73,9 @@ fn open(streams: &Arc<Streams>) -> Arc<Stream> {
 
 #[test]
 fn a_few_refusals_may_lie_there() {
-    let streams = Streams::new(pulse(), OpenStreams::new(100));
+    let streams = Streams::new(activity(), OpenStreams::new(100));
     let mut few: Vec<Arc<Stream>> = (0..REFUSED).map(|_| open(&streams)).collect();
-    // Saying it twice makes no difference.
+    // Refusing twice makes no difference.
     assert!(few.iter().all(|one| one.refuse() && one.refuse()));
     let (another, admitted) = (open(&streams), open(&streams));
     assert!(!another.refuse());
@@ -92,8 +92,8 @@ fn admitted(all: &Arc<OpenStreams>) -> Arc<Streams> {
 }
 
 fn admitted_by(clock: &ServerClock, all: &Arc<OpenStreams>) -> Arc<Streams> {
-    let streams = Streams::new(Pulse::new(clock), all.clone());
-    streams.pulse.admit();
+    let streams = Streams::new(Activity::new(clock), all.clone());
+    streams.activity.admit();
     streams
 }
 
@@ -108,7 +108,7 @@ fn a_connection_may_open_its_part_when_there_are_too_many() {
     let held: Vec<Vec<Arc<Stream>>> = connections.iter().map(open_all).collect();
     let lengths: Vec<usize> = held.iter().map(Vec::len).collect();
     assert_eq!(lengths[..3], [100, 50, 33]);
-    // Twice as many is the end of it; a few may be open anywhere.
+    // Twice the limit is the maximum; a few may always be open.
     assert_eq!(lengths[5..], [ALWAYS_OPEN; 35]);
     drop(held);
     assert_eq!(open_all(&connections[0]).len(), 100);
@@ -118,7 +118,7 @@ fn a_connection_may_open_its_part_when_there_are_too_many() {
 fn the_refusals_of_all_who_have_shown_no_key_have_little_room() {
     let all = OpenStreams::new(80);
     let refused = || {
-        let streams = Streams::new(pulse(), all.clone());
+        let streams = Streams::new(activity(), all.clone());
         let refused: Vec<Arc<Stream>> = (0..5).map(|_| open(&streams)).collect();
         let taken = refused.iter().filter(|one| one.refuse()).count();
         (refused, taken)
@@ -138,14 +138,14 @@ fn who_is_silent_makes_room() {
     let connection = || admitted_by(&clock, &all);
     let (silent, older, at_work) = (connection(), connection(), connection());
     let mut held = Vec::new();
-    for (one, age) in [(&older, SILENCE), (&silent, 2 * SILENCE)] {
+    for (one, age) in [(&older, SILENCE_TIMEOUT), (&silent, 2 * SILENCE_TIMEOUT)] {
         let waiting = [open(one), open(one)];
         waiting.iter().for_each(|one| one.await_client());
         held.extend(waiting);
         clock.monotonic().advance(age);
     }
     let working: Vec<Arc<Stream>> = (held.len()..20).map(|_| open(&at_work)).collect();
-    clock.monotonic().advance(3 * SILENCE);
+    clock.monotonic().advance(3 * SILENCE_TIMEOUT);
     let honest = connection();
     let opened = open_all(&honest);
     for one in [&silent, &older] {
@@ -169,17 +169,17 @@ async fn who_takes_or_sends_is_not_silent() {
     let (all, clock) = (OpenStreams::new(100), clock());
     let streams = admitted_by(&clock, &all);
     let (answered, sending) = (open(&streams), open(&streams));
-    clock.monotonic().advance(SILENCE);
+    clock.monotonic().advance(SILENCE_TIMEOUT);
     assert_eq!(streams.silent_since(clock.now()), None, "all are worked at");
     sending.await_client();
     assert_eq!(streams.silent_since(clock.now()), None, "it has just begun to wait");
-    clock.monotonic().advance(SILENCE);
+    clock.monotonic().advance(SILENCE_TIMEOUT);
     assert!(streams.silent_since(clock.now()).is_some());
     sending.progress();
     assert_eq!(streams.silent_since(clock.now()), None);
     let mut answer = InParts::new(Full::from(vec![0; 2 * PART_BYTES]), answered);
     let first = part(&mut answer).await;
-    clock.monotonic().advance(2 * SILENCE);
+    clock.monotonic().advance(2 * SILENCE_TIMEOUT);
     assert!(streams.silent_since(clock.now()).is_some());
     drop(first);
     assert_eq!(streams.silent_since(clock.now()), None);
@@ -187,9 +187,9 @@ async fn who_takes_or_sends_is_not_silent() {
 
 #[tokio::test]
 async fn a_connection_ends_that_makes_the_server_reset_its_requests_and_has_shown_no_key() {
-    let pulses = [pulse(), pulse()];
+    let pulses = [activity(), activity()];
     pulses[1].admit();
-    let [unknown, known] = pulses.map(|pulse| Streams::new(pulse, OpenStreams::new(100)));
+    let [unknown, known] = pulses.map(|activity| Streams::new(activity, OpenStreams::new(100)));
     for _ in 0..RESETS {
         unknown.reset();
     }
@@ -203,16 +203,16 @@ async fn a_connection_ends_that_makes_the_server_reset_its_requests_and_has_show
 
 #[test]
 fn a_connection_can_be_spared_while_all_of_its_requests_wait_for_their_client() {
-    let pulse = pulse();
-    pulse.admit();
-    let streams = Streams::new(pulse.clone(), OpenStreams::new(100));
+    let activity = activity();
+    activity.admit();
+    let streams = Streams::new(activity.clone(), OpenStreams::new(100));
     let (one, other) = (open(&streams), open(&streams));
     one.await_client();
-    assert_eq!(pulse.dispensability(), None, "the server is at work for one");
+    assert_eq!(activity.eviction_rank(), None, "the server is at work for one");
     other.await_client();
-    assert!(pulse.dispensability().is_some());
+    assert!(activity.eviction_rank().is_some());
     one.work();
-    assert_eq!(pulse.dispensability(), None);
+    assert_eq!(activity.eviction_rank(), None);
     drop((one, other));
-    assert!(pulse.dispensability().is_some(), "it rests");
+    assert!(activity.eviction_rank().is_some(), "it rests");
 }

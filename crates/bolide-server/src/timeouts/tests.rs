@@ -11,10 +11,10 @@ fn clock() -> ServerClock {
 
 fn is_overdue_after(seconds: u64, phase: u8, request: Duration, idle: Duration) -> bool {
     let clock = clock();
-    let (pulse, mut seen) = (Pulse::new(&clock), Seen::opened(clock.now()));
-    pulse.phase.store(phase, Ordering::Relaxed);
+    let (activity, mut seen) = (Activity::new(&clock), Seen::opened(clock.now()));
+    activity.phase.store(phase, Ordering::Relaxed);
     clock.monotonic().advance(Duration::from_secs(seconds));
-    pulse.is_overdue(&mut seen, clock.now(), request, idle)
+    activity.is_overdue(&mut seen, clock.now(), request, idle)
 }
 
 #[test]
@@ -30,32 +30,32 @@ fn each_phase_has_its_limit() {
 
 #[test]
 fn who_has_shown_no_key_goes_first_then_who_is_waited_for_longest() {
-    let pulse = |is_admitted, phase, since| {
-        let pulse = Pulse::new(&clock());
-        pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
-        pulse.phase.store(phase, Ordering::Relaxed);
-        pulse.rests_since.store(since, Ordering::Relaxed);
-        pulse.dispensability()
+    let activity = |is_admitted, phase, since| {
+        let activity = Activity::new(&clock());
+        activity.is_admitted.store(is_admitted, Ordering::Relaxed);
+        activity.phase.store(phase, Ordering::Relaxed);
+        activity.idle_since.store(since, Ordering::Relaxed);
+        activity.eviction_rank()
     };
     let in_order = [
-        pulse(false, READING, 5),
-        pulse(false, RESTING, 6),
-        pulse(false, BUSY, 7),
-        pulse(true, RESTING, 1),
-        pulse(true, BODY, 2),
-        pulse(true, RESTING, 3),
-        pulse(true, ANSWERING, 4),
-        pulse(true, READING, 5),
+        activity(false, READING, 5),
+        activity(false, RESTING, 6),
+        activity(false, BUSY, 7),
+        activity(true, RESTING, 1),
+        activity(true, BODY, 2),
+        activity(true, RESTING, 3),
+        activity(true, ANSWERING, 4),
+        activity(true, READING, 5),
     ];
     assert!(in_order.is_sorted(), "{in_order:?}");
     assert!(in_order.iter().all(Option::is_some));
-    assert_eq!(pulse(true, BUSY, 0), None);
+    assert_eq!(activity(true, BUSY, 0), None);
 }
 
 #[test]
 fn only_so_many_connections_read_large_heads_at_a_time() {
     let large_heads = Arc::new(Semaphore::new(1));
-    let reader = || Watched::new((), Pulse::new(&clock()), large_heads.clone());
+    let reader = || Watched::new((), Activity::new(&clock()), large_heads.clone());
     let (mut one, mut other) = (reader(), reader());
     assert!(one.read(LARGE_HEAD_BYTES + 1).is_ok());
     assert!(other.read(LARGE_HEAD_BYTES).is_ok());
@@ -69,11 +69,11 @@ fn a_new_phase_starts_its_own_time() {
     let clock = clock();
     let opened = clock.now();
     let after = |seconds| opened + Duration::from_secs(seconds);
-    let (pulse, mut seen) = (Pulse::new(&clock), Seen::opened(opened));
-    pulse.enter(ANSWERING);
-    assert!(!pulse.is_overdue(&mut seen, after(11), LIMIT, LONG));
-    assert!(!pulse.is_overdue(&mut seen, after(21), LIMIT, LONG));
-    assert!(pulse.is_overdue(&mut seen, after(22), LIMIT, LONG));
+    let (activity, mut seen) = (Activity::new(&clock), Seen::opened(opened));
+    activity.enter(ANSWERING);
+    assert!(!activity.is_overdue(&mut seen, after(11), LIMIT, LONG));
+    assert!(!activity.is_overdue(&mut seen, after(21), LIMIT, LONG));
+    assert!(activity.is_overdue(&mut seen, after(22), LIMIT, LONG));
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn a_client_that_takes_its_answer_slowly_is_not_slow() {
     let clock = clock();
     let opened = clock.now();
     let after = |seconds| opened + Duration::from_secs(seconds);
-    let (pulse, mut seen) = (Pulse::new(&clock), Seen::opened(opened));
+    let (activity, mut seen) = (Activity::new(&clock), Seen::opened(opened));
     for seconds in [11, 22, 33] {
-        pulse.enter(ANSWERING);
-        assert!(!pulse.is_overdue(&mut seen, after(seconds), LIMIT, LONG));
+        activity.enter(ANSWERING);
+        assert!(!activity.is_overdue(&mut seen, after(seconds), LIMIT, LONG));
     }
 }

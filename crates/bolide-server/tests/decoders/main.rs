@@ -1,7 +1,6 @@
-//! The claims of all fuzz targets on the stable toolchain: on their seeds, and on small random changes of them.
+//! The claims of all fuzz targets on the stable toolchain: on their seeds, and on small random mutations of them.
 //!
-//! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`. `BOLIDE_SECONDS` gives each target so much time, and
-//! `BOLIDE_SEED` other changes.
+//! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`. `BOLIDE_SECONDS` sets the time per target, and `BOLIDE_SEED` selects other mutations.
 #![expect(clippy::disallowed_methods, reason = "tests run for a time by the machine's clock")]
 #![expect(clippy::print_stdout, reason = "a failed test tells its input")]
 
@@ -20,12 +19,12 @@ mod random;
 #[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
-/// Changes of the seeds of one target, unless time is up before. Targets differ by far in what one run costs.
+/// Mutations per target, unless the time is over before. The cost of one run differs much between targets.
 const CHANGES: usize = 3_000;
 const SECONDS: u64 = 2;
 const SEED: u64 = 7;
 
-/// A claim that any bytes must keep.
+/// A claim that must hold for any bytes.
 type Target = fn(&[u8]);
 
 macro_rules! keep_their_claims {
@@ -93,7 +92,7 @@ fn seeds_of(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("readable")).collect()
 }
 
-/// Panics of any thread. A panic in a task of the runtime ends in the task, and nothing else would show it.
+/// Number of panics on any thread. A panic in a task of the runtime would not be visible otherwise.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn count_panics() {

@@ -1,7 +1,7 @@
-//! Damages the files of a closed store, each in its own copy, and looks at what the next start makes of it.
+//! Damages the files of a closed store, each in its own copy, and checks the next start.
 //!
-//! Whatever is damaged: the server either does not start, and says why in one line, or it starts and every acknowledged item is there
-//! or its read is an error that says so. It never panics, and nothing is missing in silence.
+//! Whatever is damaged: either the server does not start, and gives the reason in one line, or it starts and for every acknowledged item a read
+//! returns it or an error. It never panics, and nothing is lost silently.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,62 +10,62 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Request, create_container};
 use crate::random::Random;
-use crate::server::{Place, Server, Start};
+use crate::server::{Server, ServerFiles, Start};
 use crate::wire::{expect, keyed, text, user_members, verify};
 
 const CONTAINER: &str = "/dbs/d/colls/c";
 const SEED: u64 = 7;
-/// Copies that are looked at at the same time.
+/// Number of copies checked at the same time.
 const AT_ONCE: usize = 2;
 
-/// A store that was closed in an orderly way, and everything that was acknowledged.
+/// A store that was closed properly, and everything that was acknowledged.
 struct Closed {
     root: tempfile::TempDir,
     items: Vec<Value>,
 }
 
-/// What became of a damage.
+/// The effect of a damage.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum DamageEffect {
     /// The server did not start.
     Refused(String),
-    /// It started, and these many reads were errors.
+    /// It started, and this many reads were errors.
     Errors(usize),
-    /// It started, and nothing was missing: the damaged bytes carried nothing.
+    /// It started, and nothing was missing: the damaged bytes held no data.
     Harmless,
 }
 
 impl Closed {
-    /// A store whose items are in the journal only.
+    /// A store with all items in the journal.
     fn small() -> Closed {
         Closed::of(40, 300)
     }
 
-    /// A store whose items are in tables: closing writes them from 4 MiB on.
+    /// A store with items in tables: closing writes tables from 4 MiB on.
     fn large() -> Closed {
         Closed::of(60, 150_000)
     }
 
     fn of(items: usize, bytes: u64) -> Closed {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let server = Place::new(root.path()).start();
+        let server = ServerFiles::new(root.path()).start();
         let mut client = server.client();
         create_container(&mut client);
         let mut random = Random::new(SEED, bytes);
         let items = (0..items)
-            .map(|n| create(&mut client, n, &noise(&mut random, bytes)))
+            .map(|n| create(&mut client, n, &random_text(&mut random, bytes)))
             .collect();
         server.stop();
         Closed { root, items }
     }
 
-    /// Files that hold data, relative to the data directory.
+    /// Files with data, relative to the data directory.
     fn files(&self) -> Vec<PathBuf> {
-        let place = Place::new(self.root.path());
-        let data = place.data_dir();
+        let files = ServerFiles::new(self.root.path());
+        let data = files.data_dir();
         let mut files = files_below(data);
         files.retain(|path| fs::metadata(path).is_ok_and(|found| found.len() > 0));
-        // The certificate can be made again and is no data.
+        // The certificate is not data and can be made again.
         files.retain(|path| {
             path.file_name()
                 .is_some_and(|name| !name.to_string_lossy().starts_with("tls-"))
@@ -85,19 +85,19 @@ impl Closed {
         journal.expect("a store has a journal")
     }
 
-    /// Bytes of a file that are in use: behind them, a journal is filled with zeros.
+    /// Bytes of a file that are in use: the rest of a journal is filled with zeros.
     fn used_bytes(&self, file: &Path) -> u64 {
-        let bytes = fs::read(Place::new(self.root.path()).data_dir().join(file)).expect("readable");
+        let bytes = fs::read(ServerFiles::new(self.root.path()).data_dir().join(file)).expect("readable");
         (bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count()) as u64
     }
 
     /// Damages a copy and starts a server on it.
-    fn told(&self, what: &str, damage: impl FnOnce(&Path)) -> Told {
+    fn effect(&self, what: &str, damage: impl FnOnce(&Path)) -> DamageEffect {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let place = Place::new(root.path());
-        copy(Place::new(self.root.path()).data_dir(), place.data_dir());
-        damage(place.data_dir());
-        match place.try_start(&[]) {
+        let files = ServerFiles::new(root.path());
+        copy(ServerFiles::new(self.root.path()).data_dir(), files.data_dir());
+        damage(files.data_dir());
+        match files.try_start(&[]) {
             Start::Ended { status, stderr } => {
                 assert!(!status.success(), "{what}: ended with {status}: {stderr}");
                 assert_eq!(stderr.lines().count(), 1, "{what}: not one line: {stderr}");
@@ -105,27 +105,27 @@ impl Closed {
                     stderr.starts_with("bolide: ") && !stderr.contains("panicked"),
                     "{what}: {stderr}"
                 );
-                self.check_again(what, &place);
-                Told::Refused(stderr)
+                self.check_again(what, &files);
+                DamageEffect::Refused(stderr)
             }
             Start::Ready(server) => {
-                let told = self.read_all(what, &server);
+                let effect = self.read_all(what, &server);
                 server.assert_no_panic();
-                told
+                effect
             }
         }
     }
 
-    /// A refusal must not be worn out by asking again: whatever the first start did, the second must not lose in silence either.
-    fn check_again(&self, what: &str, place: &Place) {
-        if let Start::Ready(server) = place.try_start(&[]) {
-            let told = self.read_all(&format!("{what}, started twice"), &server);
-            println!("{what}: refused once, then {told:?}");
+    /// A second start must not lose data silently either, whatever the first one did.
+    fn check_again(&self, what: &str, files: &ServerFiles) {
+        if let Start::Ready(server) = files.try_start(&[]) {
+            let effect = self.read_all(&format!("{what}, started twice"), &server);
+            println!("{what}: refused once, then {effect:?}");
         }
     }
 
-    /// Reads what was acknowledged. An item that is neither there nor an error is lost in silence.
-    fn read_all(&self, what: &str, server: &Server) -> Told {
+    /// Reads what was acknowledged. An item that gives neither a result nor an error is lost silently.
+    fn read_all(&self, what: &str, server: &Server) -> DamageEffect {
         let mut client = server.client();
         let mut errors = 0;
         for item in &self.items {
@@ -150,24 +150,28 @@ impl Closed {
             &[200, 500],
         );
         if errors > 0 {
-            return Told::Errors(errors);
+            return DamageEffect::Errors(errors);
         }
         match report.status {
-            200 if report.json()["ok"] == true => Told::Harmless,
+            200 if report.json()["ok"] == true => DamageEffect::Harmless,
             200 => panic!("{what}: items are there, and their entries are not: {}", report.text()),
-            // The damage is in a queue or an index that reads do not need.
-            _ => Told::Errors(1),
+            // The damage is in a queue or an index that reads do not use.
+            _ => DamageEffect::Errors(1),
         }
     }
 
     /// Damages copies in many ways, a few at a time.
-    fn told_of_all<D: Sync>(&self, damages: &[D], tell: impl Fn(&Closed, &D) -> Told + Sync) -> Vec<Told> {
+    fn effects_of<D: Sync>(
+        &self,
+        damages: &[D],
+        tell: impl Fn(&Closed, &D) -> DamageEffect + Sync,
+    ) -> Vec<DamageEffect> {
         let share = damages.len().div_ceil(AT_ONCE).max(1);
         std::thread::scope(|scope| {
             let threads = damages
                 .chunks(share)
                 .map(|some| scope.spawn(|| some.iter().map(|damage| tell(self, damage)).collect()));
-            let threads: Vec<std::thread::ScopedJoinHandle<'_, Vec<Told>>> = threads.collect();
+            let threads: Vec<std::thread::ScopedJoinHandle<'_, Vec<DamageEffect>>> = threads.collect();
             threads
                 .into_iter()
                 .flat_map(|thread| thread.join().expect("the message is above"))
@@ -182,13 +186,16 @@ fn journal_that_was_cut_off_is_refused() {
     let journal = closed.journal();
     let used = closed.used_bytes(&journal);
     let lengths = [0, 1, 40, used / 3, used / 2, used - 100, used - 1];
-    let told = closed.told_of_all(&lengths, |closed, length| {
-        closed.told(&format!("the journal cut to {length} of {used} bytes"), |data| {
+    let effect = closed.effects_of(&lengths, |closed, length| {
+        closed.effect(&format!("the journal cut to {length} of {used} bytes"), |data| {
             cut(&data.join(&journal), *length);
         })
     });
-    for (told, length) in told.iter().zip(lengths) {
-        assert!(matches!(told, Told::Refused(_)), "{length} of {used} bytes: {told:?}");
+    for (effect, length) in effect.iter().zip(lengths) {
+        assert!(
+            matches!(effect, DamageEffect::Refused(_)),
+            "{length} of {used} bytes: {effect:?}"
+        );
     }
 }
 
@@ -198,16 +205,16 @@ fn accepted_loss_is_reported_and_what_is_left_is_served() {
     let journal = closed.journal();
     let half = closed.used_bytes(&journal) / 2;
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path());
-    copy(Place::new(closed.root.path()).data_dir(), place.data_dir());
-    cut(&place.data_dir().join(&journal), half);
-    let Start::Ready(server) = place.try_start(&["--accept-data-loss"]) else {
-        panic!("the loss was accepted: {}", place.stderr())
+    let files = ServerFiles::new(root.path());
+    copy(ServerFiles::new(closed.root.path()).data_dir(), files.data_dir());
+    cut(&files.data_dir().join(&journal), half);
+    let Start::Ready(server) = files.try_start(&["--accept-data-loss"]) else {
+        panic!("the loss was accepted: {}", files.stderr())
     };
     assert!(
-        place.stderr().contains("WARN"),
+        files.stderr().contains("WARN"),
         "the loss is not reported: {}",
-        place.stderr()
+        files.stderr()
     );
     let mut client = server.client();
     let left = closed.items.iter().filter(|item| {
@@ -221,8 +228,8 @@ fn accepted_loss_is_reported_and_what_is_left_is_served() {
     verify(&mut client, CONTAINER);
     create(&mut client, 1_000, "more");
     server.stop();
-    // The loss was accepted once and for all.
-    place.start().stop();
+    // The loss is accepted once; the next start needs no option.
+    files.start().stop();
 }
 
 #[test]
@@ -231,13 +238,16 @@ fn flipped_byte_in_the_journal_is_refused_or_carried_nothing() {
     let journal = closed.journal();
     let used = closed.used_bytes(&journal);
     let places: Vec<u64> = (0..12).map(|n| (used - 1) * n / 11).collect();
-    let told = closed.told_of_all(&places, |closed, at| {
-        closed.told(&format!("byte {at} of {used} of the journal flipped"), |data| {
+    let effect = closed.effects_of(&places, |closed, at| {
+        closed.effect(&format!("byte {at} of {used} of the journal flipped"), |data| {
             flip(&data.join(&journal), *at);
         })
     });
-    let refused = told.iter().filter(|told| matches!(told, Told::Refused(_))).count();
-    assert!(refused * 2 > told.len(), "most bytes of a journal matter: {told:?}");
+    let refused = effect
+        .iter()
+        .filter(|effect| matches!(effect, DamageEffect::Refused(_)))
+        .count();
+    assert!(refused * 2 > effect.len(), "most bytes of a journal matter: {effect:?}");
 }
 
 #[test]
@@ -258,14 +268,14 @@ fn flipped_byte_in_any_file_is_never_silent() {
         };
         damages.extend(places.iter().map(|at| (file.clone(), *at)));
     }
-    let told = closed.told_of_all(&damages, |closed, (file, at)| {
-        closed.told(&format!("byte {at} of {} flipped", file.display()), |data| {
+    let effect = closed.effects_of(&damages, |closed, (file, at)| {
+        closed.effect(&format!("byte {at} of {} flipped", file.display()), |data| {
             flip(&data.join(file), *at);
         })
     });
     assert!(
-        told.iter().any(|told| *told != Told::Harmless),
-        "some byte matters: {told:?}"
+        effect.iter().any(|effect| *effect != DamageEffect::Harmless),
+        "some byte matters: {effect:?}"
     );
 }
 
@@ -280,13 +290,13 @@ fn flipped_byte_in_a_table_is_named_with_its_file() {
         .max_by_key(|file| closed.used_bytes(file))
         .expect("closing wrote tables");
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path());
-    copy(Place::new(closed.root.path()).data_dir(), place.data_dir());
-    flip(&place.data_dir().join(&table), closed.used_bytes(&table) / 2);
+    let files = ServerFiles::new(root.path());
+    copy(ServerFiles::new(closed.root.path()).data_dir(), files.data_dir());
+    flip(&files.data_dir().join(&table), closed.used_bytes(&table) / 2);
     let name = table.to_str().expect("a path of ours");
 
-    // At the start, to whoever asks for it.
-    match place.try_start(&["--verify-on-start"]) {
+    // With the option, the damage is found at the start.
+    match files.try_start(&["--verify-on-start"]) {
         Start::Ended { stderr, .. } => {
             assert!(stderr.contains(name) && stderr.contains("restore a backup"), "{stderr}");
             assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -294,8 +304,8 @@ fn flipped_byte_in_a_table_is_named_with_its_file() {
         Start::Ready(_) => panic!("a damaged table was verified"),
     }
 
-    // And else to whoever reads it, and in the log.
-    let server = place.start();
+    // Without it, the damage is found by a read, and logged.
+    let server = files.start();
     let mut client = server.client();
     let mut is_named = false;
     while !is_named {
@@ -307,12 +317,12 @@ fn flipped_byte_in_a_table_is_named_with_its_file() {
         assert!(!errors.is_empty(), "the damage is not met");
         assert!(
             errors.iter().all(|error| error.text().contains("space=item")),
-            "the key space is told"
+            "the key space is effect"
         );
-        // The file is found beside the requests.
+        // The search for the file runs in parallel with requests.
         is_named = errors.iter().any(|error| error.text().contains(name));
     }
-    assert!(place.stderr().contains(name), "{}", place.stderr());
+    assert!(files.stderr().contains(name), "{}", files.stderr());
     server.kill();
 }
 
@@ -320,8 +330,8 @@ fn flipped_byte_in_a_table_is_named_with_its_file() {
 fn missing_file_is_never_silent() {
     for closed in [Closed::small(), Closed::large()] {
         let files = closed.files();
-        closed.told_of_all(&files, |closed, file| {
-            closed.told(&format!("{} deleted", file.display()), |data| {
+        closed.effects_of(&files, |closed, file| {
+            closed.effect(&format!("{} deleted", file.display()), |data| {
                 fs::remove_file(data.join(file)).expect("it is there");
             })
         });
@@ -344,7 +354,7 @@ fn read(item: &Value) -> Request {
 }
 
 /// Text that does not compress.
-fn noise(random: &mut Random, bytes: u64) -> String {
+fn random_text(random: &mut Random, bytes: u64) -> String {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
     (0..bytes).map(|_| char::from(random.choice(LETTERS))).collect()
 }

@@ -1,4 +1,4 @@
-//! Files of a server: who may read them, limits on them, and what happens when they are broken or go away.
+//! Files of a server: their permissions, limits on them, and what happens if they are broken or disappear.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,44 +9,44 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 
 use crate::client::{Client, Request, create_container};
-use crate::server::{Place, Server, Start};
+use crate::server::{Server, ServerFiles, Start};
 use crate::wire::{expect, keyed};
 
 const CONTAINER: &str = "/dbs/d/colls/c";
-/// The server tries every second whether it can go on.
+/// The server retries every second.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(20);
 
 struct Running {
     root: tempfile::TempDir,
-    place: Place,
+    files: ServerFiles,
     server: Server,
-    /// Open from the beginning: under a limit on descriptors there may be no other.
+    /// Connected at the start: under a limit on descriptors a later connection could fail.
     client: Client,
 }
 
 impl Running {
     fn start() -> Running {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let place = Place::new(root.path());
-        let server = place.start();
+        let files = ServerFiles::new(root.path());
+        let server = files.start();
         let mut client = server.client();
         create_container(&mut client);
         Running {
             root,
-            place,
+            files,
             server,
             client,
         }
     }
 
-    /// Writes until a write is refused, and returns what was acknowledged and the refusal.
+    /// Writes until a write is refused; returns the acknowledged ones and the refusal.
     fn write_until_refused(&mut self, prefix: &str, bytes: usize) -> (Vec<String>, String) {
         let deadline = Instant::now() + RECOVERY_LIMIT;
         let mut acknowledged = Vec::new();
         for n in 0.. {
             assert!(Instant::now() < deadline, "writes are not refused");
             let id = format!("{prefix}{n}");
-            // Of a write in the middle of which the store fails, the outcome is unknown.
+            // If the store fails during a write, the outcome of this write is unknown.
             let answer = expect(&mut self.client, &creation(&id, bytes), &[201, 408, 503]);
             match answer.status {
                 201 => acknowledged.push(id),
@@ -57,14 +57,14 @@ impl Running {
         unreachable!("the loop has no end");
     }
 
-    /// Writes as soon as that is possible again.
+    /// Writes as soon as this is possible again.
     fn write_again(&mut self, id: &str) {
         let deadline = Instant::now() + RECOVERY_LIMIT;
         while expect(&mut self.client, &creation(id, 100), &[201, 408, 409, 503]).status > 201 {
             assert!(
                 Instant::now() < deadline,
                 "writes do not come back: {}",
-                self.place.stderr()
+                self.files.stderr()
             );
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -80,7 +80,7 @@ impl Running {
         let pid = Pid::from_raw(self.server.pid() as i32).expect("a process has a number");
         let limit = Rlimit {
             current: to,
-            // It has to be raised again.
+            // The limit must be raised again later.
             maximum: prlimit_of(pid, resource).maximum,
         };
         prlimit(Some(pid), resource, limit).expect("our own child");
@@ -92,7 +92,7 @@ impl Running {
     }
 }
 
-/// The limit of a process, from what the kernel shows of it.
+/// The limit of a process, as the kernel reports it.
 fn prlimit_of(pid: Pid, resource: Resource) -> Rlimit {
     let name = match resource {
         Resource::Fsize => "Max file size",
@@ -109,12 +109,12 @@ fn prlimit_of(pid: Pid, resource: Resource) -> Rlimit {
 }
 
 fn creation(id: &str, bytes: usize) -> Request {
-    let body = json!({"id": id, "pk": id, "padding": noise(id, bytes)});
+    let body = json!({"id": id, "pk": id, "padding": random_text(id, bytes)});
     keyed("POST", &format!("{CONTAINER}/docs"), id).body(body.to_string())
 }
 
 /// Text that hardly compresses.
-fn noise(seed: &str, bytes: usize) -> String {
+fn random_text(seed: &str, bytes: usize) -> String {
     let seed = seed.bytes().fold(17_u64, |seed, byte| seed * 31 + u64::from(byte));
     let mut random = fastrand::Rng::with_seed(seed);
     let letters = std::iter::repeat_with(|| random.lowercase());
@@ -125,8 +125,8 @@ fn read(id: &str) -> Request {
     keyed("GET", &format!("{CONTAINER}/docs/{id}"), id)
 }
 
-fn refused(place: &Place, options: &[&str]) -> String {
-    let Start::Ended { status, stderr } = place.try_start(options) else {
+fn refused(files: &ServerFiles, options: &[&str]) -> String {
+    let Start::Ended { status, stderr } = files.try_start(options) else {
         panic!("the server started")
     };
     assert!(!status.success() && status.code().is_some(), "{status}: {stderr}");
@@ -147,39 +147,39 @@ fn assert_private(path: &Path) {
 #[test]
 fn data_directory_and_everything_in_it_is_its_owners_alone() {
     let running = Running::start();
-    assert_private(running.place.data_dir());
+    assert_private(running.files.data_dir());
     running.server.stop();
-    assert_private(running.place.data_dir());
+    assert_private(running.files.data_dir());
 }
 
 #[test]
 fn broken_certificate_of_our_own_is_made_again_with_a_warning() {
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path());
-    place.start().stop();
-    let certificate = place.data_dir().join("tls-certificate.pem");
-    let key = place.data_dir().join("tls-key.pem");
-    // As a power loss left them, and a crash between the two.
-    let harms: [&dyn Fn(); 4] = [
+    let files = ServerFiles::new(root.path());
+    files.start().stop();
+    let certificate = files.data_dir().join("tls-certificate.pem");
+    let key = files.data_dir().join("tls-key.pem");
+    // The state after a power loss, and after a crash between the two writes.
+    let damages: [&dyn Fn(); 4] = [
         &|| fs::write(&key, "").expect("writable"),
         &|| fs::write(&certificate, "").expect("writable"),
         &|| fs::write(&certificate, "-----BEGIN CERTIFICATE-----\nMIIB").expect("writable"),
         &|| fs::remove_file(&key).expect("it was there"),
     ];
-    for harm in harms {
+    for harm in damages {
         let before = fs::read_to_string(&certificate).expect("readable");
         harm();
-        let server = place.start();
+        let server = files.start();
         assert!(
-            place.stderr().contains("tls-key.pem") && place.stderr().contains("WARN"),
+            files.stderr().contains("tls-key.pem") && files.stderr().contains("WARN"),
             "{}",
-            place.stderr()
+            files.stderr()
         );
         server.stop();
         assert_ne!(fs::read_to_string(&certificate).expect("readable"), before);
         assert_private(&key);
         let kept = fs::read_to_string(&certificate).expect("readable");
-        place.start().stop();
+        files.start().stop();
         assert_eq!(fs::read_to_string(&certificate).expect("readable"), kept);
     }
 }
@@ -187,14 +187,14 @@ fn broken_certificate_of_our_own_is_made_again_with_a_warning() {
 #[test]
 fn broken_certificate_of_the_users_is_named() {
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path());
-    place.start().stop();
+    let files = ServerFiles::new(root.path());
+    files.start().stop();
     let empty = root.path().join("mine.pem");
     fs::write(&empty, "").expect("writable");
     let empty = empty.to_str().expect("a path of ours");
-    let key = place.data_dir().join("tls-key.pem");
+    let key = files.data_dir().join("tls-key.pem");
     let stderr = refused(
-        &place,
+        &files,
         &["--tls-cert", empty, "--tls-key", key.to_str().expect("a path")],
     );
     assert!(stderr.contains(empty), "{stderr}");
@@ -203,8 +203,8 @@ fn broken_certificate_of_the_users_is_named() {
 #[test]
 fn limit_on_file_sizes_below_what_the_store_needs_is_told_at_start() {
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path()).with_limit("ulimit -f 65536");
-    let stderr = refused(&place, &[]);
+    let files = ServerFiles::new(root.path()).with_limit("ulimit -f 65536");
+    let stderr = refused(&files, &[]);
     assert!(stderr.contains("limit on the size of files"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
@@ -222,7 +222,7 @@ fn limit_on_file_sizes_refuses_writes_and_nothing_else() {
     running.write_again("after");
     running.assert_all_there(&["before".into(), "after".into()]);
     running.server.kill();
-    let server = running.place.start();
+    let server = running.files.start();
     server.client().send(&read("after")).expect(200);
 }
 
@@ -230,12 +230,12 @@ fn limit_on_file_sizes_refuses_writes_and_nothing_else() {
 fn store_out_of_descriptors_goes_on_reading_and_writes_when_there_are_some_again() {
     let mut running = Running::start();
     let usual = running.limit_of(Resource::Nofile);
-    // None is free any more.
+    // No descriptor is free any more.
     running.limit(Resource::Nofile, Some(8));
     // Tables cannot be written.
     let (acknowledged, why) = running.write_until_refused("n", 400_000);
     assert!(why.contains("Too many open files"), "{why}");
-    // Longer than it takes until the store is tried again.
+    // Longer than the interval in which the store is retried.
     let until = Instant::now() + Duration::from_secs(3);
     while Instant::now() < until {
         running.assert_all_there(&acknowledged);
@@ -244,7 +244,7 @@ fn store_out_of_descriptors_goes_on_reading_and_writes_when_there_are_some_again
     running.write_again("after");
     running.assert_all_there(&acknowledged);
     running.server.kill();
-    let server = running.place.start();
+    let server = running.files.start();
     let mut client = server.client();
     for id in &acknowledged {
         client.send(&read(id)).expect(200);
@@ -255,7 +255,7 @@ fn store_out_of_descriptors_goes_on_reading_and_writes_when_there_are_some_again
 fn writes_to_a_directory_that_was_removed_are_not_acknowledged() {
     let mut running = Running::start();
     running.client.send(&creation("before", 1_000)).expect(201);
-    fs::remove_dir_all(running.place.data_dir()).expect("ours");
+    fs::remove_dir_all(running.files.data_dir()).expect("ours");
     for n in 0..20 {
         let refused = running
             .client
@@ -276,9 +276,9 @@ fn writes_go_on_when_a_directory_that_was_moved_away_is_back() {
     let mut running = Running::start();
     running.client.send(&creation("before", 1_000)).expect(201);
     let away = running.root.path().join("away");
-    fs::rename(running.place.data_dir(), &away).expect("ours");
+    fs::rename(running.files.data_dir(), &away).expect("ours");
     running.client.send(&creation("meanwhile", 100)).expect_error(503);
-    fs::rename(&away, running.place.data_dir()).expect("ours");
+    fs::rename(&away, running.files.data_dir()).expect("ours");
     running.write_again("after");
     running.assert_all_there(&["before".into(), "after".into()]);
     running.client.send(&read("meanwhile")).expect(404);
@@ -290,16 +290,16 @@ fn data_directory_that_cannot_be_one_is_told_in_one_line() {
     let file = root.path().join("file");
     fs::write(&file, "not a directory").expect("writable");
     for data_dir in [file.clone(), file.join("below"), "/proc/nothing/here".into()] {
-        let place = Place::new(root.path()).with_data_dir(data_dir.clone());
-        let stderr = refused(&place, &[]);
+        let files = ServerFiles::new(root.path()).with_data_dir(data_dir.clone());
+        let stderr = refused(&files, &[]);
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         assert!(stderr.contains(data_dir.to_str().expect("a path")), "{stderr}");
     }
-    // A link to a directory is as good as the directory.
+    // A link to a directory works like the directory.
     std::os::unix::fs::symlink(root.path().join("real"), root.path().join("link")).expect("ours");
     fs::create_dir(root.path().join("real")).expect("ours");
-    let place = Place::new(root.path()).with_data_dir(root.path().join("link"));
-    let server = place.start();
+    let files = ServerFiles::new(root.path()).with_data_dir(root.path().join("link"));
+    let server = files.start();
     create_container(&mut server.client());
     server.client().send(&creation("a", 10)).expect(201);
     server.stop();

@@ -1,4 +1,4 @@
-//! Fills the disk under a server: writes are refused, reads go on, and writes come back with the space, without a restart.
+//! Fills the disk under a server: writes are refused, reads continue, and writes work again once there is space, without a restart.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::client::{Client, Request, create_container};
-use crate::server::{Place, Server, Start};
+use crate::server::{Server, ServerFiles, Start};
 use crate::wire::{expect, keyed, verify};
 
 const CONTAINER: &str = "/dbs/d/colls/c";
-/// Room for the store and for the space it keeps free.
+/// Space for the store and its reserve.
 const DISK: &str = "192m";
-/// The server looks for space every second.
+/// The server checks for space every second.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
 
-/// A small disk of its own.
+/// A small disk for one test.
 struct Disk {
     root: tempfile::TempDir,
-    /// On another disk, so that the server's last words have room.
+    /// On another disk, so that the server's log has space.
     elsewhere: tempfile::TempDir,
 }
 
@@ -32,8 +32,8 @@ struct Ballast(PathBuf);
 #[test]
 fn writes_come_back_with_the_space_and_nothing_acknowledged_is_lost() {
     let Some(disk) = Disk::mount() else { return };
-    let place = disk.place();
-    let server = start_with_container(&place);
+    let files = disk.files();
+    let server = start_with_container(&files);
     let mut client = server.client();
     let mut acknowledged = Vec::new();
     for n in 0..50 {
@@ -45,7 +45,7 @@ fn writes_come_back_with_the_space_and_nothing_acknowledged_is_lost() {
     let refused = client.send(&creation("while-full", 1_000)).expect_error(503);
     assert!(
         refused.text().contains("the disk is full"),
-        "the reason is told: {}",
+        "the reason is effect: {}",
         refused.text()
     );
     assert_all_there(&mut client, &acknowledged);
@@ -57,14 +57,14 @@ fn writes_come_back_with_the_space_and_nothing_acknowledged_is_lost() {
     client.send(&read("while-full")).expect(404);
     assert_all_there(&mut client, &acknowledged);
     server.kill();
-    assert_all_there(&mut place.start().client(), &acknowledged);
+    assert_all_there(&mut files.start().client(), &acknowledged);
 }
 
 #[test]
 fn disk_that_fills_up_in_the_middle_of_writes_loses_nothing_acknowledged() {
     let Some(disk) = Disk::mount() else { return };
-    let place = disk.place();
-    let server = start_with_container(&place);
+    let files = disk.files();
+    let server = start_with_container(&files);
     let mut acknowledged = Vec::new();
     for round in 0..4 {
         let is_over = AtomicBool::new(false);
@@ -93,17 +93,17 @@ fn disk_that_fills_up_in_the_middle_of_writes_loses_nothing_acknowledged() {
     assert_all_there(&mut server.client(), &acknowledged);
     verify(&mut server.client(), CONTAINER);
     server.kill();
-    assert_all_there(&mut place.start().client(), &acknowledged);
+    assert_all_there(&mut files.start().client(), &acknowledged);
 }
 
-/// The status was 1 with nothing missing, when tables were being written out as the space ended.
+/// Earlier, the status was 1 with nothing missing, if tables were being written when the space ended.
 #[test]
 fn server_on_a_full_disk_stops_in_order() {
     let Some(disk) = Disk::mount() else { return };
-    let place = disk.place();
-    let server = start_with_container(&place);
+    let files = disk.files();
+    let server = start_with_container(&files);
     let mut client = server.client();
-    // More than is left for the next start to replay.
+    // More than may be left for the next start to replay.
     let mut acknowledged = Vec::new();
     for n in 0..6 {
         assert!(create(&mut client, &format!("large-{n}"), 1_000_000));
@@ -113,25 +113,25 @@ fn server_on_a_full_disk_stops_in_order() {
     client.send(&creation("while-full", 1_000)).expect_error(503);
     server.stop();
     drop(ballast);
-    assert_all_there(&mut place.start().client(), &acknowledged);
+    assert_all_there(&mut files.start().client(), &acknowledged);
 }
 
-/// The log often lies on the disk that is full, and the first thing there is to log then is that it is.
+/// The log is often on the disk that is full, and the first message is then about the full disk.
 #[test]
 #[cfg(target_os = "linux")]
 fn log_that_cannot_be_written_stops_nothing() {
     let root = tempfile::tempdir().expect("a temporary directory");
-    let place = Place::new(root.path()).with_log("/dev/full".into());
-    let Start::Ready(server) = place.try_start(&["--log=info"]) else {
+    let files = ServerFiles::new(root.path()).with_log("/dev/full".into());
+    let Start::Ready(server) = files.try_start(&["--log=info"]) else {
         panic!("the server does not start without a log")
     };
     create_container(&mut server.client());
-    // Stopping is logged too; a panic would be another status.
+    // Stopping is logged too; a panic would change the status.
     server.stop();
 }
 
-fn start_with_container(place: &Place) -> Server {
-    let server = place.start();
+fn start_with_container(files: &ServerFiles) -> Server {
+    let server = files.start();
     create_container(&mut server.client());
     server
 }
@@ -157,7 +157,7 @@ fn creation(id: &str, bytes: usize) -> Request {
     keyed("POST", &format!("{CONTAINER}/docs"), id).body(body.to_string())
 }
 
-/// Creates an item, unless that is refused as Cosmos clients expect it.
+/// Creates an item, unless this is refused in the way that Cosmos clients expect.
 fn create(client: &mut Client, id: &str, bytes: usize) -> bool {
     let answer = expect(client, &creation(id, bytes), &[201, 503]);
     let is_created = answer.status == 201;
@@ -167,7 +167,7 @@ fn create(client: &mut Client, id: &str, bytes: usize) -> bool {
     is_created
 }
 
-/// Creates an item as soon as the server takes writes again.
+/// Creates an item as soon as the server accepts writes again.
 fn create_when_there_is_space(client: &mut Client, id: &str) -> String {
     let deadline = Instant::now() + RECOVERY_LIMIT;
     while !create(client, id, 1_000) {
@@ -188,7 +188,7 @@ fn assert_all_there(client: &mut Client, ids: &[String]) {
 }
 
 impl Disk {
-    /// A disk, or a message that it takes root to make one.
+    /// A disk, or a message that root is needed to make one.
     fn mount() -> Option<Disk> {
         let root = tempfile::tempdir().expect("a temporary directory");
         let options = format!("size={DISK}");
@@ -201,14 +201,14 @@ impl Disk {
             let elsewhere = tempfile::tempdir().expect("a temporary directory");
             return Some(Disk { root, elsewhere });
         }
-        // Past the capture of the test harness, so that it is seen although the test passes.
+        // Bypasses the capture of the test harness, so that it is shown even if the test passes.
         let _ =
             io::stderr().write_all(b"skipped: a test of a full disk needs the right to mount a tmpfs (Linux, root)\n");
         None
     }
 
-    fn place(&self) -> Place {
-        Place::new(self.elsewhere.path()).with_data_dir(self.path().join("data"))
+    fn files(&self) -> ServerFiles {
+        ServerFiles::new(self.elsewhere.path()).with_data_dir(self.path().join("data"))
     }
 
     fn path(&self) -> &Path {
@@ -218,13 +218,13 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a server that a failed test left behind may still hold it.
+        // Lazily: a server left over from a failed test may still use it.
         let _ = Command::new("umount").arg("-l").arg(self.root.path()).status();
     }
 }
 
 impl Ballast {
-    /// Takes all the space there is.
+    /// Uses all the free space.
     fn fill(disk: &Path) -> Ballast {
         let path = disk.join("ballast");
         let mut file = File::create(&path).expect("a name takes no space");

@@ -1,4 +1,4 @@
-//! Kills the server under load, again and again on one directory.
+//! Kills the server under load, repeatedly on one directory.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,21 +10,21 @@ use crate::client::{Client, Request};
 use crate::random::Random;
 use crate::server::{self, Server};
 use crate::wire::{clock, connect, expect, text, verify};
-use crate::writer::{DATABASE, Ledger, Place, Writer};
+use crate::writer::{DATABASE, Ledger, TestContainer, Writer};
 
 const ROUNDS: u64 = 50;
 const SEED: u64 = 20_260_501;
 const WRITERS: u64 = 6;
-/// Longer than this no round waits for its writers, however slow the machine is.
+/// The longest time that a round waits for its writers, however slow the machine is.
 const ROUND_LIMIT: Duration = Duration::from_millis(800);
 
-/// The claim of the whole file: what was answered is there after every kill, no entry of any index or queue is without its item, and
-/// neither times nor log sequence numbers ever go back.
+/// The claim of this file: every acknowledged write is present after every kill, no entry of any index or queue exists without its item, and neither
+/// times nor log sequence numbers ever go back.
 #[test]
 fn nothing_acknowledged_is_lost_however_often_the_server_is_killed() {
     let (rounds, seed) = (setting("BOLIDE_ROUNDS", ROUNDS), setting("BOLIDE_SEED", SEED));
     let root = tempfile::tempdir().expect("a temporary directory");
-    let mut run = Run::new(server::Place::new(root.path()), seed);
+    let mut run = Run::new(server::ServerFiles::new(root.path()), seed);
     for round in 0..rounds {
         println!("round {round} of {rounds}, BOLIDE_SEED={seed}");
         run.round(round);
@@ -46,43 +46,43 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 struct Run {
-    place: server::Place,
+    files: server::ServerFiles,
     random: Random,
     writers: Vec<Writer>,
     ledger: Ledger,
-    /// Server time as it was shown last, in milliseconds.
+    /// The last server time returned, in milliseconds.
     time: i64,
 }
 
 impl Run {
-    fn new(place: server::Place, seed: u64) -> Run {
+    fn new(files: server::ServerFiles, seed: u64) -> Run {
         let writers = (0..WRITERS).map(|number| Writer::new(number, seed)).collect();
         let run = Run {
-            place,
+            files,
             random: Random::new(seed, u64::MAX),
             writers,
             ledger: Ledger::default(),
             time: 0,
         };
-        let server = run.place.start();
+        let server = run.files.start();
         let mut client = server.client();
         client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
-        for place in Place::ALL {
-            client.send(&place.create()).expect(201);
+        for container in TestContainer::ALL {
+            client.send(&container.create()).expect(201);
         }
-        // So the containers are under the first kill too: nothing waits for an orderly stop.
+        // The first kill also tests the creation of containers.
         server.kill();
         run
     }
 
     fn round(&mut self, round: u64) {
         if round % 7 == 3 {
-            // A kill in the middle of recovery.
-            self.place
+            // Kills during recovery.
+            self.files
                 .start_and_kill(Duration::from_millis(self.random.within(0..60)));
         }
         let server = self.start_and_check();
-        let moment = Moment::random(&mut self.random, self.ledger.len());
+        let kill_time = KillTime::random(&mut self.random, self.ledger.len());
         let is_split = round % 10 == 4;
         let is_ended = AtomicBool::new(false);
         let (writers, ledger, port) = (&mut self.writers, &self.ledger, server.port());
@@ -95,8 +95,8 @@ impl Run {
             if is_split {
                 scope.spawn(|| split(port));
             }
-            moment.wait_for(ledger);
-            // Now and then an orderly stop, which writes tables.
+            kill_time.wait_for(ledger);
+            // Sometimes a normal stop, which writes tables.
             if round % 10 == 9 {
                 server.stop();
             } else {
@@ -108,14 +108,14 @@ impl Run {
         self.time = time;
     }
 
-    /// Starts the server and compares everything in it with what was acknowledged.
+    /// Starts the server and compares its content with what was acknowledged.
     fn start_and_check(&mut self) -> Server {
-        let server = self.place.start();
+        let server = self.files.start();
         let time = clock(&mut server.client()).expect("the server answers");
         assert!(time >= self.time, "server time went back from {} to {time}", self.time);
         self.time = time;
         let (ledger, port) = (&self.ledger, server.port());
-        let there: BTreeSet<(Place, String)> = std::thread::scope(|scope| {
+        let there: BTreeSet<(TestContainer, String)> = std::thread::scope(|scope| {
             let checks = self
                 .writers
                 .iter_mut()
@@ -126,8 +126,8 @@ impl Run {
                 .flat_map(|check| check.join().expect("see above"))
                 .collect()
         });
-        for place in Place::ALL {
-            check_container(&mut server.client(), place, &there);
+        for container in TestContainer::ALL {
+            check_container(&mut server.client(), container, &there);
         }
         self.ledger.check();
         server.assert_no_panic();
@@ -135,22 +135,22 @@ impl Run {
     }
 }
 
-/// When a server is killed: some time after so many writes were acknowledged. So fast and slow machines both kill in the middle of work.
-struct Moment {
+/// When to kill a server: a time after a number of acknowledged writes, so that both fast and slow machines kill during work.
+struct KillTime {
     acknowledged: usize,
     then: Duration,
 }
 
-impl Moment {
-    fn random(random: &mut Random, acknowledged: usize) -> Moment {
+impl KillTime {
+    fn random(random: &mut Random, acknowledged: usize) -> KillTime {
         let more = random.within(1..200);
-        Moment {
+        KillTime {
             acknowledged: acknowledged + usize::try_from(more).expect("small"),
             then: Duration::from_micros(random.within(0..8_000)),
         }
     }
 
-    /// There is no clock to move in another process, so this really waits.
+    /// There is no clock to move in another process, so this waits in real time.
     fn wait_for(&self, ledger: &Ledger) {
         let deadline = Instant::now() + ROUND_LIMIT;
         while ledger.len() < self.acknowledged && Instant::now() < deadline {
@@ -160,7 +160,7 @@ impl Moment {
     }
 }
 
-/// Asks for server time until the server is gone, and returns the last answer.
+/// Asks for server time until the server is gone, and returns the last response.
 fn watch_clock(port: u16, is_ended: &AtomicBool) -> i64 {
     let mut last = 0;
     let Ok(mut client) = connect(port) else {
@@ -176,31 +176,31 @@ fn watch_clock(port: u16, is_ended: &AtomicBool) -> i64 {
     last
 }
 
-/// Splits a range while writers write; the kill may come before, within or after.
+/// Splits a range during writes; the kill may come before, during or after it.
 fn split(port: u16) {
     let request = Request::post(&format!("/_bolide{DATABASE}/colls/ranges/split"), "");
-    // No answer is as good as one.
+    // A missing response is allowed.
     if let Ok(answer) = connect(port).and_then(|mut client| client.try_send(&request)) {
         answer.expect(200);
     }
 }
 
-/// All entries fit together, and lists and point reads agree.
-fn check_container(client: &mut Client, place: Place, there: &BTreeSet<(Place, String)>) {
-    verify(client, &place.path());
-    // Where items end, they do so between the point reads and this.
-    if place.has_ends() {
+/// All entries agree, and so do lists and point reads.
+fn check_container(client: &mut Client, container: TestContainer, there: &BTreeSet<(TestContainer, String)>) {
+    verify(client, &container.path());
+    // If items expire, they may do so between the point reads and this.
+    if container.has_ends() {
         return;
     }
-    let items = list(client, place);
+    let items = list(client, container);
     let ids: BTreeSet<&str> = items.iter().map(|item| text(item, "id")).collect();
     let expected = there
         .iter()
-        .filter(|(of, _)| *of == place)
+        .filter(|(of, _)| *of == container)
         .map(|(_, id)| id.as_str())
         .collect();
-    assert_eq!(ids, expected, "{place:?}: the list of items against point reads");
-    if place == Place::Unique {
+    assert_eq!(ids, expected, "{container:?}: the list of items against point reads");
+    if container == TestContainer::Unique {
         let mut keys = BTreeSet::new();
         for item in &items {
             let key = (text(item, "pk"), item["u"].as_u64());
@@ -210,11 +210,11 @@ fn check_container(client: &mut Client, place: Place, there: &BTreeSet<(Place, S
 }
 
 /// All items of a container.
-fn list(client: &mut Client, place: Place) -> Vec<Value> {
+fn list(client: &mut Client, container: TestContainer) -> Vec<Value> {
     let mut items: Vec<Value> = Vec::new();
     let mut continuation: Option<String> = None;
     loop {
-        let mut request = Request::get(&format!("{}/docs", place.path())).header("x-ms-max-item-count", "20");
+        let mut request = Request::get(&format!("{}/docs", container.path())).header("x-ms-max-item-count", "20");
         if let Some(continuation) = &continuation {
             request = request.header("x-ms-continuation", continuation);
         }

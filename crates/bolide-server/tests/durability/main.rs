@@ -1,13 +1,13 @@
-//! What a user may rely on when processes are killed, files are damaged and disks fill up: tests of the built binary on the system clock.
+//! Durability when processes are killed, files are damaged and disks fill up: tests of the built binary on the system clock.
 //!
 //! ```text
 //!   kill        SIGKILL at random moments under concurrent writers: nothing acknowledged is lost
-//!   damage      truncated, flipped and deleted files: a refusal in one line or a reported loss, never a panic, never silence
-//!   files       their modes, limits on them, and files that go away under a running server
-//!   full_disk   writes are refused, reads go on, and writes come back with the space
+//!   damage      truncated, flipped and deleted files: a refusal in one line or a reported loss, never a panic or a silent loss
+//!   files       their permissions, limits on them, and files that disappear under a running server
+//!   full_disk   writes are refused, reads continue, and writes work again once there is space
 //! ```
 //!
-//! `BOLIDE_ROUNDS` and `BOLIDE_SEED` choose how often and by which random numbers the server is killed.
+//! `BOLIDE_ROUNDS` and `BOLIDE_SEED` set how often and with which random numbers the server is killed.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests of a process wait for it by the machine's clock"

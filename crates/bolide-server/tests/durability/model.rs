@@ -1,21 +1,21 @@
-//! What one item may be like, after answers that came and answers that did not.
+//! The possible states of one item, after acknowledged and unacknowledged writes.
 //!
-//! While answers come, an item is in one [`State`]. A write whose answer the kill cut off may have happened or not: the item is then in
-//! one of two, until a read tells which. Whole seconds, as `_ts` and `ttl`.
+//! After an acknowledged write, an item is in one [`State`]. A write whose response was cut off by the kill may have happened or not: then the item
+//! is in one of two states, until a read shows which. Times are whole seconds, as `_ts` and `ttl`.
 
 use serde_json::Value;
 
-/// An item, and all it may be.
+/// An item, and its possible states.
 #[derive(Debug, Clone)]
 pub struct Item {
     pub id: String,
     pub partition_key: String,
     possible: Vec<State>,
-    /// The range's log had come this far when the item was written or read last.
+    /// The position of the range's log when the item was last written or read.
     pub lsn: u64,
 }
 
-/// One thing that an item may be.
+/// One possible state of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     Absent,
@@ -27,9 +27,9 @@ pub enum State {
 pub struct Version {
     /// The document without system properties.
     pub body: Value,
-    /// Seconds from `_ts` to the end; `None`: it has no end.
+    /// Seconds from `_ts` to its expiry; `None`: it does not expire.
     pub lifetime: Option<i64>,
-    /// `_ts`: exactly, or if no answer came, the second before which it surely is not.
+    /// `_ts`: exact, or for an unacknowledged write the second before which it certainly was not written.
     pub written: Written,
 }
 
@@ -41,7 +41,7 @@ pub enum Written {
 }
 
 impl Version {
-    /// Whether it may still be there at `second` or later.
+    /// Whether it may still be live at `second` or later.
     fn may_live(&self, second: i64) -> bool {
         match (self.lifetime, self.written) {
             (None, _) | (Some(_), Written::Since(_)) => true,
@@ -49,7 +49,7 @@ impl Version {
         }
     }
 
-    /// Whether it may have ended at `second` or earlier.
+    /// Whether it may have expired at `second` or earlier.
     fn may_have_ended(&self, second: i64) -> bool {
         let (Written::At(written) | Written::Since(written)) = self.written;
         self.lifetime.is_some_and(|lifetime| second >= written + lifetime)
@@ -89,7 +89,7 @@ impl State {
     }
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone)]
 pub enum Seen {
     Nothing,
@@ -112,32 +112,32 @@ impl Item {
         }
     }
 
-    /// The state, if it is certain.
+    /// The state, if there is only one.
     pub fn state(&self) -> &State {
         assert_eq!(
             self.possible.len(),
             1,
-            "writers go on only after a read has told what {} is",
+            "writers go on only after a read has effect what {} is",
             self.id
         );
         &self.possible[0]
     }
 
-    /// A write was answered: it is so now.
+    /// Records an acknowledged write.
     pub fn becomes(&mut self, state: State) {
         self.possible = vec![state];
     }
 
-    /// A write was not answered: it may be so now.
+    /// Records an unacknowledged write.
     pub fn may_become(&mut self, state: State) {
         self.possible.push(state);
     }
 
-    /// Takes in what a read found that ran between two times, in seconds.
+    /// Removes the states that contradict a read that ran between two times, in seconds.
     ///
     /// # Panics
-    /// If the item can not be like that.
-    pub fn settle(&mut self, seen: &Seen, from: i64, to: i64) {
+    /// If no state agrees with the read.
+    pub fn resolve(&mut self, seen: &Seen, from: i64, to: i64) {
         let fitting = self
             .possible
             .iter()
@@ -151,7 +151,7 @@ impl Item {
         };
         match (seen, &mut state) {
             (Seen::Item { last_modified, .. }, State::Stored(version)) => version.written = Written::At(*last_modified),
-            // What has ended never comes back.
+            // An expired item never comes back.
             _ => state = State::Absent,
         }
         self.possible = vec![state];
@@ -187,7 +187,7 @@ mod tests {
 
     fn accepts(possible: &[State], seen: &Seen, from: i64, to: i64) -> bool {
         let mut item = item(possible);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| item.settle(seen, from, to))).is_ok()
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| item.resolve(seen, from, to))).is_ok()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Random choices that a seed repeats.
+//! Random choices that repeat with the seed.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use std::ops::Range;
 pub struct Random(fastrand::Rng);
 
 impl Random {
-    /// A generator for one purpose of a run, apart from those of other purposes.
+    /// A generator for one purpose of a run, independent of the others.
     pub fn new(seed: u64, purpose: u64) -> Random {
         let mut seeds = fastrand::Rng::with_seed(seed);
         Random(fastrand::Rng::with_seed(seeds.u64(..) ^ purpose))
     }
 
-    /// A number in a range that is not empty.
+    /// A number in a non-empty range.
     pub fn within(&mut self, range: Range<u64>) -> u64 {
         self.0.u64(range)
     }
 
-    /// One of some things.
+    /// One of several values.
     pub fn choice<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::try_from(self.within(0..of.len() as u64)).expect("below a length")]
     }

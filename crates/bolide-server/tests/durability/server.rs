@@ -1,4 +1,4 @@
-//! The built binary as a process of our own.
+//! The built binary, running as a process.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,42 +13,42 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
-/// Where a server works: its data directory, and beside it what it says.
+/// The files of a server: its data directory, and its output.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ServerFiles {
     root: PathBuf,
     data_dir: PathBuf,
     log: PathBuf,
-    /// What a shell runs before it becomes the server.
+    /// A shell command that runs before the server.
     shell: String,
 }
 
-/// A running server, killed with the value.
+/// A running server; killed when dropped.
 #[derive(Debug)]
 pub struct Server {
     process: Child,
     port: u16,
-    place: Place,
+    files: ServerFiles,
 }
 
-/// How a start ended.
+/// The result of a start.
 #[derive(Debug)]
 pub enum Start {
     /// It serves.
     Ready(Server),
     /// The process ended by itself.
     Ended {
-        /// With this status.
+        /// Its exit status.
         status: ExitStatus,
-        /// And these last words.
+        /// Its standard error.
         stderr: String,
     },
 }
 
-impl Place {
-    /// A place below a directory that is there.
-    pub fn new(root: &Path) -> Place {
-        Place {
+impl ServerFiles {
+    /// Files in an existing directory.
+    pub fn new(root: &Path) -> ServerFiles {
+        ServerFiles {
             root: root.to_owned(),
             data_dir: root.join("data"),
             log: root.join("stderr"),
@@ -56,19 +56,19 @@ impl Place {
         }
     }
 
-    /// The same with the data directory somewhere else.
-    pub fn with_data_dir(self, data_dir: PathBuf) -> Place {
-        Place { data_dir, ..self }
+    /// The same with another data directory.
+    pub fn with_data_dir(self, data_dir: PathBuf) -> ServerFiles {
+        ServerFiles { data_dir, ..self }
     }
 
-    /// The same with the server's standard error somewhere else.
-    pub fn with_log(self, log: PathBuf) -> Place {
-        Place { log, ..self }
+    /// The same with another file for the server's standard error.
+    pub fn with_log(self, log: PathBuf) -> ServerFiles {
+        ServerFiles { log, ..self }
     }
 
-    /// The same with a server that starts under a limit, as `ulimit -f 1000`.
-    pub fn with_limit(self, limit: &str) -> Place {
-        Place {
+    /// The same with a limit for the server, such as `ulimit -f 1000`.
+    pub fn with_limit(self, limit: &str) -> ServerFiles {
+        ServerFiles {
             shell: format!("{limit};"),
             ..self
         }
@@ -79,16 +79,16 @@ impl Place {
         &self.data_dir
     }
 
-    /// What the last process wrote to its standard error.
+    /// The standard error of the last process.
     pub fn stderr(&self) -> String {
-        // A device is not to be read to its end.
+        // A device may have no end.
         match self.log.is_file() {
             true => fs::read_to_string(&self.log).unwrap_or_default(),
             false => String::new(),
         }
     }
 
-    /// Starts a server that must get ready.
+    /// Starts a server that must become ready.
     pub fn start(&self) -> Server {
         match self.try_start(&[]) {
             Start::Ready(server) => server,
@@ -96,7 +96,7 @@ impl Place {
         }
     }
 
-    /// Starts a server with more options and waits until it is ready or has ended.
+    /// Starts a server with more options, and waits until it is ready or has ended.
     pub fn try_start(&self, options: &[&str]) -> Start {
         let mut process = self.spawn(options);
         let deadline = Instant::now() + START_LIMIT;
@@ -105,7 +105,7 @@ impl Place {
                 return Start::Ready(Server {
                     process,
                     port,
-                    place: self.clone(),
+                    files: self.clone(),
                 });
             }
             if let Some(status) = process.try_wait().expect("our own child") {
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Starts a server and kills it a moment later, ready or not.
+    /// Starts a server and kills it after a time, ready or not.
     pub fn start_and_kill(&self, after: Duration) {
         let mut process = self.spawn(&[]);
         std::thread::sleep(after);
@@ -130,7 +130,7 @@ impl Place {
     }
 
     fn spawn(&self, options: &[&str]) -> Child {
-        // Left from the run before, it would name a port that nobody listens on.
+        // A file from an earlier run would name the wrong port.
         let _ = fs::remove_file(self.ready_file());
         let binary = env!("CARGO_BIN_EXE_bolide");
         let mut command = match self.shell.as_str() {
@@ -141,7 +141,7 @@ impl Place {
                 shell
             }
         };
-        // Options come from here alone, whatever the caller's shell has set for a server of its own.
+        // Options come only from here, whatever is set in the caller's environment.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BOLIDE_")) {
             command.env_remove(name);
         }
@@ -184,19 +184,19 @@ impl Server {
         Client::connect(self.port)
     }
 
-    /// Ends it as a crash does. Fails if it had ended before by itself.
+    /// Kills it. Fails if it has already ended by itself.
     pub fn kill(mut self) {
         let ended = self.process.try_wait().expect("our own child");
         assert!(
             ended.is_none(),
             "the server ended by itself: {ended:?} {}",
-            self.place.stderr()
+            self.files.stderr()
         );
         end(&mut self.process);
         self.assert_no_panic();
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Asks it to stop and waits for the end.
     pub fn stop(mut self) {
         let pid = self.process.id().to_string();
         let asked = Command::new("kill")
@@ -212,21 +212,21 @@ impl Server {
             assert!(
                 Instant::now() < deadline,
                 "the server does not stop: {}",
-                self.place.stderr()
+                self.files.stderr()
             );
             std::thread::sleep(POLL_EVERY);
         };
         assert!(
             status.success(),
             "the server stopped with {status}: {}",
-            self.place.stderr()
+            self.files.stderr()
         );
         self.assert_no_panic();
     }
 
-    /// Asserts that nothing in the process has panicked.
+    /// Asserts that the process has not panicked.
     pub fn assert_no_panic(&self) {
-        let stderr = self.place.stderr();
+        let stderr = self.files.stderr();
         assert!(!stderr.contains("panicked"), "{stderr}");
     }
 }
@@ -235,12 +235,12 @@ impl Drop for Server {
     fn drop(&mut self) {
         end(&mut self.process);
         if std::thread::panicking() {
-            println!("the server's last words: {}", self.place.stderr());
+            println!("the server's last words: {}", self.files.stderr());
         }
     }
 }
 
-/// Kills a process and collects it; one that has ended already is fine.
+/// Kills a process and waits for it; it may have ended already.
 fn end(process: &mut Child) {
     let _ = process.kill();
     let _ = process.wait();

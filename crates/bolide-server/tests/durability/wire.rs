@@ -1,28 +1,28 @@
-//! What these tests ask and read beyond what every client does.
+//! Requests that only these tests use.
 
 use std::io;
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::client::{Answer, Client, Request};
+use crate::client::{Client, Request, Response};
 
-/// Connects, unless the server is gone.
+/// Connects; fails if the server is gone.
 pub fn connect(port: u16) -> io::Result<Client> {
     let stream = TcpStream::connect(("127.0.0.1", port))?;
-    // Requests are small and wait for their answers.
+    // Requests are small and wait for their responses.
     stream.set_nodelay(true)?;
     Ok(Client::over(stream))
 }
 
-/// A request about items of one logical partition.
+/// A request for items of one logical partition.
 pub fn keyed(method: &str, path: &str, partition_key: &str) -> Request {
     Request::new(method, path).header("x-ms-documentdb-partitionkey", &format!("[\"{partition_key}\"]"))
 }
 
-/// Sends a request that must be answered with one of some statuses.
+/// Sends a request that must get one of several statuses.
 #[track_caller]
-pub fn expect(client: &mut Client, request: &Request, statuses: &[u16]) -> Answer {
+pub fn expect(client: &mut Client, request: &Request, statuses: &[u16]) -> Response {
     let answer = client.send(request);
     assert!(statuses.contains(&answer.status), "{} {}", answer.status, answer.text());
     answer
@@ -34,7 +34,7 @@ pub fn clock(client: &mut Client) -> io::Result<i64> {
     Ok(answer.json()["nowMs"].as_i64().expect("the clock shows milliseconds"))
 }
 
-/// The full check of a container, which must find nothing wrong.
+/// The full check of a container, which must find no errors.
 #[track_caller]
 pub fn verify(client: &mut Client, container: &str) {
     let report = client
@@ -44,8 +44,8 @@ pub fn verify(client: &mut Client, container: &str) {
     assert_eq!(report["ok"], true, "{container}: {report}");
 }
 
-/// The range that a request touched and how far its log had come, from the session token.
-pub fn position(answer: &Answer) -> (u32, u64) {
+/// The range of a request and the position of its log, from the session token.
+pub fn position(answer: &Response) -> (u32, u64) {
     let token = answer
         .header("x-ms-session-token")
         .expect("a request about an item touches a range");
@@ -65,7 +65,7 @@ pub fn user_members(item: &Value) -> Value {
     Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// A member that is text.
+/// A member with a string value.
 pub fn text<'a>(item: &'a Value, name: &str) -> &'a str {
     item[name]
         .as_str()

@@ -1,4 +1,4 @@
-//! A client that writes its own items at random until the server is gone, and knows what each may be like.
+//! A client that writes its own items at random until the server is gone, and keeps their possible states.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,38 +6,43 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request};
+use crate::client::{Client, Request, Response};
 use crate::model::{Item, Seen, State, Version, Written};
 use crate::random::Random;
 use crate::wire::{clock, connect, expect, keyed, position, user_members};
 
 /// The database of all containers.
 pub const DATABASE: &str = "/dbs/d";
-/// Items of one writer in one container. Few, so that each is written often.
+/// Number of items per writer and container. Few, so that each is written often.
 const ITEMS: usize = 6;
 
 /// A container that writers write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum TestContainer {
     Plain,
     /// `/u` is unique in a logical partition.
     Unique,
-    /// Items end after [`Place::DEFAULT_TTL`] seconds unless they say otherwise.
+    /// Items expire after [`TestContainer::DEFAULT_TTL`] seconds unless they have their own ttl.
     Ending,
     /// Several ranges.
     Ranges,
 }
 
-impl Place {
-    pub const ALL: [Place; 4] = [Place::Plain, Place::Unique, Place::Ending, Place::Ranges];
+impl TestContainer {
+    pub const ALL: [TestContainer; 4] = [
+        TestContainer::Plain,
+        TestContainer::Unique,
+        TestContainer::Ending,
+        TestContainer::Ranges,
+    ];
     const DEFAULT_TTL: i64 = 1;
 
     fn id(self) -> &'static str {
         match self {
-            Place::Plain => "plain",
-            Place::Unique => "unique",
-            Place::Ending => "ending",
-            Place::Ranges => "ranges",
+            TestContainer::Plain => "plain",
+            TestContainer::Unique => "unique",
+            TestContainer::Ending => "ending",
+            TestContainer::Ranges => "ranges",
         }
     }
 
@@ -50,73 +55,75 @@ impl Place {
     pub fn create(self) -> Request {
         let mut body = json!({"id": self.id(), "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
         match self {
-            Place::Plain => {}
-            Place::Unique => body["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]}),
-            Place::Ending => body["defaultTtl"] = Place::DEFAULT_TTL.into(),
-            Place::Ranges => return creation(&body).header("x-ms-offer-throughput", "20000"),
+            TestContainer::Plain => {}
+            TestContainer::Unique => body["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]}),
+            TestContainer::Ending => body["defaultTtl"] = TestContainer::DEFAULT_TTL.into(),
+            TestContainer::Ranges => return creation(&body).header("x-ms-offer-throughput", "20000"),
         }
         creation(&body)
     }
 
-    /// Whether items may end.
+    /// Whether items may expire.
     pub fn has_ends(self) -> bool {
-        self == Place::Ending
+        self == TestContainer::Ending
     }
 
-    /// Seconds that a body lives here.
+    /// Seconds until a body expires in this container.
     fn lifetime(self, body: &Value) -> Option<i64> {
         match (self.has_ends(), body["ttl"].as_i64()) {
             (false, _) | (true, Some(-1)) => None,
-            (true, own) => Some(own.unwrap_or(Place::DEFAULT_TTL)),
+            (true, own) => Some(own.unwrap_or(TestContainer::DEFAULT_TTL)),
         }
     }
 }
 
-/// Every acknowledged write by where it stands in its range's log, with its `_ts` where the answer has one.
+/// Every acknowledged write by its position in its range's log, with its `_ts` if the response has one.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<BTreeMap<(Place, u32, u64), Option<i64>>>);
+pub struct Ledger(Mutex<BTreeMap<(TestContainer, u32, u64), Option<i64>>>);
 
 impl Ledger {
-    fn note(&self, place: Place, response: &Answer, last_modified: Option<i64>) {
+    fn note(&self, container: TestContainer, response: &Response, last_modified: Option<i64>) {
         let (range, lsn) = position(response);
         let before = self
             .0
             .lock()
             .expect("no writer has panicked")
-            .insert((place, range, lsn), last_modified);
+            .insert((container, range, lsn), last_modified);
         assert_eq!(
             before, None,
-            "two acknowledged writes have LSN {lsn} of range {range} of {place:?}"
+            "two acknowledged writes have LSN {lsn} of range {range} of {container:?}"
         );
     }
 
-    /// How many writes were acknowledged.
+    /// Number of acknowledged writes.
     pub fn len(&self) -> usize {
         self.0.lock().expect("no writer has panicked").len()
     }
 
-    /// Asserts that `_ts` goes up with the LSN.
+    /// Asserts that `_ts` rises with the LSN.
     pub fn check(&self) {
         let writes = self.0.lock().expect("no writer has panicked");
         let mut last = None;
-        for (&(place, range, lsn), last_modified) in writes.iter() {
+        for (&(container, range, lsn), last_modified) in writes.iter() {
             let Some(seconds) = *last_modified else { continue };
             if let Some((before_place, before_range, before)) = last
-                && (before_place, before_range) == (place, range)
+                && (before_place, before_range) == (container, range)
             {
                 assert!(
                     seconds >= before,
-                    "_ts went back at LSN {lsn} of range {range} of {place:?}"
+                    "_ts went back at LSN {lsn} of range {range} of {container:?}"
                 );
             }
-            last = Some((place, range, seconds));
+            last = Some((container, range, seconds));
         }
     }
 
     /// The newest acknowledged write of a range.
-    fn newest(&self, place: Place, range: u32) -> u64 {
+    fn newest(&self, container: TestContainer, range: u32) -> u64 {
         let writes = self.0.lock().expect("no writer has panicked");
-        let newest = writes.range((place, range, 0)..=(place, range, u64::MAX)).next_back();
+        let newest = writes
+            .range((container, range, 0)..=(container, range, u64::MAX))
+            .next_back();
         newest.map_or(0, |((_, _, lsn), _)| *lsn)
     }
 }
@@ -128,7 +135,7 @@ fn creation(container: &Value) -> Request {
 /// See the module.
 pub struct Writer {
     random: Random,
-    items: Vec<(Place, Item)>,
+    items: Vec<(TestContainer, Item)>,
     /// Server time was at least this, in seconds.
     second: i64,
     writes: u64,
@@ -147,15 +154,15 @@ impl Writer {
     /// The writer with this number.
     pub fn new(number: u64, seed: u64) -> Writer {
         let mut items = Vec::new();
-        for place in Place::ALL {
+        for container in TestContainer::ALL {
             for n in 0..ITEMS {
-                // Writers meet in logical partitions, where unique keys can be in conflict.
-                let partition_key = if place == Place::Ranges {
+                // Writers share logical partitions, so that unique keys can be in conflict.
+                let partition_key = if container == TestContainer::Ranges {
                     format!("p{number}-{n}")
                 } else {
                     format!("p{}", n % 2)
                 };
-                items.push((place, Item::new(format!("w{number}-{n}"), partition_key)));
+                items.push((container, Item::new(format!("w{number}-{n}"), partition_key)));
             }
         }
         Writer {
@@ -166,44 +173,44 @@ impl Writer {
         }
     }
 
-    /// Reads every item and compares it with what it may be like. Returns the ids that are there, by container.
-    pub fn check(&mut self, client: &mut Client, ledger: &Ledger) -> Vec<(Place, String)> {
+    /// Reads every item and compares it with its possible states. Returns the ids that exist, by container.
+    pub fn check(&mut self, client: &mut Client, ledger: &Ledger) -> Vec<(TestContainer, String)> {
         let mut there = Vec::new();
         for at in 0..self.items.len() {
-            let (place, item) = &mut self.items[at];
+            let (container, item) = &mut self.items[at];
             let from = clock(client).expect("the server answers") / 1000;
-            let response = expect(client, &about("GET", *place, item), &[200, 404]);
+            let response = expect(client, &about("GET", *container, item), &[200, 404]);
             let to = clock(client).expect("the server answers") / 1000;
             let (range, lsn) = position(&response);
             assert!(
-                lsn >= ledger.newest(*place, range),
-                "range {range} of {place:?} went back to LSN {lsn}"
+                lsn >= ledger.newest(*container, range),
+                "range {range} of {container:?} went back to LSN {lsn}"
             );
             assert!(
                 lsn >= item.lsn,
-                "range {range} of {place:?} went back behind {}",
+                "range {range} of {container:?} went back behind {}",
                 item.id
             );
-            item.settle(&seen(&response), from, to);
+            item.resolve(&seen(&response), from, to);
             item.lsn = lsn;
             self.second = self.second.max(from);
             if response.status == 200 {
-                there.push((*place, item.id.clone()));
+                there.push((*container, item.id.clone()));
             }
         }
         there
     }
 
-    /// Writes at random until the server does not answer.
+    /// Writes at random until the server does not respond.
     pub fn run(&mut self, port: u16, ledger: &Ledger) {
         let Ok(mut client) = connect(port) else { return };
         while self.write(&mut client, ledger).is_ok() {}
     }
 
-    /// Writes once.
+    /// Makes one write.
     ///
     /// # Errors
-    /// No answer came.
+    /// No response came.
     fn write(&mut self, client: &mut Client, ledger: &Ledger) -> io::Result<()> {
         let at = usize::try_from(self.random.within(0..self.items.len() as u64)).expect("small");
         let verb = self.random.choice(&[
@@ -215,9 +222,9 @@ impl Writer {
             Verb::Delete,
         ]);
         let body = self.body(at);
-        let (place, item) = &self.items[at];
-        let after = effect(verb, *place, item.state(), &body, self.second);
-        match client.try_send(&request(verb, *place, item, &body)) {
+        let (container, item) = &self.items[at];
+        let after = effect(verb, *container, item.state(), &body, self.second);
+        match client.try_send(&request(verb, *container, item, &body)) {
             Ok(answer) => self.take_answer(at, verb, after, &answer, client, ledger),
             Err(error) => {
                 if let Some(state) = after {
@@ -233,11 +240,11 @@ impl Writer {
         at: usize,
         verb: Verb,
         after: Option<State>,
-        answer: &Answer,
+        answer: &Response,
         client: &mut Client,
         ledger: &Ledger,
     ) -> io::Result<()> {
-        let (place, item) = &mut self.items[at];
+        let (container, item) = &mut self.items[at];
         let is_as_expected = match (verb, answer.status) {
             (_, 200 | 201 | 204) => {
                 let state = after.unwrap_or_else(|| panic!("{verb:?} of nothing: {item:?} {}", answer.text()));
@@ -253,7 +260,7 @@ impl Writer {
                 may_be_absent
             }
             (Verb::Create, 409) if item.state().may_live(self.second) => true,
-            (Verb::Create | Verb::Upsert | Verb::Replace, 409) => *place == Place::Unique,
+            (Verb::Create | Verb::Upsert | Verb::Replace, 409) => *container == TestContainer::Unique,
             _ => false,
         };
         assert!(
@@ -265,9 +272,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes in that a write happened. 201 says that there was no item before, 200 and 204 that there was one.
-    fn acknowledge(&mut self, at: usize, mut state: State, answer: &Answer, ledger: &Ledger) {
-        let (place, item) = &mut self.items[at];
+    /// Records that a write happened. 201 means that there was no item before, 200 and 204 that there was one.
+    fn acknowledge(&mut self, at: usize, mut state: State, answer: &Response, ledger: &Ledger) {
+        let (container, item) = &mut self.items[at];
         let last_modified = (answer.status != 204).then(|| seconds_of(&answer.json()));
         let could_be = match answer.status {
             201 => item.state().may_be_absent(last_modified.expect("201 has a body")),
@@ -278,15 +285,15 @@ impl Writer {
             version.written = Written::At(seconds);
             self.second = self.second.max(seconds);
         }
-        ledger.note(*place, answer, last_modified);
+        ledger.note(*container, answer, last_modified);
         item.lsn = position(answer).1;
         item.becomes(state);
     }
 
-    /// A body that no other write has.
+    /// A unique body.
     fn body(&mut self, at: usize) -> Value {
         self.writes += 1;
-        let (place, item) = &self.items[at];
+        let (container, item) = &self.items[at];
         let padding = if self.random.one_in(16) {
             20_000
         } else {
@@ -294,52 +301,52 @@ impl Writer {
         };
         let padding = "x".repeat(usize::try_from(padding).expect("small"));
         let mut body = json!({"id": item.id, "pk": item.partition_key, "v": self.writes, "n": 0, "padding": padding});
-        match place {
-            Place::Unique => body["u"] = self.random.within(0..60).into(),
-            Place::Ending => {
+        match container {
+            TestContainer::Unique => body["u"] = self.random.within(0..60).into(),
+            TestContainer::Ending => {
                 if let Some(ttl) = self.random.choice(&[None, None, Some(1), Some(2), Some(-1)]) {
                     body["ttl"] = json!(ttl);
                 }
             }
-            Place::Plain | Place::Ranges => {}
+            TestContainer::Plain | TestContainer::Ranges => {}
         }
         body
     }
 }
 
-fn about(method: &str, place: Place, item: &Item) -> Request {
+fn about(method: &str, container: TestContainer, item: &Item) -> Request {
     keyed(
         method,
-        &format!("{}/docs/{}", place.path(), item.id),
+        &format!("{}/docs/{}", container.path(), item.id),
         &item.partition_key,
     )
 }
 
-fn request(verb: Verb, place: Place, item: &Item, body: &Value) -> Request {
+fn request(verb: Verb, container: TestContainer, item: &Item, body: &Value) -> Request {
     match verb {
-        Verb::Create => create(place, item).body(body.to_string()),
-        Verb::Upsert => create(place, item)
+        Verb::Create => create(container, item).body(body.to_string()),
+        Verb::Upsert => create(container, item)
             .header("x-ms-documentdb-is-upsert", "true")
             .body(body.to_string()),
-        Verb::Replace => about("PUT", place, item).body(body.to_string()),
+        Verb::Replace => about("PUT", container, item).body(body.to_string()),
         Verb::Patch => {
             let set = json!({"op": "set", "path": "/v", "value": body["v"]});
             let add = json!({"op": "incr", "path": "/n", "value": 1});
-            about("PATCH", place, item).body(json!([set, add]).to_string())
+            about("PATCH", container, item).body(json!([set, add]).to_string())
         }
-        Verb::Delete => about("DELETE", place, item),
+        Verb::Delete => about("DELETE", container, item),
     }
 }
 
-fn create(place: Place, item: &Item) -> Request {
-    keyed("POST", &format!("{}/docs", place.path()), &item.partition_key)
+fn create(container: TestContainer, item: &Item) -> Request {
+    keyed("POST", &format!("{}/docs", container.path()), &item.partition_key)
 }
 
-/// What an item is like after a write that succeeds at `second` or later; `None` if it cannot succeed.
-fn effect(verb: Verb, place: Place, before: &State, body: &Value, second: i64) -> Option<State> {
+/// The state of an item after a write that succeeds at `second` or later; `None` if it cannot succeed.
+fn effect(verb: Verb, container: TestContainer, before: &State, body: &Value, second: i64) -> Option<State> {
     let stored = |body: Value| {
         State::Stored(Version {
-            lifetime: place.lifetime(&body),
+            lifetime: container.lifetime(&body),
             body,
             written: Written::Since(second),
         })
@@ -359,7 +366,7 @@ fn effect(verb: Verb, place: Place, before: &State, body: &Value, second: i64) -
     }
 }
 
-fn seen(response: &Answer) -> Seen {
+fn seen(response: &Response) -> Seen {
     if response.status == 404 {
         return Seen::Nothing;
     }

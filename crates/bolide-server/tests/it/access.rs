@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Access rights.
 
 use crate::client::{Request, create_container, create_item};
 use crate::server::Server;

@@ -227,7 +227,7 @@ fn imported_items_keep_their_age_and_an_export_has_the_live_ones() {
         .expect_error(400);
 }
 
-/// As the page on operations tells it: a clock was a year ahead, and its store's server time stands still since.
+/// As described in docs/operations.md: a clock was a year ahead, and the store's server time has stood still since.
 #[test]
 fn an_export_into_a_new_store_brings_server_time_back_and_nothing_that_expired() {
     let data = tempfile::TempDir::new().expect("a temporary directory");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container};
+use crate::client::{Client, Request, Response, create_container};
 use crate::server::Server;
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -31,11 +31,11 @@ fn feed(from: &str) -> Request {
         .header("if-none-match", from)
 }
 
-fn etag(answer: &Answer) -> String {
+fn etag(answer: &Response) -> String {
     answer.header("etag").expect("a continuation").to_owned()
 }
 
-fn rows(answer: &Answer) -> Vec<Value> {
+fn rows(answer: &Response) -> Vec<Value> {
     answer.json()["Documents"].as_array().expect("rows").clone()
 }
 
@@ -137,7 +137,7 @@ fn it_cannot_start_in_the_past() {
 
 #[test]
 fn a_container_without_a_policy_keeps_its_history_once_the_feed_has_begun() {
-    // The samples of the service's feed use such containers.
+    // The service's samples of the feed use such containers.
     let (_server, mut client) = started(key_of_pk());
     let definition = json!({"id": "plain", "partitionKey": key_of_pk()}).to_string();
     let created = client.send(&Request::post("/dbs/d/colls", &definition)).expect(201);
@@ -158,24 +158,24 @@ fn a_container_without_a_policy_keeps_its_history_once_the_feed_has_begun() {
     client
         .send(&Request::new("DELETE", "/dbs/d/colls/plain/docs/a").pk())
         .expect(204);
-    let kinds = |answer: &Answer| -> Vec<Value> {
+    let kinds = |answer: &Response| -> Vec<Value> {
         let kind = |row: Value| row["metadata"]["operationType"].clone();
         rows(answer).into_iter().map(kind).collect()
     };
     let page = client.send(&feed(&start)).expect(200);
     assert_eq!(kinds(&page), ["create", "delete"]);
-    // The definition is what it was; with it the history outlives a replace.
+    // The definition keeps the policy, so a replace does not end the retention.
     let read = client.send(&Request::get("/dbs/d/colls/plain")).expect(200);
     assert_eq!(read.json(), created.json());
     client
         .send(&Request::put("/dbs/d/colls/plain", &definition))
         .expect(200);
     assert_eq!(kinds(&client.send(&feed(&start)).expect(200)), ["create", "delete"]);
-    // Seven days later it is over.
+    // It ends after seven days.
     advance(&mut client, 7 * 24 * 3600);
     let gone = client.send(&feed(&start)).expect_error(400);
     assert!(gone.text().contains("within the retention period"), "{}", gone.text());
-    // A policy that says no is heeded.
+    // An explicit policy of no retention is used.
     let off = json!({"id": "plain", "partitionKey": key_of_pk(), "changeFeedPolicy": {"retentionDuration": 0}});
     client
         .send(&Request::put("/dbs/d/colls/plain", off.to_string()))

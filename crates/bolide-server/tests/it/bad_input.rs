@@ -1,4 +1,4 @@
-//! Whatever a client sends is answered with a clear refusal, and the server keeps serving.
+//! Invalid requests get a clear error, and the server keeps serving.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -25,7 +25,7 @@ fn started(arguments: &[&str]) -> Fixture {
 }
 
 impl Fixture {
-    /// Sends what is bad, expects the status, and then that the same connection still serves.
+    /// Sends an invalid request, checks the status, and checks that the same connection still works.
     #[track_caller]
     fn refuses(&mut self, what: &str, bad: &Request, status: u16) {
         let answer = self.client.send(bad);
@@ -91,7 +91,7 @@ fn bodies_that_are_no_item() {
     }
 }
 
-/// An item that takes exactly so many bytes on the wire.
+/// An item of exactly `bytes` bytes on the wire.
 fn create_of(bytes: usize) -> Vec<u8> {
     let head = r#"{"id":"big","pk":"p","v":""#;
     let tail = r#""}"#;
@@ -133,7 +133,7 @@ fn ids_of_items_may_hold_what_paths_must_escape() {
         let (item, path) = (json!({"id": id, "pk": "p"}).to_string(), format!("{DOCS}/{path}"));
         let create = create(&item).header("x-ms-version", "2020-11-05");
         fixture.client.send(&create).expect(201);
-        // Some clients sign the link as it is meant, others as they send it.
+        // Some clients sign the decoded link, others the link as sent.
         let link = format!("dbs/d/colls/c/docs/{id}");
         for request in [
             Request::get(&path).pk(),
@@ -150,7 +150,7 @@ fn ids_of_items_may_hold_what_paths_must_escape() {
     }
 }
 
-/// .NET sends a slash as it is, and its tests expect that nothing is found.
+/// .NET sends a slash unescaped, and its tests expect that nothing is found.
 #[test]
 fn an_id_with_a_bare_slash_leads_to_no_item() {
     let mut fixture = started(&[]);
@@ -431,7 +431,7 @@ fn giant_headers_are_refused() {
     fixture.refuses("100 KiB", &giant, 431);
     let mut other = fixture.server.client();
     let colossal = Request::get("/").header("x-giant", &"g".repeat(4 * 1024 * 1024));
-    // Beyond what is read at all the connection ends, but not without an answer.
+    // If the request exceeds what is read at all, the connection ends after the response.
     other.send(&colossal).expect_error(431);
     fixture.still_serves("4 MiB of headers");
 }

@@ -26,17 +26,17 @@ pub struct Request {
     body: Vec<u8>,
     key: String,
     host: String,
-    /// Seconds that the signed date is away from now.
+    /// Offset of the signed date from now, in seconds.
     date_offset: i64,
-    /// The link that is signed, where it is not the path's.
+    /// The link to sign, if it differs from the path's.
     signed_link: Option<String>,
-    /// The kind of resource that is signed, where it is not the path's.
+    /// The resource type to sign, if it differs from the path's.
     signed_resource: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -48,7 +48,7 @@ impl Client {
         Client::over(stream)
     }
 
-    /// The connection itself, for what no client should send.
+    /// The stream of the connection, for sending what no client should send.
     pub fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
@@ -68,19 +68,19 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// Sends a request and waits for its answer.
-    pub fn send(&mut self, request: &Request) -> Answer {
+    /// Sends a request and waits for its response.
+    pub fn send(&mut self, request: &Request) -> Response {
         self.try_send(request).expect("the server answers")
     }
 
-    pub fn try_send(&mut self, request: &Request) -> io::Result<Answer> {
+    pub fn try_send(&mut self, request: &Request) -> io::Result<Response> {
         self.stream.get_mut().write_all(&request.to_bytes())?;
         self.stream.get_mut().flush()?;
         self.receive(request.method == "HEAD")
     }
 
-    /// Reads one answer.
-    pub fn receive(&mut self, is_head: bool) -> io::Result<Answer> {
+    /// Reads one response.
+    pub fn receive(&mut self, is_head: bool) -> io::Result<Response> {
         let status_line = self.line()?;
         let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status line: `{status_line}`")))?;
@@ -92,7 +92,7 @@ impl<S: Read + Write> Client<S> {
             };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut answer = Answer {
+        let mut answer = Response {
             status,
             headers,
             body: Vec::new(),
@@ -103,7 +103,7 @@ impl<S: Read + Write> Client<S> {
         Ok(answer)
     }
 
-    fn body(&mut self, answer: &Answer) -> io::Result<Vec<u8>> {
+    fn body(&mut self, answer: &Response) -> io::Result<Vec<u8>> {
         if answer.header("transfer-encoding") == Some("chunked") {
             return self.chunks();
         }
@@ -175,7 +175,7 @@ impl Request {
         self
     }
 
-    /// Names the partition key `["p"]`.
+    /// Sets the partition key `["p"]`.
     pub fn pk(self) -> Request {
         self.header("x-ms-documentdb-partitionkey", r#"["p"]"#)
     }
@@ -198,30 +198,30 @@ impl Request {
         self
     }
 
-    /// Signs with no key.
+    /// Sends no signature.
     pub fn unsigned(self) -> Request {
         self.header("authorization", "")
     }
 
-    /// Signs a date that is so many seconds from now.
+    /// Signs a date with an offset in seconds from now.
     pub fn dated(mut self, seconds: i64) -> Request {
         self.date_offset = seconds;
         self
     }
 
-    /// Signs this link in place of the path's own.
+    /// Signs this link instead of the path's.
     pub fn signing(mut self, link: &str) -> Request {
         self.signed_link = Some(link.to_owned());
         self
     }
 
-    /// Signs this kind of resource and link in place of the path's own.
+    /// Signs this resource type and link instead of the path's.
     pub fn signing_as(mut self, resource: &str, link: &str) -> Request {
         self.signed_resource = Some(resource.to_owned());
         self.signing(link)
     }
 
-    /// The request as it goes over the wire.
+    /// The request as sent.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
             "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n",
@@ -241,7 +241,7 @@ impl Request {
         } else {
             Vec::new()
         };
-        // A version of the request's own stands in place of the usual one.
+        // A version set by the request replaces the default one.
         let is_own = |name: &str| self.headers.iter().any(|(own, _)| own == name && own == "x-ms-version");
         let signed = signed.iter().filter(|(name, _)| !is_own(name));
         for (name, value) in signed.chain(&self.headers) {
@@ -262,7 +262,7 @@ impl Request {
         };
         let (resource, link) = match segments.as_slice() {
             [] => ("", String::new()),
-            // An id with a bare slash inside.
+            // An id with an unescaped slash.
             ["dbs", _, "colls", _, "docs", _, ..] => ("docs", path.to_owned()),
             [parent @ .., feed] if segments.len() % 2 == 1 => (*feed, parent.join("/")),
             [.., kind, _] => (*kind, path.to_owned()),
@@ -291,7 +291,7 @@ impl Request {
     }
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -307,16 +307,16 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Fails unless the answer has this status.
+    /// Fails unless the response has this status.
     #[track_caller]
-    pub fn expect(self, status: u16) -> Answer {
+    pub fn expect(self, status: u16) -> Response {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
-    /// Fails unless the answer is an error in the shape SDKs parse.
+    /// Fails unless the response is an error in the format that SDKs parse.
     #[track_caller]
-    pub fn expect_error(self, status: u16) -> Answer {
+    pub fn expect_error(self, status: u16) -> Response {
         let answer = self.expect(status);
         assert_eq!(answer.header("content-type"), Some("application/json"));
         let body = answer.json();
@@ -338,7 +338,7 @@ pub fn create_container(client: &mut Client) {
 }
 
 /// Creates item `id` in it, under the partition key `p`.
-pub fn create_item(client: &mut Client, id: &str) -> Answer {
+pub fn create_item(client: &mut Client, id: &str) -> Response {
     let body = format!(r#"{{"id":"{id}","pk":"p"}}"#);
     client
         .send(&Request::post("/dbs/d/colls/c/docs", body).pk())

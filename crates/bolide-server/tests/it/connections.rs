@@ -1,4 +1,4 @@
-//! Whoever holds connections open takes nothing from others: neither descriptors, nor places, nor memory.
+//! Clients that hold connections open take no descriptors, slots or memory from others.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -58,7 +58,7 @@ fn when_all_places_are_taken_the_longest_idle_makes_room() {
     for client in [&mut first, &mut second, &mut third] {
         assert!(is_served(client));
     }
-    // Several, so that the server has done with the others' answers.
+    // Several requests, so that the server has finished the responses of the others.
     for _ in 0..20 {
         assert!(is_served(&mut first));
     }
@@ -101,7 +101,7 @@ fn half_a_preface_of_http2_does_not_wait_for_the_idle_timeout() {
     let mut stream = server.client().into_stream();
     stream.write_all(b"PRI * HTTP/2.0\r\n").expect("sent");
     let mut rest = Vec::new();
-    // The read ends with the connection; the client's own time limit would be an error.
+    // The read ends with the connection; a timeout of the client would be an error.
     match stream.read_to_end(&mut rest) {
         Ok(_) => {}
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
@@ -114,7 +114,7 @@ fn who_has_shown_no_key_does_not_keep_others_from_reading_refusals() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     create_container(&mut client);
-    // Refused by their heads; their bodies, which never come, are waited for.
+    // Refused by their heads; the server waits for their bodies, which never come.
     let _held: Vec<_> = (0..80)
         .map(|_| {
             let head = String::from_utf8(Request::post("/dbs", "").unsigned().to_bytes()).expect("text");
@@ -152,7 +152,7 @@ fn refusals_that_nobody_takes_do_not_pile_up() {
     for n in 0..60 {
         client.get(2 * n + 1, "/dbs", "localhost");
     }
-    // Each is answered or reset; resets are those beyond what may lie there.
+    // Each is answered or reset; resets begin when too many refusals are untaken.
     let mut answered = 0;
     let mut reset = 0;
     while answered + reset < 60 {
@@ -169,7 +169,7 @@ fn refusals_that_nobody_takes_do_not_pile_up() {
 fn a_connection_that_only_sends_requests_without_a_key_ends() {
     let server = Server::in_memory(&[]);
     let mut client = Http2::connect(&server, 0);
-    // No more at a time than the server lets a connection have.
+    // Not more at a time than a connection may have open.
     for n in 0..200 {
         if client.try_get(2 * n + 1, "/dbs", "localhost").is_err() {
             break;
@@ -192,7 +192,7 @@ fn who_keeps_the_server_waiting_makes_room_too() {
             let mut stream = server.client().into_stream();
             stream.write_all(head.as_bytes()).expect("sent");
             let mut client = Client::over(stream);
-            // Its sender was let in, and its body is waited for.
+            // Its sender was authorized, and the server waits for its body.
             assert_eq!(client.receive(true).expect("an answer").status, 100);
             client
         })

@@ -1,4 +1,4 @@
-//! What of a container can be replaced, and the feed of conflicts that it does not have (cosmos-rest §§4.3, 12.2).
+//! The members of a container that can be replaced, and the conflicts feed, which is always empty (cosmos-rest §§4.3, 12.2).
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::server::Server;
 
 const CONTAINER: &str = "/dbs/d/colls/full";
 
-/// A container that has a bit of everything.
+/// A container with all kinds of settings.
 fn definition() -> Value {
     json!({
         "id": "full",

@@ -1,13 +1,13 @@
-//! What the .NET SDK's own suite asserts of the service, as its tests run on the emulator.
+//! Assertions of the .NET SDK's own test suite, which runs against the emulator.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const CONTAINER: &str = "/dbs/d/colls/c";
 const ITEM: &str = "/dbs/d/colls/c/docs/a";
-/// Far over the limit of a body, as .NET's suite sends it.
+/// Far above the limit of a body, as in .NET's suite.
 const HUGE_BYTES: usize = 30 * 1024 * 1024;
 
 fn started() -> (Server, Client) {
@@ -17,7 +17,7 @@ fn started() -> (Server, Client) {
     (server, client)
 }
 
-fn message(answer: &Answer) -> String {
+fn message(answer: &Response) -> String {
     answer.json()["message"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -338,7 +338,7 @@ fn triggers_see_quotas_and_the_link_of_what_is_replaced() {
         .expect_error(404);
 }
 
-fn batch(client: &mut Client, operations: Value, headers: &[(&str, &str)]) -> Answer {
+fn batch(client: &mut Client, operations: Value, headers: &[(&str, &str)]) -> Response {
     let request = Request::post(&format!("{CONTAINER}/docs"), operations.to_string())
         .pk()
         .header("x-ms-cosmos-is-batch-request", "True")
@@ -411,8 +411,8 @@ fn a_batch_whose_answer_would_be_too_large_does_nothing() {
 fn a_body_far_over_the_limit_is_answered_once_it_was_sent() {
     let (_server, mut client) = started();
     let request = Request::post(&format!("{CONTAINER}/docs"), vec![b' '; HUGE_BYTES]).pk();
-    // As .NET does: nothing is read before all is written.
+    // Like .NET: reads nothing before everything is written.
     client.send(&request).expect_error(413);
-    // And the connection goes on.
+    // The connection can still be used.
     create_item(&mut client, "a");
 }

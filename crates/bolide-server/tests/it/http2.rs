@@ -1,4 +1,4 @@
-//! A client of HTTP/2 that does what no library would: frames by hand (RFC 9113, RFC 7541).
+//! An HTTP/2 client that can do what no library would: it writes frames itself (RFC 9113, RFC 7541).
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ const PING: u8 = 6;
 const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// `:status` as the table of RFC 7541 has it.
+/// `:status 200` in the static table of RFC 7541.
 pub const STATUS_200: u8 = 0x88;
 pub const STATUS_400: u8 = 0x8c;
 
@@ -31,7 +31,7 @@ pub struct Frame {
 }
 
 impl Http2 {
-    /// Connects; streams of answers begin with a window of so many bytes.
+    /// Connects; the streams of responses begin with a window of `window` bytes.
     pub fn connect(server: &Server, window: u32) -> Http2 {
         let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
         stream
@@ -58,14 +58,14 @@ impl Http2 {
         self.stream.write_all(&[&head, payload].concat())
     }
 
-    /// Sends a request without body.
+    /// Sends a request without a body.
     pub fn get(&mut self, stream: u32, path: &str, authority: &str) {
         self.try_get(stream, path, authority).expect("sent");
     }
 
     /// As [`Http2::get`], on a connection that may have ended.
     pub fn try_get(&mut self, stream: u32, path: &str, authority: &str) -> io::Result<()> {
-        // GET and http by index, then path and authority as texts that are not remembered.
+        // GET and http by index, then path and authority as literals that are not indexed.
         let mut block = vec![0x82, 0x86];
         for (name, text) in [(0x04, path), (0x01, authority)] {
             block.extend([name, u8::try_from(text.len()).expect("a short text")]);
@@ -80,7 +80,7 @@ impl Http2 {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let mut payload = vec![0; length];
         self.stream.read_exact(&mut payload)?;
-        // Whoever answers pings is there, whatever else it leaves undone.
+        // Answers pings, so that the server knows that the client is there.
         if (head[3], head[4]) == (PING, 0) {
             self.try_send(PING, ACK, 0, &payload)?;
         }
@@ -91,7 +91,7 @@ impl Http2 {
         })
     }
 
-    /// The next frame of a kind; others are passed over.
+    /// The next frame of a type; others are skipped.
     pub fn receive_kind(&mut self, kind: u8) -> Frame {
         loop {
             let frame = self.receive().expect("the connection is open");
@@ -101,7 +101,7 @@ impl Http2 {
         }
     }
 
-    /// All frames up to the connection's end.
+    /// All frames until the connection ends.
     pub fn receive_all(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         loop {

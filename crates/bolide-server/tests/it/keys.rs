@@ -1,4 +1,4 @@
-//! Keys of one's own stay secret: on the command line, in files, in what is printed.
+//! Keys chosen by the user stay secret: on the command line, in files, in output.
 
 use std::fs;
 use std::path::Path;

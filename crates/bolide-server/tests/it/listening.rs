@@ -14,7 +14,7 @@ use crate::server::Server;
 
 pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
-/// Connects with TLS, trusting only the certificate that the server hands out.
+/// Connects with TLS, trusting only the server's certificate.
 pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
     let mut roots = RootCertStore::empty();
     roots
@@ -78,7 +78,7 @@ fn the_certificate_is_kept_in_the_data_directory() {
 fn localhost_is_reached_over_ipv4_and_ipv6() {
     let server = Server::in_memory(&[]);
     server.client().send(&Request::get("/")).expect(200);
-    // Machines without IPv6 have one address only.
+    // Machines without IPv6 have only one address.
     if let Ok(stream) = TcpStream::connect(("::1", server.port())) {
         Client::over(stream).send(&Request::get("/")).expect(200);
     }
@@ -88,7 +88,7 @@ fn localhost_is_reached_over_ipv4_and_ipv6() {
 fn http2_is_spoken_without_tls_to_clients_that_begin_so() {
     let server = Server::in_memory(&[]);
     let mut stream = server.client().into_stream();
-    // RFC 9113: the client's preface ends with a SETTINGS frame, here an empty one, and so does the server's, which comes first.
+    // RFC 9113: the client's preface ends with a SETTINGS frame, here an empty one. The server also sends one first.
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     stream
         .write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat())

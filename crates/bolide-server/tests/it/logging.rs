@@ -1,4 +1,4 @@
-//! The line that each request has in the log, and what is never in it.
+//! The log line of each request, and secrets that never appear in it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::server::Server;
 const SECRET_TEXT: &str = "nobody-else-s-business";
 const ACTIVITY: &str = "0d7a9c3e-0000-0000-0000-00000000abcd";
 
-/// The log of a server that was asked for a few things, each with a secret somewhere.
+/// The log of a server after several requests, each with a secret in it.
 fn log_of(arguments: &[&str]) -> String {
     let files = tempfile::TempDir::new().expect("a temporary directory");
     let file = files.path().join("log");

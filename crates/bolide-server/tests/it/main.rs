@@ -1,4 +1,4 @@
-//! The real binary, started and spoken to over sockets.
+//! Tests of the real binary over sockets.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests of a process wait for it by the machine's clock"

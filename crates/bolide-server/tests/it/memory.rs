@@ -1,4 +1,4 @@
-//! Bodies and answers take from one budget of memory, and bodies only of those who hold a key.
+//! Bodies and responses use one memory budget; bodies only of clients with a key.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::server::Server;
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
 
-/// A request's head, which claims a body.
+/// A request's head, which declares a body.
 fn head_only(request: &Request, body_bytes: usize) -> Vec<u8> {
     let text = String::from_utf8(request.to_bytes()).expect("text");
     let claimed = format!("content-length: {body_bytes}\r\n");
@@ -90,7 +90,7 @@ fn metric(client: &mut Client, name: &str) -> f64 {
         .expect("a number")
 }
 
-/// Asks until it is so.
+/// Sends requests until the condition holds.
 fn wait_until(mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -107,7 +107,7 @@ fn answers_that_nobody_takes_make_room_for_others() {
     let limit = metric(&mut client, "bolide_memory_limit_bytes");
     assert!((limit - 20.0 * 1024.0 * 1024.0).abs() < 1.0, "{limit}");
 
-    // Their clients never read. Where many are prepared at once, pages are short or refused, so some more may be needed.
+    // Their clients never read. While many pages are prepared, some are short or refused, so some more requests may be needed.
     let feed = Request::get(DOCS).pk();
     let mut held: Vec<TcpStream> = Vec::new();
     wait_until(|| {
@@ -115,7 +115,7 @@ fn answers_that_nobody_takes_make_room_for_others() {
         metric(&mut client, "bolide_memory_used_bytes") > limit / 2.0
     });
 
-    // What takes little goes on.
+    // Requests that need little memory still work.
     client.send(&Request::get(&format!("{DOCS}/small")).pk()).expect(200);
     create_item(&mut client, "another");
 
@@ -139,7 +139,7 @@ fn a_body_waits_for_memory_and_is_refused_when_there_is_none() {
     let server = Server::in_memory(&["--memory-limit", "16", "--request-timeout", "60"]);
     let mut client = server.client();
     create_container(&mut client);
-    // Decoded, these take ten times the budget.
+    // Decoded, these need ten times the budget.
     let numbers = format!(r#"{{"id":"n","pk":"p","v":[{}0]}}"#, "0,".repeat(900_000));
     let refused = client.send(&Request::post(DOCS, numbers).pk());
     assert!([413, 429].contains(&refused.status), "{}", refused.text());
@@ -156,12 +156,12 @@ fn bodies_that_never_come_hold_no_memory() {
     let mut held: Vec<_> = (0..100).map(|_| send(&server, &request).into_stream()).collect();
     create_item(&mut client, "a");
     assert!(metric(&mut client, "bolide_memory_used_bytes") < 1.0);
-    // None was refused: they are waited for.
+    // None was refused: the server waits for them.
     held[0].set_nonblocking(true).expect("it can be set");
     assert!(held[0].read(&mut [0; 1]).is_err());
 }
 
-/// Operations that read one item again and again.
+/// Operations that all read the same item.
 fn reads(id: &str, count: usize) -> String {
     let read = json!({"operationType": "Read", "id": id, "partitionKey": "[\"p\"]"});
     json!(vec![read; count]).to_string()

@@ -1,20 +1,20 @@
-//! Under which names the server answers, and which web pages may ask it.
+//! The names under which the server answers, and the web pages that may send requests to it.
 
 use std::io::Write as _;
 
 use bolide_cosmos::WELL_KNOWN_KEY;
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::http2::{HEADERS, Http2, STATUS_200, STATUS_400};
 use crate::listening::{certificate, tls_client};
 use crate::server::Server;
 
 const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
-/// What a browser accepts.
+/// The `Accept` header of a browser.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
-/// Whatever a page that has rebound its name would reach.
+/// The requests that a page with a rebound name would send.
 fn requests() -> [Request; 6] {
     [
         Request::get("/"),
@@ -158,14 +158,14 @@ fn an_allowed_origin_may_ask_and_read_the_answer() {
         .expect_error(403);
 }
 
-/// A browser that is led to stored text must not take it for a page or a script.
+/// A browser that follows a link to stored text must not take it for a page or a script.
 #[test]
 fn every_answer_says_that_its_type_is_not_to_be_guessed() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     create_container(&mut client);
     create_item(&mut client, "a");
-    let is_said = |answer: &Answer| answer.header("x-content-type-options") == Some("nosniff");
+    let is_said = |answer: &Response| answer.header("x-content-type-options") == Some("nosniff");
     const DOCS: &str = "/dbs/d/colls/c/docs";
     for request in requests().into_iter().chain([
         Request::get(DOCS).pk(),
@@ -207,7 +207,7 @@ fn a_browser_gets_a_page_that_says_what_this_is() {
         let connection = format!("AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};");
         assert!(page.text().contains(&connection), "{}", page.text());
     }
-    // Programs get what they are used to.
+    // Other programs get the usual response.
     client
         .send(&Request::get("/").header("accept", BROWSER))
         .expect(200)

@@ -1,8 +1,8 @@
-//! Users, permissions, and what their tokens open.
+//! Users, permissions, and the rights of their tokens.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const CONTAINER: &str = "/dbs/d/colls/c";
@@ -20,7 +20,7 @@ fn started(options: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-fn grant(client: &mut Client, permission: &Value) -> Answer {
+fn grant(client: &mut Client, permission: &Value) -> Response {
     client.send(&Request::post("/dbs/d/users/u/permissions", permission.to_string()))
 }
 
@@ -30,11 +30,11 @@ fn token(client: &mut Client, mode: &str, resource: &str) -> String {
     token_of(&grant(client, &permission).expect(201))
 }
 
-fn token_of(answer: &Answer) -> String {
+fn token_of(answer: &Response) -> String {
     answer.json()["_token"].as_str().expect("a token").to_owned()
 }
 
-/// The request, sent with a token in place of a signature; escaped as SDKs do.
+/// The request with a token instead of a signature, escaped as SDKs do.
 fn with(request: Request, token: &str) -> Request {
     let escaped = token.replace('=', "%3D").replace('&', "%26").replace(';', "%3B");
     request.header("authorization", &escaped)
@@ -251,7 +251,7 @@ fn a_token_for_a_partition_key_opens_its_items_only() {
     ] {
         client.send(&with(refused, &token)).expect_error(403);
     }
-    // The item's own key decides where it goes.
+    // The item's own key determines its partition.
     client
         .send(&with(Request::post(DOCS, r#"{"id":"b","pk":"q"}"#).pk(), &token))
         .expect_error(400);

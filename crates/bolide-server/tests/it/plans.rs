@@ -1,8 +1,8 @@
-//! Queries over several ranges as clients run them: the plan, its query in each range, and the merge.
+//! Queries over several ranges as clients run them: the plan, its query for each range, and the merge.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request};
+use crate::client::{Client, Request, Response};
 use crate::server::Server;
 
 const ALL_FEATURES: &str = "Aggregate, CompositeAggregate, CountIf, DCount, Distinct, GroupBy, HybridSearch, MultipleAggregates, \
@@ -37,14 +37,14 @@ fn docs(text: &str) -> Request {
     Request::post("/dbs/d/colls/c/docs", json!({ "query": text }).to_string()).query()
 }
 
-fn plan(client: &mut Client, text: &str, features: &str) -> Answer {
+fn plan(client: &mut Client, text: &str, features: &str) -> Response {
     let request = Request::post("/dbs/d/colls/c/docs", json!({ "query": text }).to_string())
         .header("x-ms-cosmos-is-query-plan-request", "True")
         .header("x-ms-cosmos-supported-query-features", features);
     client.send(&request)
 }
 
-/// The ranges that a plan's ranges of keys touch.
+/// The ranges that overlap the key ranges of a plan.
 fn ranges_of(client: &mut Client, plan: &Value) -> Vec<String> {
     let ranges = client.send(&Request::get("/dbs/d/colls/c/pkranges")).expect(200).json();
     let wanted = plan["queryRanges"].as_array().expect("ranges of keys");
@@ -65,7 +65,7 @@ fn ranges_of(client: &mut Client, plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The rows of a text in each of the ranges, one after the other.
+/// The rows of a query in each of the ranges, in order.
 fn in_each(client: &mut Client, ranges: &[String], text: &str) -> Vec<Value> {
     let text = text.replace("{documentdb-formattableorderbyquery-filter}", "true");
     let mut rows = Vec::new();
@@ -106,7 +106,7 @@ fn a_plan_says_that_nothing_is_ranked_and_closes_the_range_of_a_prefix() {
     assert_eq!(is_closed(&range_of("")), (json!(true), json!(false)));
 }
 
-/// LINQ's `Skip(1)`: the text for each range asked for one row more than a query may ask for, and was refused.
+/// LINQ's `Skip(1)`; earlier, the query for each range asked for one row more than allowed, and was refused.
 #[test]
 fn nearly_all_rows_can_be_skipped_to() {
     let server = Server::in_memory(&[]);
@@ -143,7 +143,7 @@ fn a_row_from_nowhere_comes_once() {
     }
 }
 
-/// Each range counts its own distinct values: their sum was 44 of 11.
+/// Each range counts only its own distinct values: earlier, their sum was 44 instead of 11.
 #[test]
 fn a_count_of_distinct_values_is_planned_for_clients_that_can_merge_it_only() {
     let server = Server::in_memory(&[]);
@@ -166,13 +166,13 @@ fn a_count_of_distinct_values_is_planned_for_clients_that_can_merge_it_only() {
         let refusal = plan(&mut client, text, ALL_FEATURES).expect(400).json();
         let message = refusal["message"].as_str().expect("a message");
         assert!(message.contains("cannot be merged"), "{message}");
-        // The key of an item says that one range is enough.
+        // The key of an item limits the query to one range.
         let pinned = docs(text).header("x-ms-documentdb-partitionkey", r#"["p1"]"#);
         client.send(&pinned).expect(200);
     }
 }
 
-/// `FullTextScore(c.t, ['bike'])` gave every item the score 0, in a container that has no full-text index either.
+/// Earlier, `FullTextScore(c.t, ['bike'])` gave every item the score 0, also in a container without a full-text index.
 #[test]
 fn a_ranking_by_a_list_of_terms_finds_them_through_its_plan() {
     let server = Server::in_memory(&[]);

@@ -1,4 +1,4 @@
-//! Queries over the wire: what comes with the rows, and what is refused.
+//! Queries over the wire: the headers of their responses, and errors.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 fn query(text: &str) -> Request {
@@ -23,7 +23,7 @@ fn with_items(server: &Server, count: usize) -> Client {
 }
 
 /// The pairs of the metrics header.
-fn metrics(answer: &Answer) -> HashMap<String, f64> {
+fn metrics(answer: &Response) -> HashMap<String, f64> {
     let header = answer
         .header("x-ms-documentdb-query-metrics")
         .expect("metrics were asked for");
@@ -56,7 +56,7 @@ fn metrics_come_when_they_are_asked_for_and_count_what_happened() {
     assert!(figures["retrievedDocumentSize"] > 5.0 * 100.0);
     assert!(figures["totalExecutionTimeInMs"] >= figures["queryCompileTimeInMs"]);
 
-    // A count looks into no document, as clients' tests expect.
+    // A count reads no documents, as clients' tests expect.
     let count = metrics(&client.send(&asked("SELECT VALUE COUNT(1) FROM c").pk()).expect(200));
     assert_eq!(
         (count["retrievedDocumentCount"], count["retrievedDocumentSize"]),
@@ -83,8 +83,8 @@ fn the_index_that_served_is_told_in_base64() {
     assert_eq!(used["UtilizedSingleIndexes"][0]["IndexSpec"], "/pk/?");
 }
 
-/// The document inside an error's message.
-fn document(answer: Answer) -> Value {
+/// The document in an error's message.
+fn document(answer: Response) -> Value {
     let body = answer.expect(400).json();
     let message = body["message"].as_str().expect("a message");
     let (document, _) = message
@@ -162,7 +162,7 @@ fn continuations_have_a_limit_of_at_least_a_kilobyte() {
     );
 }
 
-/// The rows of a page of two, and where it goes on.
+/// The rows of a page of two, and the continuation.
 fn page(client: &mut Client, request: &Request, continuation: Option<&str>) -> (Vec<Value>, Option<String>) {
     page_of(
         client,
@@ -233,7 +233,7 @@ fn continuations_go_on_in_the_children_of_a_split_and_over_all_of_them() {
     }
 }
 
-/// A query as an SDK sends it that can merge by a plan.
+/// A query of an SDK that can merge with a plan.
 fn of_sdk(text: &str) -> Request {
     query(text).header("x-ms-cosmos-sdk-supportedcapabilities", "1")
 }
@@ -264,7 +264,7 @@ fn one_range_leaves_the_merge_over_all_keys_to_sdks() {
         );
         let plan = body["additionalErrorInfo"].as_str().expect("a plan");
         assert!(plan.contains("\"queryRanges\":"), "{plan}");
-        // Programs that could do nothing with a plan, and SDKs that do what it says.
+        // Clients that cannot use a plan, and SDKs that follow it.
         client.send(&query(text)).expect(200);
         client
             .send(&of_sdk(text).header("x-ms-documentdb-partitionkeyrangeid", "0"))
@@ -326,7 +326,7 @@ fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
         "SELECT COUNT(1) AS n FROM c WHERE c.pk = 'p'",
         "SELECT * FROM c WHERE c.pk IN ('p', 'q') ORDER BY c.id",
         "SELECT TOP 1 * FROM c WHERE c.pk = 'p' AND c.pk = 'q'",
-        // No client can merge it.
+        // No client can merge this.
         "SELECT VALUE SUM(LENGTH(d)) FROM (SELECT DISTINCT VALUE c.id FROM c) AS d",
     ] {
         client.send(&of_sdk(text)).expect(200);

@@ -1,4 +1,4 @@
-//! `bolide query`: a server or a data directory asked from the command line.
+//! `bolide query` on a server and on a data directory.
 
 use std::process::Output;
 
@@ -32,7 +32,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("results are UTF-8")
 }
 
-/// The one line of a failure.
+/// The line of a failure.
 fn failure(output: &Output) -> String {
     assert!(!output.status.success());
     assert!(output.stdout.is_empty(), "nothing is printed before the failure");

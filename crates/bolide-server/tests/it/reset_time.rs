@@ -1,4 +1,4 @@
-//! `bolide reset-time`: a store whose clock was far ahead is brought back to the present, without what had expired (TTL-204).
+//! `bolide reset-time`: resets a store whose clock was far ahead to the present, without its expired items (TTL-204).
 
 use std::path::Path;
 use std::process::Output;
@@ -25,14 +25,14 @@ fn reset_time(from: &Path, to: &Path) -> Output {
     output.expect("the binary runs")
 }
 
-/// The one line of a failure.
+/// The line of a failure.
 fn refusal(from: &Path, to: &Path) -> String {
     let output = reset_time(from, to);
     assert!(!output.status.success());
     String::from_utf8(output.stderr).expect("UTF-8")
 }
 
-/// A store of the year 2100, with an item that has expired, one that has not, and all else there is.
+/// A store in the year 2100, with an expired item, a live one, and objects of all other kinds.
 fn fill(data: &Path) {
     let mut server = Server::on(data, &[FAR]);
     let mut client = server.client();
@@ -103,7 +103,7 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
     ] {
         client.send(&Request::get(path)).expect(200);
     }
-    // The old one is as it was, and the definitions are the same.
+    // The old store is unchanged, and the definitions are equal.
     let old = Server::on(&old, &[]);
     let mut before = old.client();
     before.send(&Request::get(&format!("{DOCS}/live")).pk()).expect(200);
@@ -125,7 +125,7 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
     assert!((ts..=wall_clock().seconds().0).contains(&written), "time goes on");
 }
 
-/// A resource without what the server gave it.
+/// A resource without members that the server added.
 fn definition(client: &mut Client, path: &str) -> Value {
     let mut resource = client.send(&Request::get(path)).expect(200).json();
     let members = resource.as_object_mut().expect("an object");
@@ -133,7 +133,7 @@ fn definition(client: &mut Client, path: &str) -> Value {
     resource
 }
 
-/// What the offers grant.
+/// The throughput of the offers.
 fn granted(client: &mut Client) -> Vec<Value> {
     let offers = client.send(&Request::get("/offers")).expect(200).json();
     let offers = offers["Offers"].as_array().expect("a feed").iter();
@@ -154,7 +154,7 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_made() {
     assert!(refusal(&old, &old.join("deep").join("new")).contains("inside the old store"));
     #[cfg(unix)]
     {
-        // A link to nothing would be replaced by the copy.
+        // A dangling link would be replaced by the copy.
         let link = files.path().join("link");
         std::os::unix::fs::symlink(&nowhere, &link).expect("it can be made");
         assert!(refusal(&old, &link).contains("already"));
@@ -162,12 +162,12 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_made() {
     let running = Server::on(&old, &[]);
     assert!(refusal(&old, &new).contains("in use by another process"));
     drop(running);
-    // What a crash left behind is named, not taken for a store.
+    // A directory left by a crash is named in the error, and not used as a store.
     std::fs::create_dir(files.path().join("new.incomplete")).expect("it can be made");
     assert!(refusal(&old, &new).contains("new.incomplete"));
 }
 
-/// The far store, where a first database was deleted: its numbers are not given again, in either store.
+/// The store of the year 2100, with a first database deleted: its numbers are not used again, in either store.
 #[test]
 fn permissions_are_for_the_same_containers_and_old_tokens_for_none() {
     let files = TempDir::new().expect("a temporary directory");

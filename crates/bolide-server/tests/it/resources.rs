@@ -1,8 +1,8 @@
-//! What clients rely on in the answers of databases, containers, items, ranges and offers.
+//! Members and headers of databases, containers, items, ranges and offers that clients rely on.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const ITEM: &str = "/dbs/d/colls/c/docs/a";
@@ -22,7 +22,7 @@ fn the_account_points_to_the_endpoint_the_client_used() {
         root["writableLocations"][0]["databaseAccountEndpoint"],
         "http://localhost/"
     );
-    // JavaScript's SDK drops the locations of an account of that name, and reads the account before each request.
+    // JavaScript's SDK drops the locations of an account with that name, and reads the account before each request.
     assert_ne!(root["id"], "localhost");
     assert_eq!(root["userConsistencyPolicy"]["defaultConsistencyLevel"], "Session");
 }
@@ -87,7 +87,7 @@ fn reads_say_where_they_read() {
     create_item(&mut client, "a");
     for (path, location) in [
         (ITEM, "http://localhost/dbs/d/colls/c/docs/a"),
-        // As Python writes it.
+        // As Python sends it.
         ("/dbs/d/colls/c/docs/a/", "http://localhost/dbs/d/colls/c/docs/a"),
         ("/dbs/d/colls/c", "http://localhost/dbs/d/colls/c"),
     ] {
@@ -150,7 +150,7 @@ fn writes_answer_without_a_body_when_asked_to() {
     assert!(created.header("etag").is_some());
 }
 
-/// Text as binary JSON of the longer forms, which the Rust SDK writes; `"id"` as the system string that .NET writes.
+/// Text as binary JSON in the longer forms that the Rust SDK writes; `"id"` as the system string that .NET writes.
 fn binary(json: &Value) -> Vec<u8> {
     fn write(json: &Value, out: &mut Vec<u8>) {
         let string = |text: &str, out: &mut Vec<u8>| match text {
@@ -199,7 +199,7 @@ fn every_write_takes_binary_bodies_and_answers_text() {
         client.send(&request).expect(status)
     };
     let create = |n| Request::post("/dbs/d/colls/c/docs", binary(&item(n)));
-    let same = |answer: &Answer, n: f64| {
+    let same = |answer: &Response, n: f64| {
         let item = item(n);
         let answered = answer.json();
         for name in ["id", "a", "b", "list"] {
@@ -228,7 +228,7 @@ fn every_write_takes_binary_bodies_and_answers_text() {
 #[test]
 fn reads_repeat_the_session_token_of_the_last_write() {
     let (_server, mut client) = started();
-    let token = |answer: &Answer| answer.header("x-ms-session-token").expect("a session token").to_owned();
+    let token = |answer: &Response| answer.header("x-ms-session-token").expect("a session token").to_owned();
     let created = create_item(&mut client, "a");
     let read = client
         .send(&Request::get(ITEM).pk().header("x-ms-session-token", &token(&created)))
@@ -243,7 +243,7 @@ fn reads_repeat_the_session_token_of_the_last_write() {
             > 0.0
     );
     let second = create_item(&mut client, "b");
-    let lsn = |answer: &Answer| answer.header("lsn").expect("an lsn").parse::<u64>().expect("a number");
+    let lsn = |answer: &Response| answer.header("lsn").expect("an lsn").parse::<u64>().expect("a number");
     assert_eq!(lsn(&second), lsn(&created) + 1);
 }
 
@@ -292,7 +292,7 @@ fn missing_parents_are_told_from_missing_resources() {
         ("/dbs/x/colls", Some("1003")),
         ("/dbs/d/colls/x/docs", Some("1003")),
         ("/dbs/x/colls/c/docs/a", Some("1003")),
-        // Of a single item the service does not say what is missing.
+        // For a single item the service does not say what is missing.
         ("/dbs/d/colls/x/docs/a", None),
         (ITEM, None),
     ] {
@@ -307,7 +307,7 @@ fn resources_are_reached_by_resource_id_too() {
     let (_server, mut client) = started();
     let item = create_item(&mut client, "a").json();
     let link = item["_self"].as_str().expect("a link").trim_end_matches('/').to_owned();
-    // Signed by name here: the test client signs what stands in the path, which the server accepts as one spelling.
+    // Signed by name: the test client signs the text of the path, which the server accepts as one form.
     assert_eq!(
         client.send(&Request::get(&format!("/{link}")).pk()).expect(200).json(),
         item
@@ -403,10 +403,10 @@ fn a_new_database_or_container_has_a_session_token_and_may_be_answered_without_a
         let minimal = client.send(&minimal.header("prefer", "return=minimal")).expect(201);
         assert_eq!((minimal.text().as_str(), minimal.header("content-type")), ("", None));
         assert!(minimal.header("etag").is_some());
-        let token = |answer: &Answer| answer.header("x-ms-session-token").expect("a token").to_owned();
+        let token = |answer: &Response| answer.header("x-ms-session-token").expect("a token").to_owned();
         tokens.extend([token(&whole), token(&minimal)]);
     }
-    // Clients may keep them for the new container and send them along.
+    // Clients may keep them and send them for the new container.
     for (token, id) in tokens.iter().zip(["e", "f", "e", "f"]) {
         let read = Request::get(&format!("/dbs/d/colls/{id}/docs")).header("x-ms-session-token", token);
         client.send(&read).expect(200);

@@ -1,15 +1,15 @@
-//! What nobody reads or changes who has no right to it.
+//! Data that can be read or changed only with the right to it.
 
 mod walk;
 
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
-/// Of `create_container`.
+/// The definition of `create_container`.
 const DEFINITION: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
 
 /// A server with item `a` under the key `p`, item `v` under `q`, and a user `u`.
@@ -24,12 +24,12 @@ fn started(options: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// Names the partition key of somebody else.
+/// Sets the partition key `q`.
 fn of_q(request: Request) -> Request {
     request.header("x-ms-documentdb-partitionkey", r#"["q"]"#)
 }
 
-/// The token of a new permission. `name` tells permissions apart.
+/// The token of a new permission; `name` makes it unique.
 fn token(client: &mut Client, name: &str, mode: &str, resource: &str, key: Option<Value>) -> String {
     let mut permission = json!({"id": name, "permissionMode": mode, "resource": resource});
     if let Some(key) = key {
@@ -43,11 +43,11 @@ fn token_of_link(client: &mut Client, link: &str) -> String {
     token(client, "link", "All", link, None)
 }
 
-fn token_of(answer: &Answer) -> String {
+fn token_of(answer: &Response) -> String {
     answer.json()["_token"].as_str().expect("a token").to_owned()
 }
 
-/// The request, sent with a token in place of a signature; escaped as SDKs do.
+/// The request with a token instead of a signature, escaped as SDKs do.
 fn with(request: Request, token: &str) -> Request {
     let escaped = token.replace('=', "%3D").replace('&', "%26").replace(';', "%3B");
     request.header("authorization", &escaped)
@@ -59,7 +59,7 @@ fn bulk(operations: &Value) -> Request {
         .header("x-ms-cosmos-batch-continue-on-error", "True")
 }
 
-fn statuses(answer: &Answer) -> Vec<u64> {
+fn statuses(answer: &Response) -> Vec<u64> {
     let results = answer.json();
     let results = results.as_array().expect("a bulk is answered with an array");
     let status = |result: &Value| result["statusCode"].as_u64().expect("a status");
@@ -93,7 +93,7 @@ fn a_bulk_stays_in_the_partition_key_of_its_token() {
         );
     }
     client.send(&with(of_q(bulk(&outside)), &token)).expect_error(403);
-    // The header says p, and so must the document.
+    // The header says `p`, so the document must say it too.
     let lying =
         json!([{"operationType": "Create", "partitionKey": "[\"p\"]", "resourceBody": {"id": "new", "pk": "q"}}]);
     let answer = client.send(&with(bulk(&lying).pk(), &token)).expect(207);
@@ -108,8 +108,8 @@ fn a_bulk_stays_in_the_partition_key_of_its_token() {
         .expect_error(404);
 }
 
-/// Reads and deletes `v` under `q`, deletes it under no key, reads `a` under `p`: as the .NET SDK's rows, which
-/// conformance/clients/dotnet/hybrid_row.py wrote.
+/// Reads and deletes `v` under `q`, deletes it under no key, reads `a` under `p`: rows as the .NET SDK writes them, from
+/// conformance/clients/dotnet/hybrid_row.py.
 const ROWS: &str = "\
     81f0d8ff7f010a00000081f1d8ff7f16000000eb43042f817054e17f170200000002000000055b2271225d017681f1d8ff7f160000000f2a957c8170\
     54e17f170400000002000000055b2271225d017681f1d8ff7f10000000a0d74ed0817054e17f130400000002000000017681f1d8ff7f160000009cef\
@@ -366,13 +366,13 @@ fn a_resource_id_may_be_signed_alone_where_all_of_the_path_is_resource_ids() {
     let (item_rid, item_link) = (text(&item, "_rid"), text(&item, "_self"));
     let read = Request::get(&format!("/{item_link}")).pk();
     client.send(&read.signing(&item_rid.to_lowercase())).expect(200);
-    // An item's name under resource ids is a name still, and so is a resource id under names.
+    // An item's name after resource ids still is a name, and a resource id after names still is one.
     let by_name = Request::get(&format!("/{link}/docs/a")).pk();
     client.send(&by_name.clone().signing("a")).expect_error(401);
     client.send(&by_name).expect(200);
     let mixed = Request::get(&format!("/dbs/d/colls/c/docs/{item_rid}")).pk();
     client.send(&mixed.signing(&item_rid.to_lowercase())).expect_error(401);
-    // A database that is named like a resource id is meant by its name.
+    // A database whose name looks like a resource id is found by its name.
     let database = client.send(&Request::post("/dbs", r#"{"id":"e"}"#)).expect(201).json();
     let database_rid = text(&database, "_rid");
     client.send(&Request::new("DELETE", "/dbs/e")).expect(204);
@@ -439,7 +439,7 @@ fn segments_of_a_path_are_decoded_once_and_lead_nowhere_up() {
     }
 }
 
-/// Escaped, it is part of the id: neither a way to another resource nor within reach of a token or signature for one.
+/// Escaped, it is part of the id: it does not address another resource, and a token or signature for another resource does not cover it.
 #[test]
 fn a_slash_in_an_id_leads_to_that_item_only() {
     let (_server, mut client) = started(&[]);
@@ -481,7 +481,7 @@ fn a_slash_in_an_id_leads_to_that_item_only() {
     }
     let of_script = at("..%2Fsprocs%2Fs").signing_as("sprocs", "dbs/d/colls/c/sprocs/s");
     client.send(&of_script).expect_error(401);
-    // Names above items have no slash, so the same link cannot mean something else.
+    // Names above items contain no slash, so the same link cannot mean something else.
     let deeper = Request::get("/dbs/d/colls/c%2Fdocs%2Fa/docs/b").pk();
     client.send(&deeper).expect_error(404);
 }
@@ -565,7 +565,7 @@ fn feeds_and_queries_of_a_partition_key_show_its_items_whatever_else_is_asked_fo
             .header("x-ms-end-epk", "FF")
             .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
     };
-    let own = |answer: Answer| {
+    let own = |answer: Response| {
         let page = answer.expect(200).json();
         let ids = page["Documents"].as_array().expect("documents").iter();
         ids.map(|item| item["id"].as_str().expect("an id").to_owned())
@@ -574,14 +574,14 @@ fn feeds_and_queries_of_a_partition_key_show_its_items_whatever_else_is_asked_fo
     for request in [Request::get(DOCS), select, union, changes] {
         assert_eq!(own(client.send(&with(request.clone().pk(), &token))), ["a"]);
         assert_eq!(own(client.send(&with(whole(request.clone().pk()), &token))), ["a"]);
-        // Of two headers of a name the first counts, for the check as for the read.
+        // If a header occurs twice, the first one counts, both for the check and for the read.
         assert_eq!(own(client.send(&with(of_q(request.clone().pk()), &token))), ["a"]);
         client.send(&with(of_q(request.clone()).pk(), &token)).expect_error(403);
         client.send(&with(whole(request.clone()), &token)).expect_error(403);
         let empty = request.header("x-ms-documentdb-partitionkey", "[]");
         client.send(&with(empty, &token)).expect_error(403);
     }
-    // A continuation that the owner was given for all of the container goes on inside the key.
+    // A continuation that the owner got for the whole container continues only within the key.
     let page = Request::get(DOCS).header("x-ms-max-item-count", "1");
     let page = client.send(&page).expect(200);
     let continuation = page.header("x-ms-continuation").expect("there is more").to_owned();

@@ -1,4 +1,4 @@
-//! Scripts run in processes of the server: what those can reach, and when they end.
+//! Scripts run in separate processes: what these can reach, and when they end.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use crate::client::{Client, Request, create_container, create_item};
 use crate::server::Server;
 
-/// Longest time something may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest time that something may take before a test fails.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Stays inside a function of the engine for as long as it is let, unless it is told not to.
+/// Stays inside a built-in function of the engine, unless its argument says not to.
 const STUCK: &str = "function (isHarmless) { if (isHarmless) return getContext().getResponse().setBody('done'); \
     var s = 'a'.repeat(2 ** 21), t = 'b' + 'a'.repeat(400); for (;;) s.lastIndexOf(t) }";
 
@@ -34,7 +34,7 @@ fn query(text: &str) -> Request {
         .query()
 }
 
-/// Starts a stored procedure that does not end. Its client, who may leave.
+/// Starts a stored procedure that does not end. Returns its connection.
 fn begin_stuck(server: &Server) -> std::net::TcpStream {
     let mut stream = server.client().into_stream();
     stream
@@ -43,7 +43,7 @@ fn begin_stuck(server: &Server) -> std::net::TcpStream {
     stream
 }
 
-/// A process, as the system shows it: its name, state and parent; `None` if it is gone.
+/// The state and parent of a process; `None` if it is gone.
 fn stat(process: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
@@ -51,7 +51,7 @@ fn stat(process: u32) -> Option<(char, u32)> {
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
-/// Whether a process is over, whoever has to take note of it.
+/// Whether a process has ended, even if its parent has not waited for it.
 fn is_over(process: u32) -> bool {
     stat(process).is_none_or(|(state, _)| state == 'Z')
 }
@@ -66,12 +66,12 @@ fn children(server: &Server) -> Vec<u32> {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "{what}");
+        assert!(started.elapsed() < TEST_TIMEOUT, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Whether any thread of a process works.
+/// Whether any thread of a process is running.
 fn is_busy(process: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let stats = threads.into_iter().flatten().filter_map(|thread| {
@@ -81,7 +81,7 @@ fn is_busy(process: u32) -> bool {
     stats.into_iter().any(|is_running| is_running)
 }
 
-/// The process of a server that is busy with a script, once there is one.
+/// The script process of a server that is busy, once there is one.
 fn busy_child(server: &Server) -> u32 {
     let mut found = None;
     wait_until("a process runs the script", || {
@@ -150,7 +150,7 @@ fn a_client_that_leaves_ends_its_script() {
     let mut client = server.client();
     create_container(&mut client);
     define(&mut client, "sprocs", "stuck", STUCK);
-    // Three runs that time ends would block the procedure.
+    // Three runs that time out would block the procedure.
     for _ in 0..4 {
         let waiting = begin_stuck(&server);
         let child = busy_child(&server);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const CONTAINER: &str = "/dbs/d/colls/c";
@@ -26,12 +26,12 @@ fn at(keyword: &str, id: &str) -> String {
     format!("{CONTAINER}/{keyword}/{id}")
 }
 
-fn define(client: &mut Client, keyword: &str, body: &str) -> Answer {
+fn define(client: &mut Client, keyword: &str, body: &str) -> Response {
     client.send(&Request::post(&format!("{CONTAINER}/{keyword}"), body).header("x-ms-documentdb-is-upsert", "True"))
 }
 
 /// Defines a stored procedure and executes it.
-fn execute(client: &mut Client, source: &str, arguments: &str) -> Answer {
+fn execute(client: &mut Client, source: &str, arguments: &str) -> Response {
     define(client, "sprocs", &script("p", source));
     client.send(&Request::post(&at("sprocs", "p"), arguments).pk())
 }

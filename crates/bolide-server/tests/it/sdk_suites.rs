@@ -1,8 +1,8 @@
-//! What the SDKs' own test suites expect of the service, point by point.
+//! Expectations of the SDKs' own test suites.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::server::Server;
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -14,7 +14,7 @@ fn started() -> (Server, Client) {
     (server, client)
 }
 
-/// A container of several ranges, with an item under each of some keys. Keys are strings.
+/// A container with several ranges, with an item for each of some keys. Keys are strings.
 fn of_several_ranges(client: &mut Client, id: &str, definition: &Value, keys: &[&str]) {
     let create = Request::post("/dbs/d/colls", definition.to_string()).header("x-ms-offer-throughput", "25100");
     client.send(&create).expect(201);
@@ -30,7 +30,7 @@ fn of(key: &str) -> String {
     json!([key]).to_string()
 }
 
-fn ids(answer: &Answer) -> Vec<String> {
+fn ids(answer: &Response) -> Vec<String> {
     let documents = answer.json()["Documents"].clone();
     let documents = documents.as_array().expect("a page").clone();
     documents
@@ -111,7 +111,7 @@ fn a_404_tells_nothing_of_a_range_that_the_client_does_not_know() {
         .send(&strange.clone().header("x-ms-session-token", &token))
         .expect_error(404);
     assert_eq!(missing.header("x-ms-session-token"), None);
-    // Who has no session yet begins one.
+    // A client without a session starts one.
     let missing = client.send(&strange).expect_error(404);
     assert!(missing.header("x-ms-session-token").is_some());
     let own = Request::get("/dbs/d/colls/s/docs/2").header("x-ms-documentdb-partitionkey", &of("1"));
@@ -209,7 +209,7 @@ fn a_client_learns_from_a_304_that_its_encryption_key_is_still_good() {
 
 #[test]
 fn an_id_with_a_bare_question_mark_is_what_was_signed() {
-    // JavaScript: IdWithDisallowedCharQuestionMark. It encodes no `?`, and signs the link as it is.
+    // JavaScript: IdWithDisallowedCharQuestionMark. It does not encode `?`, and signs the link as it is.
     let (_server, mut client) = started();
     let id = "Disallowed?Chars é";
     let item = json!({"id": id, "pk": "p"}).to_string();
@@ -219,7 +219,7 @@ fn an_id_with_a_bare_question_mark_is_what_was_signed() {
     assert_eq!(client.send(&signed(Request::get(path))).expect(200).json()["id"], id);
     client.send(&signed(Request::put(path, &item))).expect(200);
     client.send(&signed(Request::new("DELETE", path))).expect(204);
-    // What is signed for the path alone is for the item of that id, and what is for neither is refused.
+    // A signature for the path alone is valid for the item of that id; a signature for neither is refused.
     create_item(&mut client, "Disallowed");
     let plain = Request::get("/dbs/d/colls/c/docs/Disallowed?x=1").pk();
     let found = client
@@ -306,7 +306,7 @@ fn changes_come_from_strictly_after_a_second_that_may_be_utc() {
 #[test]
 fn small_things_that_old_clients_parse_are_there() {
     let (_server, mut client) = started();
-    // Java 3 parses these without asking whether they are there.
+    // Java 3 parses these without checking whether they exist.
     let root = client.send(&Request::get("/")).expect(200);
     for name in ["x-ms-max-media-storage-usage-mb", "x-ms-media-storage-usage-mb"] {
         let value = root.header(name).expect(name);
@@ -327,7 +327,7 @@ fn small_things_that_old_clients_parse_are_there() {
 
 #[test]
 fn index_metrics_come_in_their_second_version_and_advice_does() {
-    // JavaScript and .NET: both decode percent-escapes.
+    // JavaScript and .NET: both decode percent escapes.
     let (_server, mut client) = started();
     create_item(&mut client, "a");
     let query = Request::post(
@@ -363,7 +363,7 @@ fn index_metrics_come_in_their_second_version_and_advice_does() {
 
 #[test]
 fn a_stale_client_hears_of_a_deleted_container_as_of_any_resource() {
-    // Java: a client whose container was deleted wants 404 without a sub-status.
+    // Java: a client whose container was deleted expects 404 without a sub-status.
     let (_server, mut client) = started();
     let rid = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json()["_rid"].clone();
     let rid = rid.as_str().expect("a resource id");

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 
-/// Longest time a start or an orderly stop may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest time that a start or a normal stop may take before a test fails.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server; killed when dropped.
 pub struct Server {
@@ -20,25 +20,25 @@ pub struct Server {
     _files: TempDir,
 }
 
-/// A binary that is not expected to keep running: its exit status and standard error.
+/// The result of a binary that ended: its exit status and standard error.
 pub struct Ended {
     pub status: ExitStatus,
     pub stderr: String,
 }
 
 impl Server {
-    /// Starts on free ports, in memory.
+    /// Starts on free ports, with the memory engine.
     pub fn in_memory(arguments: &[&str]) -> Server {
         Server::start(&[&["--memory"], arguments].concat())
     }
 
-    /// Starts on free ports, on a data directory.
+    /// Starts on free ports, with a data directory.
     pub fn on(data: &Path, arguments: &[&str]) -> Server {
         let data = data.to_str().expect("temporary paths are UTF-8");
         Server::start(&[&["--data-dir", data], arguments].concat())
     }
 
-    /// Starts on a data directory, in a process that may open so many files.
+    /// Starts with a data directory, in a process with a limit of open files.
     pub fn with_open_files(files: u32, data: &Path, arguments: &[&str]) -> Server {
         let mut limited = Command::new("sh");
         let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
@@ -47,7 +47,7 @@ impl Server {
         Server::start_as(without_options(limited), &[&["--data-dir", data], arguments].concat())
     }
 
-    /// Starts with variables of its environment.
+    /// Starts with environment variables.
     pub fn with_environment(variables: &[(&str, &str)], arguments: &[&str]) -> Server {
         let mut command = command();
         command.envs(variables.iter().copied());
@@ -80,7 +80,7 @@ impl Server {
             if let Some(status) = child.try_wait().expect("the child can be waited for") {
                 panic!("the server ended while it started: {status}");
             }
-            assert!(started.elapsed() < PATIENCE, "the server is not ready in time");
+            assert!(started.elapsed() < TEST_TIMEOUT, "the server is not ready in time");
             std::thread::sleep(Duration::from_millis(5));
         }
         let text = std::fs::read_to_string(&ready).expect("the ready file can be read");
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// What the ready file says.
+    /// The content of the ready file.
     pub fn ready(&self) -> &Value {
         &self.ready
     }
@@ -110,7 +110,7 @@ impl Server {
         Client::connect(self.port())
     }
 
-    /// Asks for an orderly stop, and waits for it.
+    /// Asks for a normal stop, and waits for it.
     pub fn stop(&mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill")
@@ -128,7 +128,7 @@ impl Server {
             if let Some(status) = self.child.try_wait().expect("the child can be waited for") {
                 return status;
             }
-            assert!(started.elapsed() < PATIENCE, "the server does not stop");
+            assert!(started.elapsed() < TEST_TIMEOUT, "the server does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -141,7 +141,7 @@ impl Drop for Server {
     }
 }
 
-/// Runs the binary to its end.
+/// Runs the binary until it ends.
 pub fn run(arguments: &[&str]) -> Ended {
     let mut child = command()
         .args(arguments)
@@ -154,7 +154,7 @@ pub fn run(arguments: &[&str]) -> Ended {
         if let Some(status) = child.try_wait().expect("the child can be waited for") {
             break status;
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TEST_TIMEOUT {
             let _ = child.kill();
             panic!("expected the binary to end. arguments={arguments:?}");
         }
@@ -170,13 +170,13 @@ pub fn run(arguments: &[&str]) -> Ended {
     Ended { status, stderr }
 }
 
-/// The binary, without the options of whoever runs the tests.
+/// The binary, without options from the caller's environment.
 pub fn command() -> Command {
     without_options(Command::new(env!("CARGO_BIN_EXE_bolide")))
 }
 
 fn without_options(mut command: Command) -> Command {
-    // Options of whoever runs the tests must not reach the servers under test.
+    // Options from the caller's environment must not reach the servers under test.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BOLIDE_")) {
         command.env_remove(name);
     }

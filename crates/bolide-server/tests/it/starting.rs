@@ -1,4 +1,4 @@
-//! What keeps the server from starting is told in one line.
+//! Errors at the start are reported in one line.
 
 use std::net::TcpListener;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::client::{Request, create_container, create_item};
 use crate::server::{Server, run};
 
-/// Expects a failure that is told in one line, which holds a word.
+/// Expects a failure in one line that contains a word.
 #[track_caller]
 fn fails(arguments: &[&str], word: &str) {
     let ended = run(arguments);
@@ -125,7 +125,7 @@ fn certificates_that_are_none() {
     };
     with(path, &key, "--tls-cert");
     with(&certificate, path, "--tls-key");
-    // Each in the place of the other.
+    // Certificate and key exchanged.
     with(&key, &certificate, "tls-key.pem");
     let other = TempDir::new().expect("a temporary directory");
     Server::on(other.path(), &[]).stop();

@@ -1,4 +1,4 @@
-//! An orderly stop ends within seconds, whatever clients do.
+//! A normal stop ends within seconds, whatever clients do.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ fn the_worst_queries_do_not_keep_it() {
             stream
         })
         .collect();
-    // Others are served meanwhile, and so the queries have begun or are about to.
+    // Other requests are served meanwhile, so the queries have begun or are about to.
     client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
     assert_eq!(server.stop().code(), Some(0));
     drop(clients);

@@ -1,26 +1,26 @@
-//! Containers without a partition key, as clients from before there were any made them: by those clients, and by newer ones.
+//! Containers without a partition key, made by old clients, and used by those and by newer clients.
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request};
+use crate::client::{Client, Request, Response};
 use crate::server::Server;
 
 const CONTAINER: &str = "/dbs/d/colls/c";
 const DOCS: &str = "/dbs/d/colls/c/docs";
-/// What newer clients read of the container's partition key, but for its version.
+/// The partition key of the container as newer clients read it, without its version.
 const KEY: &str = "/_partitionKey";
 
-/// As a client from before 2018-12-31 sends it: with no partition key.
+/// As a client from before 2018-12-31 sends it: without a partition key.
 fn old(request: Request) -> Request {
     request.header("x-ms-version", "2018-08-31")
 }
 
-/// As newer clients send it about items without a key.
+/// As newer clients send it for items without a key.
 fn none(request: Request) -> Request {
     request.header("x-ms-documentdb-partitionkey", "[]")
 }
 
-/// About the items that newer clients wrote with a key.
+/// For the items that newer clients wrote with a key.
 fn of(request: Request, key: &str) -> Request {
     request.header("x-ms-documentdb-partitionkey", &json!([key]).to_string())
 }
@@ -68,7 +68,7 @@ fn query(text: &str) -> Request {
         .header("content-type", "application/query+json")
 }
 
-/// In an interval of effective partition keys.
+/// Limits a request to an interval of effective partition keys.
 fn between(request: Request, start: &str, end: &str) -> Request {
     request
         .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
@@ -100,7 +100,7 @@ fn only_old_clients_make_them_and_see_no_key() {
             .get("partitionKey"),
         None
     );
-    let listed = |answer: Answer| answer.json()["DocumentCollections"][0].get("partitionKey").cloned();
+    let listed = |answer: Response| answer.json()["DocumentCollections"][0].get("partitionKey").cloned();
     assert!(listed(client.send(&Request::get("/dbs/d/colls"))).is_some());
     assert_eq!(listed(client.send(&old(Request::get("/dbs/d/colls")))), None);
 
@@ -168,7 +168,7 @@ fn items_without_a_key_are_the_same_to_old_and_new_clients() {
     }
 }
 
-/// `old` and `new` without a key, `old` under `k`: in feeds, changes and queries.
+/// `old` and `new` without a key, `old` with key `k`: in feeds, changes and queries.
 fn parts_are_told_apart(client: &mut Client) {
     let all = ["new", "old", "old"];
     let changes = |request: Request| request.header("a-im", "Incremental feed");
@@ -189,7 +189,7 @@ fn parts_are_told_apart(client: &mut Client) {
         ),
         (between(changes(Request::get(DOCS)), "", "00"), &all[..2]),
         (between(Request::get(DOCS), "00", "FF"), &all[2..]),
-        // Where newer clients take items without a key to be.
+        // Where newer clients expect items without a key.
         (
             none(query("SELECT * FROM c")).header("x-ms-documentdb-partitionkeyrangeid", "0"),
             &all[..2],
@@ -283,7 +283,7 @@ fn a_token_for_items_without_a_key_opens_them_however_the_request_says_so() {
         assert_eq!(ids(&mut client, &with(none(Request::get(DOCS)))), ["a"]);
         let read = |key: &str| json!([{"operationType": "Read", "id": "a", "partitionKey": key}]).to_string();
         let bulk = |key: &str| Request::post(DOCS, read(key)).header("x-ms-cosmos-is-batch-request", "True");
-        let status = |answer: Answer| answer.json()[0]["statusCode"].clone();
+        let status = |answer: Response| answer.json()[0]["statusCode"].clone();
         assert_eq!(status(client.send(&with(bulk("[]")))), 200);
         assert_eq!(status(client.send(&with(bulk("[\"k\"]")))), 403);
         client.send(&with(of(at(), "k"))).expect_error(403);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bolide_model::UnixMillis;
 
-/// What server time will not fall below after a crash; raised by the committer, read by every request.
+/// A time below which server time will not fall after a crash; raised by the committer, read by every request.
 #[derive(Debug)]
 pub(crate) struct DurableTime(AtomicI64);
 

@@ -1,4 +1,4 @@
-//! A store that failed: what users are told, and how it is opened again once there is room.
+//! A failed store: what users are told, and how it is opened again once there is space.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use super::Committer;
 use super::opening::missing;
 use crate::store::Store;
 
-/// How often a store that failed is tried again.
+/// How often to try to open a failed store again.
 pub(super) const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
-/// How long reads may take to let go of a store that is to be opened again.
-const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long reads may take to release a store that is to be opened again.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the store cannot be written, and when to look again.
+/// Why the store cannot be written, and when to try again.
 pub(super) struct Failure {
     pub(super) reason: String,
     pub(super) retry_at: Instant,
 }
 
 impl Committer {
-    /// Notes that the store no longer takes writes. Returns the reason users are given.
+    /// Records that the store no longer accepts writes. Returns the reason for users.
     pub(super) fn fail(&mut self, cause: &str) -> String {
         let free = self.options.free_space.at(self.store_dir.path());
         let reason = format!("the store cannot be written: {cause}. free_bytes={free}");
@@ -37,7 +37,7 @@ impl Committer {
         reason
     }
 
-    /// Why the store failed, in words that help: it says only that it did when that was in the background.
+    /// Why the store failed. For a failure in the background the store itself gives no reason.
     pub(super) fn cause_of(&self, error: &fjall::Error) -> String {
         match (error, self.store_dir.probe()) {
             (fjall::Error::Poisoned, Ok(())) => "a table could not be written".to_owned(),
@@ -46,7 +46,7 @@ impl Committer {
         }
     }
 
-    /// Opens a store that failed again, if the disk has room.
+    /// Opens a failed store again, if the disk has space.
     pub(super) fn reopen(&mut self) {
         let reopened = self.try_reopen();
         let Some(failure) = &mut self.failure else { return };
@@ -70,7 +70,7 @@ impl Committer {
         if let Some(presence) = &mut self.presence {
             presence.check()?;
         }
-        // Reads go on while the store is open. It is closed only if it can be opened again.
+        // Reads continue while the store is open. It is closed only if it can be opened again.
         self.store_dir.probe().map_err(|error| error.to_string())?;
         self.compactor.finish();
         if let Some(store) = self.store.take() {
@@ -90,9 +90,9 @@ impl Committer {
     }
 }
 
-/// Waits until nobody but us holds the store, and closes it; gives it back if that takes too long.
+/// Waits until nobody else holds the store, and closes it; returns it if that takes too long.
 fn release(mut store: Arc<Store>, monotonic: &Monotonic) -> Result<(), Arc<Store>> {
-    let deadline = monotonic.now() + RELEASE_PATIENCE;
+    let deadline = monotonic.now() + RELEASE_TIMEOUT;
     loop {
         store = match Arc::try_unwrap(store) {
             Ok(store) => {

@@ -1,18 +1,20 @@
-//! A group: writes that are carried out together.
+//! A group of writes that are carried out together.
 //!
-//! Writes are judged in their order, each on the heads the ones before it leave behind, so several commits of one partition may be in one
-//! group. A joint commit is one write over several partitions: the group takes all of its batches or none. Rows are merged by key, the last one wins: the store does not promise an order between two rows of one key in one write.
+//! Writes are checked in their order, each on the heads after the writes before it, so one group may contain several commits of one partition. A
+//! joint commit is one write over several partitions: the group takes all of its batches or none. Rows are merged by key, and the last one wins,
+//! because the store does not promise an order between two rows of one key in one write.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bolide_model::UnixMillis;
 use bolide_storage::{
-    Batch, CommitToken, EngineError, Head, History, JointOutcome, Key, Outcome, PartitionId, Space, Ticket, rejection,
+    Batch, CommitToken, EngineError, Head, JointOutcome, Key, Outcome, PartitionId, RecentCommits, Space, Ticket,
+    rejection,
 };
 use bytes::Bytes;
 
 use super::removal::Removal;
-use super::{Answer, Write};
+use super::{Reply, Write};
 use crate::layout::{HeadRow, Kind, OWN, row_key};
 
 /// Rows of one space; `None` deletes.
@@ -20,34 +22,34 @@ type Rows = BTreeMap<Bytes, Option<Bytes>>;
 
 /// Space on the disk, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct SpaceLimits {
     pub(super) free: u64,
-    /// What must stay free.
+    /// Bytes that must stay free.
     pub(super) reserve: u64,
 }
 
 /// See the module.
 pub(super) struct Group {
-    room: Room,
+    room: SpaceLimits,
     rows: [Rows; Space::ALL.len()],
-    /// Heads as the group leaves them; `None` is a partition it removes.
+    /// Heads after the group; `None` is a partition that it removes.
     heads: HashMap<PartitionId, Option<HeadRow>>,
     commits: Vec<(PartitionId, CommitToken, Head)>,
     bytes: u64,
     deletes: [usize; Space::ALL.len()],
     stamp: UnixMillis,
-    answers: Vec<Pending>,
+    replies: Vec<Pending>,
 }
 
-/// An answer that waits for the write.
+/// A reply that waits for the write.
 enum Pending {
-    Commit(Answer<Outcome>, Head, Ticket),
-    Joint(Answer<JointOutcome>, Vec<Head>, Vec<Ticket>),
-    Other(Answer<()>),
+    Commit(Reply<Outcome>, Head, Ticket),
+    Joint(Reply<JointOutcome>, Vec<Head>, Vec<Ticket>),
+    Other(Reply<()>),
 }
 
 impl Group {
-    pub(super) fn new(room: Room) -> Group {
+    pub(super) fn new(room: SpaceLimits) -> Group {
         Group {
             room,
             rows: Default::default(),
@@ -56,70 +58,66 @@ impl Group {
             bytes: 0,
             deletes: Default::default(),
             stamp: UnixMillis(i64::MIN),
-            answers: Vec::new(),
+            replies: Vec::new(),
         }
     }
 
-    /// Takes a write in, or answers it right away if it changes nothing.
+    /// Adds a write to the group, or replies at once if it changes nothing.
     pub(super) fn admit(
         &mut self,
         write: Write,
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
         removals: &VecDeque<Removal>,
     ) {
         match write {
             Write::Commit {
                 partition,
                 batch,
-                answer,
-            } => match self.judge(partition, &batch, partitions) {
+                reply,
+            } => match self.check_commit(partition, &batch, partitions) {
                 Ok(()) => {
-                    let pending = Pending::Commit(answer, batch.head(), batch.ticket());
+                    let pending = Pending::Commit(reply, batch.head(), batch.ticket());
                     self.add_commit(partition, batch);
-                    self.answers.push(pending);
+                    self.replies.push(pending);
                 }
-                Err(verdict) => drop(answer.send(verdict)),
+                Err(verdict) => drop(reply.send(verdict)),
             },
-            Write::CommitTogether { batches, answer } => match self.judge_together(&batches, partitions) {
+            Write::CommitTogether { batches, reply } => match self.check_joint_commit(&batches, partitions) {
                 Ok(()) => {
                     let heads = batches.iter().map(|(_, batch)| batch.head()).collect();
                     let tickets = batches.iter().map(|(_, batch)| batch.ticket()).collect();
                     for (partition, batch) in batches {
                         self.add_commit(partition, batch);
                     }
-                    self.answers.push(Pending::Joint(answer, heads, tickets));
+                    self.replies.push(Pending::Joint(reply, heads, tickets));
                 }
-                Err(verdict) => drop(answer.send(verdict)),
+                Err(verdict) => drop(reply.send(verdict)),
             },
-            Write::Create {
-                partition,
-                head,
-                answer,
-            } => {
+            Write::Create { partition, head, reply } => {
                 if let Some(why) = self.why_not_create(partition, removals) {
-                    drop(answer.send(Err(EngineError::Unavailable(why))));
+                    drop(reply.send(Err(EngineError::Unavailable(why))));
                     return;
                 }
                 if self.head(partition, partitions).is_none() {
                     self.set_head(partition, Some(HeadRow::created(head)));
                 }
-                self.answers.push(Pending::Other(answer));
+                self.replies.push(Pending::Other(reply));
             }
-            Write::Remove { partition, answer } => {
+            Write::Remove { partition, reply } => {
                 if self.head(partition, partitions).is_some() {
                     self.set_head(partition, None);
                 }
-                self.answers.push(Pending::Other(answer));
+                self.replies.push(Pending::Other(reply));
             }
         }
     }
 
-    /// Decides on a commit; an error is its answer.
-    fn judge(
+    /// Checks a commit; the error is its reply.
+    fn check_commit(
         &self,
         partition: PartitionId,
         batch: &Batch,
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
     ) -> Result<(), Result<Outcome, EngineError>> {
         let head = self
             .head(partition, partitions)
@@ -133,14 +131,14 @@ impl Group {
         }
     }
 
-    /// Decides on a joint commit; an error is its answer.
-    fn judge_together(
+    /// Checks a joint commit; the error is its reply.
+    fn check_joint_commit(
         &self,
         batches: &[(PartitionId, Batch)],
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
     ) -> Result<(), Result<JointOutcome, EngineError>> {
-        if let Some(answer) = rejection(batches, |partition| self.head(partition, partitions)) {
-            return Err(answer);
+        if let Some(reply) = rejection(batches, |partition| self.head(partition, partitions)) {
+            return Err(reply);
         }
         match self.why_no_room(batches.iter().map(|(_, batch)| batch)) {
             Some(why) => Err(Ok(JointOutcome::Refused(why))),
@@ -149,10 +147,10 @@ impl Group {
     }
 
     fn why_no_room<'a>(&self, batches: impl Iterator<Item = &'a Batch> + Clone) -> Option<String> {
-        let Room { free, reserve } = self.room;
+        let SpaceLimits { free, reserve } = self.room;
         let deletes: usize = batches.clone().map(|batch| batch.deletes.len()).sum();
         let puts: usize = batches.clone().map(|batch| batch.puts.len()).sum();
-        // Commits that mostly delete may use half of the reserve: they are how space comes back.
+        // Commits that mostly delete may use half of the reserve, because they free space.
         let reserve = if deletes > puts { reserve / 2 } else { reserve };
         let bytes: usize = batches.map(Batch::bytes).sum();
         let needed = reserve.saturating_add(2 * (self.bytes + bytes as u64));
@@ -202,11 +200,11 @@ impl Group {
         self.heads.insert(partition, row);
     }
 
-    /// The head the next write of a partition is judged on.
-    fn head(&self, partition: PartitionId, partitions: &HashMap<PartitionId, History>) -> Option<Head> {
+    /// The head on which the next write of a partition is checked.
+    fn head(&self, partition: PartitionId, partitions: &HashMap<PartitionId, RecentCommits>) -> Option<Head> {
         match self.heads.get(&partition) {
             Some(row) => row.map(|row| row.head),
-            None => partitions.get(&partition).map(History::head),
+            None => partitions.get(&partition).map(RecentCommits::head),
         }
     }
 
@@ -215,7 +213,7 @@ impl Group {
         self.heads.is_empty()
     }
 
-    /// Rows to write.
+    /// Number of rows to write.
     pub(super) fn len(&self) -> usize {
         self.rows.iter().map(|rows| rows.len() + 1).sum()
     }
@@ -226,22 +224,22 @@ impl Group {
         Space::ALL.into_iter().zip(rows).filter(|(_, rows)| !rows.is_empty())
     }
 
-    /// Heads as the group leaves them.
+    /// Heads after the group.
     pub(super) fn heads(&self) -> impl Iterator<Item = (PartitionId, Option<HeadRow>)> {
         self.heads.iter().map(|(partition, row)| (*partition, *row))
     }
 
-    /// The commits in their order.
+    /// The commits, in order.
     pub(super) fn commits(&self) -> &[(PartitionId, CommitToken, Head)] {
         &self.commits
     }
 
-    /// How many rows of each space it deletes.
+    /// Number of rows deleted in each space.
     pub(super) fn deletes(&self) -> impl Iterator<Item = (Space, usize)> {
         Space::ALL.into_iter().zip(self.deletes)
     }
 
-    /// About how many bytes it takes in a journal, before its rows are taken.
+    /// Approximate size in the journal, in bytes. Call it before the rows are taken.
     pub(super) fn journal_bytes(&self) -> u64 {
         const ROW_OVERHEAD: usize = 40;
         self.bytes + (self.len() * ROW_OVERHEAD) as u64
@@ -252,8 +250,8 @@ impl Group {
         self.stamp
     }
 
-    /// The write is done.
-    pub(super) fn answer(self) {
+    /// Replies that the write is done.
+    pub(super) fn reply(self) {
         self.answer_with(
             |head, _| Outcome::Done(head),
             |heads, _| JointOutcome::Done(heads),
@@ -261,8 +259,8 @@ impl Group {
         );
     }
 
-    /// The write surely did not happen.
-    pub(super) fn answer_refused(self, reason: &str) {
+    /// Replies that the write certainly did not happen.
+    pub(super) fn reply_refused(self, reason: &str) {
         self.answer_with(
             |_, _| Outcome::Refused(reason.to_owned()),
             |_, _| JointOutcome::Refused(reason.to_owned()),
@@ -270,8 +268,8 @@ impl Group {
         );
     }
 
-    /// The write may have happened.
-    pub(super) fn answer_unknown(self) {
+    /// Replies that the write may have happened.
+    pub(super) fn reply_unknown(self) {
         let why = || {
             Err(EngineError::Unavailable(
                 "the store failed in the middle of a write".into(),
@@ -290,12 +288,12 @@ impl Group {
         joint: impl Fn(Vec<Head>, Vec<Ticket>) -> JointOutcome,
         other: impl Fn() -> Result<(), EngineError>,
     ) {
-        for pending in self.answers {
-            // Nobody may be waiting any more.
+        for pending in self.replies {
+            // The receiver may be gone.
             match pending {
-                Pending::Commit(answer, head, ticket) => drop(answer.send(Ok(outcome(head, ticket)))),
-                Pending::Joint(answer, heads, tickets) => drop(answer.send(Ok(joint(heads, tickets)))),
-                Pending::Other(answer) => drop(answer.send(other())),
+                Pending::Commit(reply, head, ticket) => drop(reply.send(Ok(outcome(head, ticket)))),
+                Pending::Joint(reply, heads, tickets) => drop(reply.send(Ok(joint(heads, tickets)))),
+                Pending::Other(reply) => drop(reply.send(other())),
             }
         }
     }

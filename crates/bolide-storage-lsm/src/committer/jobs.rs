@@ -1,52 +1,52 @@
-//! What the committer is asked to do, and how it refuses.
+//! The committer's jobs, and how it refuses them.
 
 use bolide_model::UnixMillis;
 use bolide_storage::{Batch, EngineError, Head, JointOutcome, Outcome, PartitionId, Resolved, Ticket};
 use tokio::sync::oneshot;
 
-/// Where an answer goes. Nobody may be waiting any more; the job is done all the same.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, EngineError>>;
+/// Where a reply goes. If the receiver is gone, the job is done anyway.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
-/// A change of the store. What waits at the same time is carried out together.
+/// A change of the store. Changes that wait at the same time are carried out together.
 pub(crate) enum Write {
     Commit {
         partition: PartitionId,
         batch: Batch,
-        answer: Answer<Outcome>,
+        reply: Reply<Outcome>,
     },
     CommitTogether {
         batches: Vec<(PartitionId, Batch)>,
-        answer: Answer<JointOutcome>,
+        reply: Reply<JointOutcome>,
     },
     Create {
         partition: PartitionId,
         head: Head,
-        answer: Answer<()>,
+        reply: Reply<()>,
     },
     Remove {
         partition: PartitionId,
-        answer: Answer<()>,
+        reply: Reply<()>,
     },
 }
 
-/// What the committer is asked to do, in the order it was asked.
+/// A job for the committer. Jobs are done in the order in which they were sent.
 pub(crate) enum Job {
     Write(Write),
     Resolve {
         partition: PartitionId,
         ticket: Ticket,
-        answer: Answer<Resolved>,
+        reply: Reply<Resolved>,
     },
-    KeepTime {
+    MakeTimeDurable {
         until: UnixMillis,
-        answer: Answer<()>,
+        reply: Reply<()>,
     },
-    Close(Answer<()>),
-    /// Look when the next chore is due: earlier than the thread thinks.
-    Look,
+    Close(Reply<()>),
+    /// Check when maintenance is due: earlier than the thread expects.
+    CheckMaintenance,
 }
 
-/// Why writes are turned away before they are looked at.
+/// Why writes are refused before they are checked.
 pub(crate) enum Refusal {
     Closed,
     Broken(String),
@@ -66,17 +66,17 @@ impl Write {
             Refusal::Closed => EngineError::Unavailable("the store is closed".into()),
             Refusal::Broken(reason) => EngineError::Unavailable(reason.clone()),
         };
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = match (self, refusal) {
-            (Write::Commit { answer, .. }, Refusal::Broken(reason)) => {
-                answer.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
+            (Write::Commit { reply, .. }, Refusal::Broken(reason)) => {
+                reply.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
             }
-            (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(error)).is_ok(),
-            (Write::CommitTogether { answer, .. }, Refusal::Broken(reason)) => {
-                answer.send(Ok(JointOutcome::Refused(reason.clone()))).is_ok()
+            (Write::Commit { reply, .. }, Refusal::Closed) => reply.send(Err(error)).is_ok(),
+            (Write::CommitTogether { reply, .. }, Refusal::Broken(reason)) => {
+                reply.send(Ok(JointOutcome::Refused(reason.clone()))).is_ok()
             }
-            (Write::CommitTogether { answer, .. }, Refusal::Closed) => answer.send(Err(error)).is_ok(),
-            (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(error)).is_ok(),
+            (Write::CommitTogether { reply, .. }, Refusal::Closed) => reply.send(Err(error)).is_ok(),
+            (Write::Create { reply, .. } | Write::Remove { reply, .. }, _) => reply.send(Err(error)).is_ok(),
         };
     }
 }

@@ -1,12 +1,12 @@
-//! Writes the blocks of the journal before they are needed.
+//! Allocates blocks of the journal before they are needed.
 //!
-//! The store makes a journal as a file of 64 MiB without blocks. A fsync of bytes that needed new blocks makes the file system commit, and that waits for
-//! whatever else is on its way to the disk: tables that are written or merged, and what other processes write. A fsync of bytes in blocks
-//! that were there before waits for these bytes only. So zeros are written some way ahead of what is appended, on a thread that nobody waits for.
+//! The store creates a journal as a file of 64 MiB without blocks. A fsync of bytes that needed new blocks makes the file system commit, and that
+//! waits for everything else that is being written to the disk: tables that are flushed or merged, and the files of other processes. A fsync of bytes
+//! in existing blocks waits for these bytes only. So zeros are written ahead of the end of the journal, on a thread that no request waits for.
 //! (PostgreSQL: `wal_init_zero`.)
 //!
-//! What is written over is read first, and left alone unless it is zeros; and whoever holds the committer keeps others from appending meanwhile. A journal
-//! that was there when the store was opened has no room behind its end, and nothing is written to it.
+//! Before a piece is overwritten it is read, and skipped unless it is all zeros; whoever holds the committer prevents appends meanwhile. A journal
+//! that existed when the store was opened has no space after its end, so nothing is written to it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,27 +16,28 @@ use std::sync::mpsc::SyncSender;
 
 use crate::journal;
 
-/// How far ahead of what is appended: what is appended while a table of the largest size is on its way to the disk.
+/// How far to write ahead: the amount appended while a table of the largest size is being written to the disk.
 const AHEAD_BYTES: u64 = 8 << 20;
-/// Zeros that are written and synced together. A commit's fsync that comes upon them waits for them, and for the file system: seldom is better than soon.
-const STRETCH_BYTES: u64 = 2 << 20;
-/// Zeros written at once, while no commit can be: a few microseconds.
+/// Bytes of zeros that are written and synced together. If a commit's fsync meets them it waits for them, and for the file system, so they should be
+/// rare rather than early.
+const SYNC_BYTES: u64 = 2 << 20;
+/// Bytes of zeros per write, during which no commit can run: a few microseconds.
 const PIECE_BYTES: usize = 16 << 10;
-/// Pieces of a stretch.
-pub(super) const PIECES: u64 = STRETCH_BYTES / PIECE_BYTES as u64;
+/// Number of pieces between two syncs.
+pub(super) const PIECES: u64 = SYNC_BYTES / PIECE_BYTES as u64;
 static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
 /// See the module.
 pub(super) struct JournalAhead {
     store: PathBuf,
-    /// The number of the journal that is appended to, and about how many bytes were.
+    /// The number of the current journal, and about how many bytes were appended to it.
     number: u64,
     appended: u64,
-    /// `None` if there is nothing more to do in it.
+    /// `None` if nothing more is to be done in this journal.
     file: Option<Arc<File>>,
-    /// Its blocks are written up to here.
+    /// Blocks are written up to here.
     written: u64,
-    /// Calls for [`JournalAhead::advance`].
+    /// Requests a call of [`JournalAhead::advance`].
     wake: SyncSender<()>,
 }
 
@@ -52,24 +53,24 @@ impl JournalAhead {
         }
     }
 
-    /// Takes note that about so many bytes were appended to a journal. `is_worth_it`: an fsync takes time here.
+    /// Records that about `bytes` bytes were appended to a journal. `is_worth_it`: a fsync takes time on this disk.
     pub(super) fn note(&mut self, number: u64, bytes: u64, is_worth_it: bool) {
         if self.number != number {
             let path = journal::path(&self.store, number);
-            // Without the file nothing is done ahead, and nothing is lost.
+            // If the file cannot be opened, nothing is written ahead; no harm is done.
             self.file = File::options().read(true).write(true).open(path).ok().map(Arc::new);
             (self.number, self.appended, self.written) = (number, 0, 0);
         }
         self.appended += bytes;
-        if is_worth_it && self.file.is_some() && self.missing() >= STRETCH_BYTES {
-            // If it was called already, or has ended with the store, that is well, too.
+        if is_worth_it && self.file.is_some() && self.missing() >= SYNC_BYTES {
+            // If the thread was already called, or has ended with the store, nothing is to be done.
             let _ = self.wake.try_send(());
         }
     }
 
-    /// Writes one piece, if it is time for one. Returns the file it went to, which is to be synced.
+    /// Writes one piece, if it is needed. Returns the file to sync.
     ///
-    /// To be called only while nothing is appended.
+    /// Call it only while nothing is appended.
     pub(super) fn advance(&mut self) -> Option<Arc<File>> {
         if self.missing() == 0 {
             return None;
@@ -84,7 +85,7 @@ impl JournalAhead {
         })
     }
 
-    /// Bytes that are not as far ahead as they should be.
+    /// Bytes still to be written ahead.
     fn missing(&self) -> u64 {
         (self.appended + AHEAD_BYTES).saturating_sub(self.written)
     }

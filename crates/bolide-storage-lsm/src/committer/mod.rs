@@ -1,17 +1,17 @@
-//! The committer: the one that writes.
+//! The committer: the only writer of the store.
 //!
-//! It takes a job, and with it all writes that wait, merges them into one [`group`], and carries the group out as one write of the store with
-//! one fsync. Everything that must not meet a write is its work too, between groups: publishing views, resolving
-//! tickets, deleting what removed partitions left ([`removal`]), writing the durable watermark ([`chores`]), and opening the store again after it
-//! failed ([`failure`], [`opening`]). It has a thread; [`shared`] tells what is done elsewhere.
+//! It takes a job together with all waiting writes, merges them into one [`group`], and carries the group out as one write of the store with one
+//! fsync. Between groups it does everything that must not run during a write: publishing views, resolving tickets, deleting rows of removed
+//! partitions ([`removal`]), writing the durable watermark ([`maintenance`]), and opening the store again after a failure ([`failure`], [`opening`]).
+//! It has its own thread; [`shared`] describes what runs on other threads.
 
-mod chores;
 mod compactor;
 mod durable_time;
 mod failure;
 mod group;
 mod jobs;
 mod journal_ahead;
+mod maintenance;
 mod opening;
 mod removal;
 mod shared;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::{MonotoneClock, Monotonic};
-use bolide_storage::{EngineError, History, PartitionId, Resolved, Ticket};
+use bolide_storage::{EngineError, PartitionId, RecentCommits, Resolved, Ticket};
 use fjall::PersistMode;
 
 use crate::durable_watermark::{DurableWatermark, Numbers};
@@ -34,39 +34,39 @@ use crate::store_dir::StoreDir;
 use crate::view::Views;
 use crate::{Durability, LsmOptions};
 
-use chores::REFRESH_INTERVAL;
 use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
 use failure::Failure;
-use group::{Group, Room};
-use jobs::{Answer, Refusal};
+use group::{Group, SpaceLimits};
 pub(crate) use jobs::{Job, Write};
+use jobs::{Refusal, Reply};
 use journal_ahead::JournalAhead;
+use maintenance::REFRESH_INTERVAL;
 use removal::Removal;
 pub(crate) use shared::SharedCommitter;
 
-/// A group takes no more writes above this many bytes.
+/// A group takes no more writes above this size.
 const GROUP_BYTES: usize = 8 << 20;
-/// How often the durable watermark is written, at most.
+/// The minimum time between two writes of the durable watermark.
 const WATERMARK_INTERVAL: Duration = Duration::from_secs(1);
-/// After so long without a write the store has time for what would disturb writes.
+/// After this time without a write the store is idle, and work that would disturb writes may run.
 const REST_INTERVAL: Duration = Duration::from_millis(500);
-/// A write of the store that takes longer is waited for on the committer's thread, so that others have the one it came from.
+/// If a write of the store takes longer, it runs on the committer's thread, so that the caller's thread is free for other tasks.
 const QUICK_WRITE: Duration = Duration::from_millis(1);
-/// A disk on which writes take less has nothing to gain from a journal that is written ahead.
+/// If writes take less than this, writing the journal ahead gains nothing.
 const SLOW_WRITE: Duration = Duration::from_micros(50);
-/// Free space beside the reserve without which the journal is not written ahead.
+/// Free space required beyond the reserve before the journal is written ahead.
 const SPARE_BYTES: u64 = 256 << 20;
-/// How often to look whether the files are in their place, where writes do not wait for the disk.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// How often to check that the files are in their place, if writes do not wait for the disk.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// See the module.
 pub(crate) struct Committer {
     store_dir: StoreDir,
-    /// `None` where it cannot be told.
+    /// `None` if the platform cannot tell.
     presence: Option<Presence>,
-    /// The clock of chores.
+    /// The clock for maintenance.
     monotonic: Monotonic,
     looked_at: Instant,
     options: LsmOptions,
@@ -77,31 +77,31 @@ pub(crate) struct Committer {
     store: Option<Arc<Store>>,
     failure: Option<Failure>,
     is_closed: bool,
-    partitions: HashMap<PartitionId, History>,
+    partitions: HashMap<PartitionId, RecentCommits>,
     removals: VecDeque<Removal>,
     compactor: Compactor,
-    /// `None` where nobody calls for it.
+    /// `None` if it is not used.
     journal_ahead: Option<JournalAhead>,
-    /// The newest write of all.
+    /// The newest write of all spaces.
     newest: Sequence,
     /// The newest write of each space that was carried out.
     written: Numbers,
-    /// The newest write of each space that is surely on the disk.
+    /// The newest write of each space that is certainly on the disk.
     durable: Numbers,
     watermark: DurableWatermark,
     watermark_written_at: Instant,
-    /// Whether the last try to write the watermark failed.
+    /// Whether the last write of the watermark failed.
     watermark_failed: bool,
     /// When the journal must be on the disk, in mode `interval`.
     persist_at: Option<Instant>,
     removal_at: Instant,
-    /// When to look whether the newest view is behind; `None` while nothing happens.
+    /// When to check whether the newest view is outdated; `None` while nothing happens.
     refresh_at: Option<Instant>,
-    /// When the store has rested for long enough to write memtables out; `None` once it did.
+    /// When the store will have been idle long enough to flush memtables; `None` once they were flushed.
     rested_at: Option<Instant>,
-    /// How long a write of the store takes, in the mean of the last few.
+    /// Average time of the last writes of the store.
     write_time: Duration,
-    /// When the thread wakes although nobody asks.
+    /// When the thread wakes without a job.
     wakes_at: Option<Instant>,
 }
 
@@ -111,7 +111,7 @@ impl Committer {
         (self.time.clone(), self.durable_time.clone())
     }
 
-    /// Does `first` and the jobs that wait behind it, until there are none or the group is large.
+    /// Does `first` and the jobs that wait after it, until there are none or the group is large.
     fn serve(&mut self, first: Job, mut take_next: impl FnMut() -> Option<Job>) {
         let mut writes = Vec::new();
         let mut time_waiters = Vec::new();
@@ -123,35 +123,35 @@ impl Committer {
                     bytes += write.bytes();
                     writes.push(write);
                 }
-                // These ask for the state behind the writes before them.
+                // These need the state after the writes before them.
                 Job::Resolve {
                     partition,
                     ticket,
-                    answer,
+                    reply,
                 } => {
                     self.write(std::mem::take(&mut writes));
-                    let _ = answer.send(self.resolve(partition, &ticket));
+                    let _ = reply.send(self.resolve(partition, &ticket));
                 }
-                // Later: the stamps of the writes may be enough.
-                Job::KeepTime { until, answer } => time_waiters.push((until, answer)),
-                Job::Close(answer) => {
+                // Done after the writes: their stamps may already be enough.
+                Job::MakeTimeDurable { until, reply } => time_waiters.push((until, reply)),
+                Job::Close(reply) => {
                     self.write(std::mem::take(&mut writes));
-                    let _ = answer.send(self.close());
+                    let _ = reply.send(self.close());
                 }
-                Job::Look => {}
+                Job::CheckMaintenance => {}
             }
             next = if bytes < GROUP_BYTES { take_next() } else { None };
         }
         self.write(writes);
-        self.keep_time(time_waiters);
+        self.make_time_durable_for(time_waiters);
     }
 
     /// Makes server time durable for all who wait for it, with one write.
-    fn keep_time(&mut self, waiters: Vec<(UnixMillis, Answer<()>)>) {
+    fn make_time_durable_for(&mut self, waiters: Vec<(UnixMillis, Reply<()>)>) {
         let Some(until) = waiters.iter().map(|(until, _)| *until).max() else {
             return;
         };
-        // Whoever asks next has read the clock by now.
+        // Includes later callers: they have read the clock by now.
         let until = until.max(self.time.now());
         let kept = if self.durable_time.get() >= until {
             Ok(())
@@ -163,9 +163,9 @@ impl Committer {
             self.write_watermark(until)
                 .map_err(|error| EngineError::Unavailable(error.to_string()))
         };
-        for (_, answer) in waiters {
-            // Nobody may be waiting any more.
-            let _ = answer.send(kept.clone());
+        for (_, reply) in waiters {
+            // The receiver may be gone.
+            let _ = reply.send(kept.clone());
         }
     }
 
@@ -173,7 +173,7 @@ impl Committer {
         if writes.is_empty() {
             return;
         }
-        self.look_for_files();
+        self.check_files();
         let store = match self.writable() {
             Ok(store) => store,
             Err(refusal) => return writes.into_iter().for_each(|write| write.refuse(&refusal)),
@@ -183,37 +183,37 @@ impl Committer {
             group.admit(write, &self.partitions, &self.removals);
         }
         if group.is_empty() {
-            return group.answer();
+            return group.reply();
         }
         match self.carry_out(&store, &mut group) {
             Ok(()) => match self.check_behind() {
                 Ok(()) => {
                     self.adopt(&store, &group);
-                    group.answer();
+                    group.reply();
                 }
-                // Written, and to files that nobody will find.
+                // It was written, but to files that nobody will find.
                 Err(why) => {
                     self.fail(&why);
-                    group.answer_unknown();
+                    group.reply_unknown();
                 }
             },
-            // The store looks at its health before it writes anything.
+            // The store checks its health before it writes anything.
             Err(error @ fjall::Error::Poisoned) => {
                 let reason = self.fail(&self.cause_of(&error));
-                group.answer_refused(&reason);
+                group.reply_refused(&reason);
             }
             Err(error) => {
                 self.fail(&error.to_string());
-                group.answer_unknown();
+                group.reply_unknown();
             }
         }
     }
 
-    /// Notes a failure if the files of the store are not in their place any more.
-    fn look_for_files(&mut self) {
-        // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
+    /// Records a failure if the files of the store are no longer in their place.
+    fn check_files(&mut self) {
+        // In modes that do not sync each write, an occasional check is enough.
         let is_early =
-            self.options.durability != Durability::Sync && self.monotonic.since(self.looked_at) < LOOK_INTERVAL;
+            self.options.durability != Durability::Sync && self.monotonic.since(self.looked_at) < CHECK_INTERVAL;
         if self.failure.is_some() || self.is_closed || is_early {
             return;
         }
@@ -223,7 +223,7 @@ impl Committer {
         }
     }
 
-    /// Looks at the files once more behind a write that is promised to be there.
+    /// Checks the files again after a write that must be durable.
     fn check_behind(&mut self) -> Result<(), String> {
         match (&mut self.presence, self.options.durability) {
             (Some(presence), Durability::Sync) => presence.check(),
@@ -231,13 +231,13 @@ impl Committer {
         }
     }
 
-    /// The store, if it takes writes.
+    /// The store, if it accepts writes.
     fn writable(&self) -> Result<Arc<Store>, Refusal> {
         if self.is_closed {
             return Err(Refusal::Closed);
         }
         match (&self.failure, &self.store) {
-            (None, Some(store)) => match self.compactor.hindrance(store) {
+            (None, Some(store)) => match self.compactor.blocked_reason(store) {
                 None => Ok(store.clone()),
                 Some(why) => Err(Refusal::Broken(format!("the store cannot be written: {why}"))),
             },
@@ -246,10 +246,10 @@ impl Committer {
         }
     }
 
-    fn room(&self, store: &Store) -> Room {
-        Room {
+    fn room(&self, store: &Store) -> SpaceLimits {
+        SpaceLimits {
             free: self.options.free_space.at(self.store_dir.path()),
-            // What is in memtables will be written once more, as tables.
+            // The content of memtables will be written again, as tables.
             reserve: self.options.reserve_bytes.saturating_add(store.db.write_buffer_size()),
         }
     }
@@ -294,7 +294,7 @@ impl Committer {
         }
     }
 
-    /// Whether the disk has room for blocks that nothing is in yet.
+    /// Whether the disk has space for blocks that are still empty.
     fn has_room_ahead(&self) -> bool {
         self.store.as_ref().is_some_and(|store| {
             let room = self.room(store);
@@ -302,13 +302,13 @@ impl Committer {
         })
     }
 
-    /// Writes a piece of the journal ahead. Returns the file that is to be synced.
+    /// Writes a piece of the journal ahead. Returns the file to sync.
     fn write_journal_ahead(&mut self) -> Option<Arc<File>> {
         let is_written = self.failure.is_none() && !self.is_closed;
         self.journal_ahead.as_mut().filter(|_| is_written)?.advance()
     }
 
-    /// Makes a group that was written the state of the engine, and shows it.
+    /// Applies a written group to the state of the engine, and publishes it.
     fn adopt(&mut self, store: &Arc<Store>, group: &Group) {
         match self.options.durability {
             Durability::Sync => {
@@ -325,7 +325,7 @@ impl Committer {
                 Some(row) => {
                     self.partitions
                         .entry(partition)
-                        .or_insert_with(|| History::starting_at(row.head));
+                        .or_insert_with(|| RecentCommits::starting_at(row.head));
                 }
                 None => {
                     self.partitions.remove(&partition);
@@ -334,11 +334,11 @@ impl Committer {
             }
         }
         for (partition, token, head) in group.commits() {
-            if let Some(history) = self.partitions.get_mut(partition) {
-                history.push_commit(*token, *head);
+            if let Some(recent_commits) = self.partitions.get_mut(partition) {
+                recent_commits.push_commit(*token, *head);
             }
         }
-        // Nobody may see a stamp that server time has not reached.
+        // No reader may see a stamp that server time has not reached.
         let time = self.time.observe(self.newest.stamp);
         self.views.expire(time);
         self.views.publish(
@@ -360,25 +360,25 @@ impl Committer {
         if let Some(failure) = &self.failure {
             return Err(EngineError::Unavailable(failure.reason.clone()));
         }
-        let history = self
+        let recent_commits = self
             .partitions
             .get(&partition)
             .ok_or(EngineError::NoPartition(partition))?;
-        history
+        recent_commits
             .resolve(ticket)
             .ok_or_else(|| EngineError::Unavailable("the commit is too old to be resolved".into()))
     }
 
-    /// Whether a commit is likely to be over so soon that the way to another thread would be a good part of its time. A fsync waits for tables
-    /// on their way to the disk.
-    fn is_quick(&self) -> bool {
+    /// Whether a commit is likely to be so short that a handover to another thread would be a large part of its time. A fsync waits for tables that
+    /// are being written to the disk.
+    fn is_short(&self) -> bool {
         let is_at_rest = |store: &Arc<Store>| !store.is_busy() && !self.compactor.is_running();
         self.failure.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
     }
 
-    /// Makes everything acknowledged durable and the next open quick. Afterwards, writes are turned away.
+    /// Makes everything acknowledged durable and the next open fast. Afterwards, writes are refused.
     ///
-    /// A store that failed is closed all the same if everything acknowledged is on the disk already.
+    /// A store that failed can still be closed without error if everything acknowledged is on the disk already.
     fn close(&mut self) -> Result<(), EngineError> {
         if self.is_closed {
             return Ok(());
@@ -386,9 +386,9 @@ impl Committer {
         self.compactor.finish();
         if let (None, Some(store)) = (&self.failure, &self.store) {
             let room = self.room(store);
-            // The journal has everything that is in memtables, and a table that has no space fails the store.
+            // The journal contains everything in the memtables, and a table without space would make the store fail.
             if room.free >= room.reserve {
-                store.settle_down(&self.monotonic);
+                store.flush_before_close(&self.monotonic);
             }
             self.persist(PersistMode::SyncAll);
         }
@@ -405,7 +405,7 @@ impl Committer {
                 "the store is closed as it is: all that was acknowledged is on the disk, and the next start recovers it"
             );
         }
-        // If it fails it lags, which is allowed.
+        // If this fails the watermark lags, which is allowed.
         let _ = self.write_watermark(self.durable_time.get());
         self.is_closed = true;
         Ok(())

@@ -1,4 +1,4 @@
-//! Opening a store: checking it against its durable watermark, and taking it as the state of the engine.
+//! Opening a store: checking it against its durable watermark, and loading the state of the engine from it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
 impl Committer {
-    /// Takes the directory, opens the store in it, checks it against its durable watermark, and publishes the first view.
+    /// Locks the directory, opens the store in it, checks it against its durable watermark, and publishes the first view.
     pub(crate) fn open(
         dir: &std::path::Path,
         clock: Arc<Clock>,
@@ -25,7 +25,7 @@ impl Committer {
     ) -> Result<Committer, OpenError> {
         let (store_dir, watermark) = StoreDir::enter(dir, clock.now())?;
         let store = Store::open(&store_dir.store_path(), &options)?;
-        // Once is enough: a store that failed is opened again while users wait.
+        // Only at this open: after a failure the store is opened again while users wait.
         options.verify_tables = false;
         let found = store.find(&store_dir.store_path())?;
         let watermark = check_watermark(&store_dir, watermark, &found, options.accept_data_loss)?;
@@ -33,7 +33,7 @@ impl Committer {
         let monotonic = options.monotonic.clone();
         let now = monotonic.now();
         let (free_space, path) = (options.free_space.clone(), store_dir.path().to_owned());
-        // Below that not even deletes are taken.
+        // Below this, deletes are refused too.
         let reserve_bytes = options.reserve_bytes / 2;
         let spare_bytes = move || free_space.at(&path).saturating_sub(reserve_bytes);
         let compactor = Compactor::new(views.clone(), monotonic.clone(), spare_bytes);
@@ -66,14 +66,14 @@ impl Committer {
             write_time: Duration::ZERO,
             wakes_at: None,
         };
-        // Everything is there and can be read, and nothing was written yet.
+        // Everything can be read, and nothing was written yet.
         committer.store_dir.raise_format()?;
         committer.start_from(store, found);
         committer.store_dir.log_notice();
         Ok(committer)
     }
 
-    /// Takes a store just opened as the state of the engine.
+    /// Loads the state of the engine from a store that was just opened.
     pub(super) fn start_from(&mut self, store: Store, found: Found) {
         let store = Arc::new(store);
         self.presence = self.store_dir.presence();
@@ -86,7 +86,7 @@ impl Committer {
         self.partitions = found
             .heads
             .into_iter()
-            .map(|(partition, row)| (partition, row.history()))
+            .map(|(partition, row)| (partition, row.recent_commits()))
             .collect();
         self.time.observe(self.newest.stamp);
         self.start_from_views(&store);
@@ -94,18 +94,18 @@ impl Committer {
         self.store = Some(store);
     }
 
-    /// Shows a store and every head.
+    /// Publishes a view of the store with every head.
     pub(super) fn start_from_views(&self, store: &Arc<Store>) {
         self.views.publish(
             store,
             self.partitions
                 .iter()
-                .map(|(partition, history)| (*partition, Some(history.head()))),
+                .map(|(partition, recent_commits)| (*partition, Some(recent_commits.head()))),
         );
     }
 }
 
-/// Compares a store with its watermark, and gives the watermark to go on with.
+/// Compares a store with its watermark, and returns the watermark to continue with.
 fn check_watermark(
     store_dir: &StoreDir,
     watermark: Option<DurableWatermark>,
@@ -138,7 +138,7 @@ fn check_watermark(
     Ok(watermark)
 }
 
-/// The loss, if a store ends before its watermark.
+/// The error, if a store ends before its watermark.
 pub(super) fn missing(watermark: Numbers, found: Numbers) -> Option<OpenError> {
     let short = watermark
         .into_iter()

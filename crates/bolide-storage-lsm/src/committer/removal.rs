@@ -1,7 +1,7 @@
 //! Deleting the rows of a removed partition, a few at a time.
 //!
-//! The removal row says that a partition is going; it is written in the same write that deletes the head, and deleted after the last row.
-//! So a removal goes on after a restart.
+//! The removal row marks a partition whose rows are being deleted. It is written together with the deletion of the head, and deleted after the last
+//! row. So a removal continues after a restart.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use fjall::{OwnedWriteBatch, PersistMode, Readable};
 use crate::layout::{Kind, row_key, rows_end};
 use crate::store::Store;
 
-/// Rows deleted in one step: about a millisecond of the committer's time.
+/// Rows deleted per step: about a millisecond of the committer's time.
 const STEP_ROWS: usize = 250;
-/// Between two steps, so that commits come first.
+/// Pause between two steps, so that commits come first.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
-/// How far a removal is.
+/// Progress of a removal.
 #[derive(Debug)]
 pub(super) struct Removal {
     partition: PartitionId,
     /// Spaces not yet empty, the next one last.
     spaces: Vec<Space>,
-    /// Where to go on in the next space. Starting over each time would walk the tombstones of all earlier steps.
+    /// Where to continue in the next space. Starting from the beginning each time would read the tombstones of all earlier steps.
     from: Bytes,
 }
 
@@ -41,7 +41,7 @@ impl Removal {
         self.partition
     }
 
-    /// Deletes the next rows. Tells of which space and how many; `None` if nothing is left of the partition.
+    /// DeleteStats the next rows. Returns their space and number; `None` if nothing is left of the partition.
     pub(super) fn advance(&mut self, store: &Store) -> fjall::Result<Option<(Space, usize)>> {
         let mut batch =
             OwnedWriteBatch::with_capacity(store.db.clone(), STEP_ROWS).durability(Some(PersistMode::Buffer));

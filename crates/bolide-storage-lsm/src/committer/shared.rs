@@ -1,7 +1,7 @@
-//! The committer as its thread and the callers of the engine share it.
+//! The committer, shared by its thread and the callers of the engine.
 //!
-//! Writes that come together are carried out together, by the committer's thread. One that comes alone would pay for the way there and back: a
-//! quarter of the time that a lone writer's commit takes on a fast disk. It is carried out on the thread it comes from.
+//! Concurrent writes are carried out together, by the committer's thread. For a single write the handover to that thread and back would take a
+//! quarter of the time of its commit on a fast disk, so it runs on its caller's thread.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,16 +17,16 @@ use tokio::sync::oneshot;
 use super::journal_ahead::{self, JournalAhead};
 use super::{Committer, Job, Write};
 
-/// How long those have who wait for the committer to take it first.
-const TURN: Duration = Duration::from_micros(100);
+/// How long the journal thread waits so that others can take the committer first.
+const HANDOVER_TIME: Duration = Duration::from_micros(100);
 
 /// See the module.
 pub(crate) struct SharedCommitter {
     /// `None` once the engine is dropped; poisoned if the committer panicked.
     committer: Mutex<Option<Committer>>,
-    /// Jobs, and the thread's own chores, that wait for the committer. While there are any nobody else takes it.
+    /// Number of jobs, and maintenance of the thread, that wait for the committer. While there are any, nobody else takes it.
     waiting: AtomicUsize,
-    /// Whether other threads can go on while one waits for the disk.
+    /// Whether other threads can run while one waits for the disk.
     has_several_cores: bool,
     monotonic: Monotonic,
 }
@@ -51,7 +51,7 @@ impl SharedCommitter {
         jobs.send(job).ok()
     }
 
-    /// Carries a commit out on the calling thread, if it is over soon and nothing else is to be done; else gives it back.
+    /// Carries a commit out on the calling thread, if it will be short and nothing else is waiting; otherwise returns it.
     pub(crate) fn commit_here(
         &self,
         jobs: &Sender<Job>,
@@ -62,26 +62,26 @@ impl SharedCommitter {
             return Err(batch);
         }
         let ticket = batch.ticket();
-        // A panic ends the committer, as it does on its own thread, and not the caller: dropping the guard poisons the lock.
+        // A panic ends the committer, as on its own thread, but not the caller: dropping the guard poisons the lock.
         let done = catch_unwind(AssertUnwindSafe(|| {
             let Ok(mut guard) = self.committer.try_lock() else {
                 return Err(batch);
             };
-            let Some(committer) = guard.as_mut().filter(|committer| committer.is_quick()) else {
+            let Some(committer) = guard.as_mut().filter(|committer| committer.is_short()) else {
                 return Err(batch);
             };
-            let (answer, mut answered) = oneshot::channel();
+            let (reply, mut replied) = oneshot::channel();
             committer.write(vec![Write::Commit {
                 partition,
                 batch,
-                answer,
+                reply,
             }]);
-            let must_wake = committer.is_overslept();
+            let must_wake = committer.must_wake_early();
             drop(guard);
             if must_wake {
-                self.send(jobs, Job::Look);
+                self.send(jobs, Job::CheckMaintenance);
             }
-            Ok(answered.try_recv().ok())
+            Ok(replied.try_recv().ok())
         }));
         match done {
             Ok(Err(batch)) => Err(batch),
@@ -90,13 +90,13 @@ impl SharedCommitter {
         }
     }
 
-    /// What the thread does: serves jobs and does chores, until there can be no more jobs.
+    /// The loop of the committer's thread: serves jobs and does maintenance, until no sender is left.
     pub(crate) fn run(&self, queue: &Receiver<Job>) {
         loop {
-            let Some(next_chore) = self.with(Committer::fall_asleep) else {
+            let Some(next_maintenance) = self.with(Committer::prepare_sleep) else {
                 return;
             };
-            let job = match next_chore {
+            let job = match next_maintenance {
                 None => queue.recv().map_err(RecvTimeoutError::from),
                 Some(at) => queue.recv_timeout(at.saturating_duration_since(self.monotonic.now())),
             };
@@ -108,13 +108,13 @@ impl SharedCommitter {
                         self.waiting.fetch_sub(1, Ordering::SeqCst);
                         Some(job)
                     });
-                    committer.do_chores();
+                    committer.do_maintenance();
                 }),
                 Err(RecvTimeoutError::Timeout) => {
                     self.waiting.fetch_add(1, Ordering::SeqCst);
                     self.with(|committer| {
                         self.waiting.fetch_sub(1, Ordering::SeqCst);
-                        committer.do_chores();
+                        committer.do_maintenance();
                     })
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -130,36 +130,36 @@ impl SharedCommitter {
         });
     }
 
-    /// What another thread does: writes blocks of the journal before they are needed, whenever it is called, until the committer ends.
+    /// The loop of the journal thread: writes blocks of the journal ahead, whenever it is called, until the committer ends.
     pub(crate) fn write_journal_ahead(&self, calls: &Receiver<()>) {
         while calls.recv().is_ok() {
             while self.with(|committer| committer.has_room_ahead()) == Some(true)
-                && let Some(file) = self.write_stretch()
+                && let Some(file) = self.write_ahead_to_next_sync()
             {
-                // The store finds out itself if its journal cannot be brought to the disk.
+                // If the journal cannot be synced, the store notices it itself.
                 let _ = file.sync_data();
             }
         }
     }
 
-    /// Writes the pieces of one stretch. Returns the file that is to be synced, if there was anything to write.
-    fn write_stretch(&self) -> Option<Arc<File>> {
+    /// Writes the pieces up to the next sync. Returns the file to sync, if anything was written.
+    fn write_ahead_to_next_sync(&self) -> Option<Arc<File>> {
         let pieces = (0..journal_ahead::PIECES).map_while(|_| {
-            // The lock is not fair: who takes it again at once has it before those who wait have woken up.
+            // The lock is not fair: whoever takes it again at once has it before waiting threads have woken up.
             if self.waiting.load(Ordering::SeqCst) > 0 {
-                std::thread::sleep(TURN);
+                std::thread::sleep(HANDOVER_TIME);
             }
             self.with(Committer::write_journal_ahead).flatten()
         });
         pieces.last()
     }
 
-    /// Ends the committer, whatever became of it.
+    /// Ends the committer, in whatever state it is.
     pub(crate) fn end(&self) {
         drop(self.committer.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Does something with the committer; `None` if there is none any more.
+    /// Calls `act` with the committer; `None` if it has ended.
     fn with<T>(&self, act: impl FnOnce(&mut Committer) -> T) -> Option<T> {
         self.committer.lock().ok()?.as_mut().map(act)
     }

@@ -1,4 +1,4 @@
-//! Claims about closing a store that failed.
+//! Claims about closing and reopening a failed store, and about joint commits in a group.
 
 use bolide_model::Lsn;
 use bolide_model::time::Clock;
@@ -24,12 +24,12 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
     };
     let clock = Arc::new(Clock::virtual_at(NOW));
     let mut committer = Committer::open(dir, clock, options, Arc::default()).unwrap();
-    let (answer, mut created) = oneshot::channel();
+    let (reply, mut created) = oneshot::channel();
     let head = Head::first(NOW);
     committer.write(vec![Write::Create {
         partition: PARTITION,
         head,
-        answer,
+        reply,
     }]);
     assert_eq!(created.try_recv(), Ok(Ok(())));
     let put = Put {
@@ -55,16 +55,16 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
 }
 
 fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, EngineError> {
-    let (answer, mut answered) = oneshot::channel();
+    let (reply, mut replied) = oneshot::channel();
     committer.write(vec![Write::Commit {
         partition: PARTITION,
         batch: batch(base, puts),
-        answer,
+        reply,
     }]);
-    answered.try_recv().expect("every write is answered")
+    replied.try_recv().expect("every write is replied")
 }
 
-/// The server stopped with status 1 on a full disk, although nothing was missing.
+/// Earlier, the server stopped with status 1 on a full disk, although no data was missing.
 #[test]
 fn a_store_that_failed_closes_in_order_if_everything_acknowledged_is_durable() {
     let dir = tempfile::tempdir().unwrap();
@@ -98,11 +98,11 @@ fn a_store_whose_files_are_gone_says_so_at_close() {
     let dir = parent.path().join("data");
     let mut committer = written(&dir, Durability::Sync);
     std::fs::rename(&dir, parent.path().join("elsewhere")).unwrap();
-    committer.look_for_files();
+    committer.check_files();
     assert!(matches!(committer.close(), Err(EngineError::Unavailable(_))));
 }
 
-/// A table begun without space fails the store, which is of no use at its end.
+/// A table that is started without space makes the store fail, and is not needed at close.
 #[test]
 fn a_store_without_space_is_closed_without_writing_tables() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn a_store_without_space_is_closed_without_writing_tables() {
     assert_eq!(store.space(Space::Item).table_count(), 0);
 }
 
-/// The committer waited in the store for merges that never came, and with it every write and the end of the server.
+/// Earlier, the committer waited in the store for merges that never came, and blocked every write and the shutdown.
 #[test]
 fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
     assert_eq!(committer.close(), Ok(()));
 }
 
-/// Format 2 had head rows without an edition; everything else is as it was.
+/// Format 2 had head rows without an edition and is otherwise the same.
 #[test]
 fn a_store_of_format_2_is_opened_at_the_first_edition_and_becomes_one_of_format_3() {
     let dir = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn what_is_held_has_expired_once_a_failed_store_is_opened_again() {
     assert_eq!(read(&again.snapshot(NOW).unwrap()), Lsn(1));
 }
 
-/// Compaction keeps what the oldest reader may read: that is what is held, and later what is newest.
+/// Compaction keeps what the oldest reader may read: first the held snapshot, later the newest one.
 #[test]
 fn the_oldest_reader_is_what_is_held_until_it_is_dropped_or_its_time_is_over() {
     let dir = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ fn the_oldest_reader_is_what_is_held_until_it_is_dropped_or_its_time_is_over() {
     assert_eq!(expired.snapshot(NOW).err(), Some(HoldError::Expired));
 }
 
-/// Several batches of one group, a joint commit among them: what comes behind it is judged on the heads that it leaves.
+/// Several batches of one group, including a joint commit: each is checked on the heads after those before it.
 #[test]
 fn a_joint_commit_is_judged_in_its_place_of_the_group() {
     let dir = tempfile::tempdir().unwrap();
@@ -231,20 +231,20 @@ fn a_joint_commit_is_judged_in_its_place_of_the_group() {
         Write::Create {
             partition: other,
             head: Head::first(NOW),
-            answer: created,
+            reply: created,
         },
         Write::Commit {
             partition: PARTITION,
             batch: batch(1, vec![]),
-            answer: lone,
+            reply: lone,
         },
         Write::CommitTogether {
             batches: together([2, 0]),
-            answer: joint,
+            reply: joint,
         },
         Write::CommitTogether {
             batches: together([3, 0]),
-            answer: late,
+            reply: late,
         },
     ]);
     assert!(matches!(lone_answer.try_recv(), Ok(Ok(Outcome::Done(_)))));
@@ -259,17 +259,17 @@ fn a_joint_commit_is_judged_in_its_place_of_the_group() {
     }
 }
 
-/// What one of its batches has no room for, none of them is written.
+/// If there is no space for one of its batches, none is written.
 #[test]
 fn a_joint_commit_needs_room_for_all_its_batches() {
     let dir = tempfile::tempdir().unwrap();
     let mut committer = written(dir.path(), Durability::Sync);
     let other = PartitionId::in_home(PARTITION.home(), 9).unwrap();
-    let (answer, _) = oneshot::channel();
+    let (reply, _) = oneshot::channel();
     committer.write(vec![Write::Create {
         partition: other,
         head: Head::first(NOW),
-        answer,
+        reply,
     }]);
     let free = committer.room(&committer.store.clone().unwrap()).reserve + 3_000;
     committer.options.free_space = crate::FreeSpace::by(move |_| Ok(free));
@@ -282,12 +282,12 @@ fn a_joint_commit_needs_room_for_all_its_batches() {
             (PARTITION, batch(1, vec![put(bytes)])),
             (other, batch(0, vec![put(bytes)])),
         ];
-        let (answer, mut answered) = oneshot::channel();
+        let (reply, mut replied) = oneshot::channel();
         committer.write(vec![Write::CommitTogether {
             batches: batches.to_vec(),
-            answer,
+            reply,
         }]);
-        answered.try_recv().unwrap()
+        replied.try_recv().unwrap()
     };
     let refused = commit_both(1_000);
     assert!(

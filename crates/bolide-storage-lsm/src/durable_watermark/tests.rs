@@ -35,7 +35,7 @@ fn half_written_slot_leaves_the_one_before() {
     watermark.write(FIRST).unwrap();
     watermark.write(SECOND).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    // After the two at its making, the second write went to the first slot.
+    // Creation writes both slots, so the second write after it went to the first slot.
     bytes[20] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(read(&path), Some(FIRST));

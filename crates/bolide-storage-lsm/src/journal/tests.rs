@@ -6,7 +6,7 @@ use fjall::{Database, KeyspaceCreateOptions, PersistMode};
 
 use super::*;
 
-/// A store with 20 batches of two items, and the bytes of its journal that are in use.
+/// A store with 20 batches of two items, and the number of bytes of its journal that are in use.
 fn store() -> (tempfile::TempDir, PathBuf, usize) {
     let dir = tempfile::tempdir().unwrap();
     let db = Database::builder(dir.path()).open().unwrap();

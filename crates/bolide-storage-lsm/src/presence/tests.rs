@@ -1,8 +1,8 @@
-//! Claims about files that go.
+//! Claims about files that disappear.
 
 use super::*;
 
-fn stage() -> (tempfile::TempDir, PathBuf, Presence) {
+fn new_fixture() -> (tempfile::TempDir, PathBuf, Presence) {
     let dir = tempfile::tempdir().unwrap();
     let store_dir = dir.path().join("data");
     fs::create_dir_all(store_dir.join("store")).unwrap();
@@ -14,7 +14,7 @@ fn stage() -> (tempfile::TempDir, PathBuf, Presence) {
 
 #[test]
 fn files_in_their_place_are_present_and_journals_may_move_on() {
-    let (_dir, store_dir, mut presence) = stage();
+    let (_dir, store_dir, mut presence) = new_fixture();
     presence.check().unwrap();
     fs::write(store_dir.join("store").join("4.jnl"), "").unwrap();
     presence.check().unwrap();
@@ -24,7 +24,7 @@ fn files_in_their_place_are_present_and_journals_may_move_on() {
 
 #[test]
 fn removed_moved_and_replaced_directories_are_noticed() {
-    let (_dir, store_dir, mut presence) = stage();
+    let (_dir, store_dir, mut presence) = new_fixture();
     let away = store_dir.with_extension("away");
     fs::rename(&store_dir, &away).unwrap();
     assert!(presence.check().unwrap_err().contains("was removed, moved or replaced"));
@@ -38,7 +38,7 @@ fn removed_moved_and_replaced_directories_are_noticed() {
 
 #[test]
 fn removed_journal_is_noticed() {
-    let (_dir, store_dir, mut presence) = stage();
+    let (_dir, store_dir, mut presence) = new_fixture();
     fs::remove_file(store_dir.join("store").join("3.jnl")).unwrap();
     assert!(presence.check().unwrap_err().contains("the journal was removed"));
 }

@@ -1,4 +1,4 @@
-//! Claims about damaged files: an error or a reported loss, never a panic, never silence.
+//! Claims about damaged files: they give an error or a reported loss, and never a panic or silent loss.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -24,9 +24,9 @@ fn journal(dir: &Path) -> PathBuf {
     dir.join("store").join("0.jnl")
 }
 
-/// Bytes of the journal that are in use: behind them it is filled with zeros.
+/// Bytes of the journal in use; the rest is filled with zeros.
 fn used_bytes(journal: &Path) -> usize {
-    // The stores here are far smaller than their journal file.
+    // The stores in these tests are far smaller than their journal file.
     let mut bytes = Vec::new();
     File::open(journal)
         .unwrap()
@@ -64,7 +64,7 @@ async fn truncated_journal_is_refused_with_both_numbers() {
         .unwrap()
         .set_len(used as u64 / 2)
         .unwrap();
-    // One write made the partition, one each the items.
+    // One write created the partition, and one each the items.
     let expected_writes = ITEMS + 1;
     for _ in 0..2 {
         match try_open(dir.path(), LsmOptions::default()).unwrap_err() {
@@ -95,11 +95,11 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
     assert!(response.pages.iter().all(|page| page.rows.len() as u64 == ITEMS - 1));
     commit_items(&engine, ITEMS - 1, 1).await;
     drop(engine);
-    // The loss was accepted once and for all.
+    // The loss is accepted once; the next open needs no option.
     assert_eq!(read_all(&open(dir.path()), PARTITION).await.unwrap().head.lsn.0, ITEMS);
 }
 
-/// A joint commit that was cut off is missed like any other, and whoever accepts the loss has it in none of its partitions.
+/// A joint commit that was cut off is reported like any other. If the loss is accepted, it is in none of its partitions.
 #[tokio::test]
 async fn cut_off_joint_commit_is_missed_and_gone_from_all_partitions() {
     let partitions = [10, 11, 12].map(|number| PartitionId::in_home(HomeId(3), number).unwrap());
@@ -149,15 +149,15 @@ async fn flipped_byte_in_the_journal_is_refused_wherever_it_is_and_nothing_is_cu
             matches!(refused, Err(OpenError::LostCommits { .. } | OpenError::Corrupt(_))),
             "at={at} {refused:?}"
         );
-        // Whoever can put the byte right has everything back.
+        // Correcting the byte recovers everything.
         flip(&journal, at);
     }
     assert_eq!(read_all(&open(dir.path()), PARTITION).await.unwrap().head.lsn.0, ITEMS);
 }
 
-/// In modes that promise less, holes are not damage; the watermark still knows what was durable.
+/// In modes that promise less, gaps are not damage; the watermark still knows what was durable.
 #[tokio::test]
-async fn flipped_byte_is_refused_by_the_mark_in_every_mode() {
+async fn flipped_byte_is_refused_by_the_watermark_in_every_mode() {
     for durability in [Durability::INTERVAL, Durability::Buffered] {
         let dir = tempfile::tempdir().unwrap();
         closed_store(dir.path()).await;
@@ -178,7 +178,7 @@ async fn flipped_byte_is_refused_by_the_mark_in_every_mode() {
 }
 
 #[tokio::test]
-async fn lost_store_beside_its_mark_is_refused() {
+async fn lost_store_beside_its_watermark_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     closed_store(dir.path()).await;
     fs::remove_dir_all(dir.path().join("store")).unwrap();
@@ -187,7 +187,7 @@ async fn lost_store_beside_its_mark_is_refused() {
 }
 
 #[tokio::test]
-async fn lost_mark_is_refused_and_can_be_accepted() {
+async fn lost_watermark_is_refused_and_can_be_accepted() {
     let dir = tempfile::tempdir().unwrap();
     closed_store(dir.path()).await;
     fs::remove_file(dir.path().join("durable")).unwrap();
@@ -205,7 +205,7 @@ async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
     let dir = tempfile::tempdir().unwrap();
     let (table, before) = store_with_table(dir.path()).await;
     let len = fs::metadata(&table).unwrap().len() as usize;
-    // The journal still holds the rows, but they are not replayed: the tables have them.
+    // The journal still has the rows but does not replay them, because they are in tables.
     for place in [0, len / 3, len / 2, len - 200, len - 1] {
         flip(&table, place);
         match try_open(dir.path(), LsmOptions::default()) {
@@ -214,7 +214,7 @@ async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
             Ok(engine) => match read_all(&engine, PARTITION).await {
                 Err(EngineError::Corrupt(_)) => {}
                 Err(other) => panic!("at={place} {other}"),
-                // Some bytes carry nothing, such as padding; then everything must be as it was.
+                // Some bytes carry no data, such as padding; then every row must be unchanged.
                 Ok(response) => assert!(
                     response.pages[0].rows == before,
                     "at={place}: wrong bytes were returned as right"
@@ -226,7 +226,7 @@ async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
 }
 
 /// Bytes that do not compress.
-fn noise(seed: u64, len: usize) -> Vec<u8> {
+fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed + 1;
     let mut next = || {
         state ^= state << 13;
@@ -244,13 +244,13 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A closed store whose items are in a table; the table, and the items.
+/// A closed store whose items are in a table; the path of the table, and the items.
 async fn store_with_table(dir: &Path) -> (PathBuf, Vec<(Bytes, Bytes)>) {
     let engine = open(dir);
     create(&engine, PARTITION).await;
     // Enough that closing writes tables.
     for base in 0..24 {
-        let puts = vec![put(Space::Item, &[base as u8], &noise(base, 1 << 18))];
+        let puts = vec![put(Space::Item, &[base as u8], &random_bytes(base, 1 << 18))];
         engine.commit(PARTITION, batch(base, puts, vec![])).await.unwrap();
     }
     let items = read_all(&engine, PARTITION).await.unwrap().pages[0].rows.clone();
@@ -277,7 +277,7 @@ async fn table_with_a_flipped_byte_is_named_by_the_error_of_a_read() {
             panic!("the damage is not seen");
         };
         assert!(why.contains("space=item") && why.contains("restore a backup"), "{why}");
-        // The search runs beside the reads.
+        // The search runs in parallel with the reads.
         if why.contains(&name) {
             break;
         }

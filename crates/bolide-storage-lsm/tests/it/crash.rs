@@ -1,8 +1,8 @@
-//! Kills a process in the middle of commits, and looks at what it left.
+//! Kills a process during commits, and checks what it left on the disk.
 //!
-//! The child is this test binary, asked to run [`child_commits_until_it_is_killed`] alone. It commits on several partitions at once and
-//! prints a line per commit that was answered; one of its writers commits the partitions of a home together. What it printed must be there,
-//! and of every commit all rows or none, of a joint commit in all partitions or in none.
+//! The child is this test binary, running only [`child_commits_until_it_is_killed`]. It commits on several partitions at once and prints a line per
+//! acknowledged commit; one of its writers commits the partitions of a home together. Every printed commit must be stored, and of every commit all
+//! rows or none; of a joint commit in all partitions or in none.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -21,7 +21,7 @@ const MODE: &str = "BOLIDE_CRASH_MODE";
 const PARTITIONS: u64 = 4;
 /// Partitions that are committed together.
 const JOINT: [u32; 3] = [50, 51, 52];
-/// Delays before the kill, in ms after the first answer: fixed, and odd so that they fall everywhere.
+/// Delays before the kill, in ms after the first acknowledgement: fixed, and irregular so that kills fall in different phases.
 const ROUNDS: [u64; 5] = [3, 47, 111, 7, 83];
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn survive(durability: Durability) {
     );
 }
 
-/// Starts a child and kills it. Returns its answers: partition and number, the later ones last.
+/// Starts a child and kills it. Returns the acknowledged commits (partition and number) in order.
 fn run_and_kill(dir: &Path, durability: Durability, delay_ms: u64) -> Vec<(u64, u64)> {
     let mut child = spawn(dir, durability);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
@@ -70,7 +70,7 @@ fn run_and_kill(dir: &Path, durability: Durability, delay_ms: u64) -> Vec<(u64, 
             "the child ended by itself:\n{said}"
         );
     }
-    // The moment of the kill is the test's input; there is no clock to move in another process.
+    // The time of the kill is the test's input; there is no clock to move in another process.
     std::thread::sleep(Duration::from_millis(delay_ms));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -130,7 +130,7 @@ async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
     }
 }
 
-/// Whether or not the last commit was answered: all have it, or none.
+/// All partitions have the last commit, or none has it, whether or not it was acknowledged.
 async fn check_joint(engine: &LsmEngine) {
     let mut heads = Vec::new();
     for partition in joint_partitions() {
@@ -172,7 +172,7 @@ fn child_commits_until_it_is_killed() {
     });
 }
 
-#[expect(clippy::print_stdout, reason = "the answers are what the child is for")]
+#[expect(clippy::print_stdout, reason = "the parent process reads the acknowledgements")]
 async fn commit_forever(engine: Arc<LsmEngine>, partition: PartitionId) {
     create(&engine, partition).await;
     let mut head = read_all(&engine, partition).await.unwrap().head.lsn.0;
@@ -184,7 +184,7 @@ async fn commit_forever(engine: Arc<LsmEngine>, partition: PartitionId) {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the answers are what the child is for")]
+#[expect(clippy::print_stdout, reason = "the parent process reads the acknowledgements")]
 async fn commit_together_forever(engine: Arc<LsmEngine>) {
     let partitions = joint_partitions();
     let mut head = read_all(&engine, partitions[0]).await.unwrap().head.lsn.0;
@@ -199,7 +199,7 @@ async fn commit_together_forever(engine: Arc<LsmEngine>) {
     }
 }
 
-/// The commit that [`check`] tells of.
+/// The commit that [`check`] expects.
 fn commit_after(head: u64) -> Batch {
     let n = (head + 1).to_be_bytes();
     let rows = Space::ALL

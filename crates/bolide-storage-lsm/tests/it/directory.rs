@@ -6,7 +6,7 @@ use std::time::Duration;
 use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::{LsmOptions, OpenError};
 
-use crate::support::{PARTITION, batch, commit_items, create, open, open_by_hand, put, read_all, try_open};
+use crate::support::{PARTITION, batch, commit_items, create, open, open_with_manual_clock, put, read_all, try_open};
 
 #[test]
 fn absent_directory_is_made_with_its_parents() {
@@ -66,7 +66,7 @@ fn newer_format_is_refused() {
     );
 }
 
-/// Its keys lack what tells partition keys with one hash apart, so that nothing would be found in it.
+/// In format 1, keys do not distinguish partition keys with the same hash, so nothing would be found.
 #[test]
 fn older_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn store_that_is_open_is_in_use() {
 async fn first_open_that_was_interrupted_is_taken_up_again() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    // As a crash leaves it before the LSM store wrote its version, the last file it makes.
+    // The state after a crash before the LSM store wrote its version, the last file it makes.
     fs::remove_dir_all(dir.path().join("store")).unwrap();
     fs::create_dir_all(dir.path().join("store").join("keyspaces")).unwrap();
     fs::write(dir.path().join("store").join("0.jnl"), b"").unwrap();
@@ -122,7 +122,7 @@ async fn first_open_that_was_interrupted_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn closed_store_still_reads_and_turns_writes_away() {
+async fn closed_store_still_reads_and_refuses_writes() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     create(&engine, PARTITION).await;
@@ -153,13 +153,13 @@ fn directory_is_its_owners_alone() {
     assert_eq!(mode(&path), 0o700);
 }
 
-async fn refusal_after(harm: impl FnOnce(&std::path::Path)) -> String {
+async fn refusal_after(damage: impl FnOnce(&std::path::Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let engine = open(&path);
     create(&engine, PARTITION).await;
     commit_items(&engine, 0, 1).await;
-    harm(&path);
+    damage(&path);
     let outcome = engine
         .commit(PARTITION, batch(1, vec![put(Space::Item, b"lost", b"v")], vec![]))
         .await;
@@ -204,7 +204,7 @@ async fn writes_to_a_journal_that_was_removed_are_refused() {
 async fn writes_go_on_when_a_directory_is_put_back() {
     let dir = tempfile::tempdir().unwrap();
     let (path, away) = (dir.path().join("data"), dir.path().join("away"));
-    let (engine, monotonic) = open_by_hand(&path);
+    let (engine, monotonic) = open_with_manual_clock(&path);
     create(&engine, PARTITION).await;
     commit_items(&engine, 0, 1).await;
     fs::rename(&path, &away).unwrap();
@@ -227,7 +227,7 @@ async fn writes_go_on_when_a_directory_is_put_back() {
     assert_eq!(read_all(&open(&path), PARTITION).await.unwrap().head.lsn.0, 2);
 }
 
-/// The first start was killed while the LSM store made its file `version`: it is there, and empty.
+/// The first start was killed while the LSM store made its file `version`: the file exists and is empty.
 #[test]
 fn a_first_start_that_was_killed_is_begun_again() {
     let dir = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ async fn writes_are_refused_with_the_reason_until_there_is_space_again() {
     );
     assert_eq!(read_all(&engine, PARTITION).await.unwrap().head.lsn.0, 10);
 
-    // Half of the reserve is for commits by which space comes back.
+    // Half of the reserve is for commits that free space.
     let deletes = vec![key(Space::Item, &0u64.to_be_bytes())];
     assert!(matches!(
         engine.commit(PARTITION, batch(10, vec![], deletes.clone())).await,

@@ -1,4 +1,4 @@
-//! The contract suite on the embedded engine, and claims that are its own.
+//! The contract suite on the embedded engine, and claims about this engine alone.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bolide_model::time::Clock;
 use bolide_storage::Engine;
-use bolide_storage::suite::Stage;
+use bolide_storage::suite::EngineFixture;
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ mod suite {
     bolide_storage::engine_suite!(super::Directory::new());
 }
 
-/// A store in a directory that goes with the stage.
+/// A store in a directory that is deleted with the fixture.
 struct Directory(TempDir);
 
 impl Directory {
@@ -36,7 +36,7 @@ impl Directory {
     }
 }
 
-impl Stage for Directory {
+impl EngineFixture for Directory {
     fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine> {
         Arc::new(LsmEngine::open(self.path(), clock, LsmOptions::default()).unwrap())
     }

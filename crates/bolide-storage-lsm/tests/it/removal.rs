@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bolide_storage::{Engine, Head, Outcome, Space};
 
-use crate::support::{PARTITION, batch, create, open_by_hand, put, read_all};
+use crate::support::{PARTITION, batch, create, open_with_manual_clock, put, read_all};
 
 #[tokio::test]
 async fn number_of_a_removed_partition_is_free_once_its_rows_are_gone() {
     let dir = tempfile::tempdir().unwrap();
-    let (engine, _) = open_by_hand(dir.path());
+    let (engine, _) = open_with_manual_clock(dir.path());
     create(&engine, PARTITION).await;
     let rows = (0..2000u32).map(|n| put(Space::Item, &n.to_be_bytes(), b"v")).collect();
     assert!(matches!(
@@ -22,9 +22,9 @@ async fn number_of_a_removed_partition_is_free_once_its_rows_are_gone() {
         engine.create(PARTITION, first).await.is_err(),
         "rows of the old partition are still there"
     );
-    // The deletion goes on after a restart, and has an end.
+    // The deletion continues after a restart, and ends.
     drop(engine);
-    let (engine, monotonic) = open_by_hand(dir.path());
+    let (engine, monotonic) = open_with_manual_clock(dir.path());
     let mut steps = 0;
     while engine.create(PARTITION, first).await.is_err() {
         monotonic.advance(Duration::from_millis(5));

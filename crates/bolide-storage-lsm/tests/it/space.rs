@@ -1,4 +1,4 @@
-//! The space of deleted rows comes back by itself.
+//! The space of deleted rows is freed without a request.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use bolide_model::time::Monotonic;
 use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::LsmEngine;
 
-use crate::support::{PARTITION, batch, create, key, open, open_by_hand, put, read_all};
+use crate::support::{PARTITION, batch, create, key, open, open_with_manual_clock, put, read_all};
 
 const ROWS: u32 = 20_000;
 const ROWS_OF_COMMIT: u32 = 500;
 
-/// Spread over the key space as hashes are.
+/// Keys spread over the key space like hashes.
 fn name(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9E37_79B9).to_be_bytes()
 }
@@ -29,7 +29,7 @@ async fn commit(engine: &LsmEngine, base: u64, n: u32, is_put: bool) {
     assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
 }
 
-/// Bytes of all tables. The journals have a size of their own, whatever is stored.
+/// Bytes of all tables. Journals have a fixed size, whatever is stored.
 fn table_bytes(dir: &Path) -> u64 {
     let files = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
     let spaces = files(&dir.join("store").join("keyspaces"));
@@ -40,21 +40,21 @@ fn table_bytes(dir: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Lets chores become due, one after the other, until the store's threads have done what is waited for. They take the time they need.
-async fn wait_until(engine: &LsmEngine, monotonic: &Monotonic, mut is_so: impl FnMut() -> bool) {
-    while !is_so() {
+/// Makes maintenance due, step by step, until `is_done`. The store's threads take the time they need.
+async fn wait_until(engine: &LsmEngine, monotonic: &Monotonic, mut is_done: impl FnMut() -> bool) {
+    while !is_done() {
         monotonic.advance(Duration::from_millis(100));
-        // Whatever is asked of the committer, it looks for chores.
+        // Any job makes the committer check what is due.
         create(engine, PARTITION).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
-/// 150 MB were left of 10 MB that live, a minute after the purge and after a restart.
+/// Earlier, 150 MB remained where 10 MB were live, a minute after the purge and after a restart.
 #[tokio::test]
-async fn after_a_purge_the_disk_has_what_lives() {
+async fn after_a_purge_only_live_rows_take_disk_space() {
     let dir = tempfile::tempdir().unwrap();
-    let (engine, monotonic) = open_by_hand(dir.path());
+    let (engine, monotonic) = open_with_manual_clock(dir.path());
     create(&engine, PARTITION).await;
     let (kept, mut base) = (ROWS / 10, 0);
     let next = |n: &mut u64| {

@@ -1,4 +1,4 @@
-//! What the claims of this engine share.
+//! Helpers shared by the tests of this engine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub fn open(dir: &Path) -> LsmEngine {
     try_open(dir, LsmOptions::default()).unwrap()
 }
 
-/// An engine whose chores are due when the clock, which is moved by hand, says so.
-pub fn open_by_hand(dir: &Path) -> (LsmEngine, Monotonic) {
+/// An engine whose maintenance follows a clock that is moved by hand.
+pub fn open_with_manual_clock(dir: &Path) -> (LsmEngine, Monotonic) {
     let monotonic = Monotonic::manual();
     let options = LsmOptions {
         monotonic: monotonic.clone(),
@@ -36,7 +36,7 @@ pub async fn create(engine: &LsmEngine, partition: PartitionId) {
     engine.create(partition, Head::first(NOW)).await.unwrap();
 }
 
-/// A batch from `base` to the next number, its token made from both. Every other one may be carried out on the calling thread.
+/// A batch from `base` to the next number, with a token made from both. Every other batch allows the engine to block the calling thread.
 pub fn batch(base: u64, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
     Batch {
         base: Lsn(base),
@@ -82,7 +82,7 @@ pub fn whole(space: Space) -> Scan {
     }
 }
 
-/// Everything in a partition.
+/// All rows of a partition.
 pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<ReadResponse, bolide_storage::EngineError> {
     engine
         .read(

@@ -1,4 +1,4 @@
-//! Claims about what is held, and for how long.
+//! Claims about holds and their duration.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn at(ms: i64) -> UnixMillis {
     UnixMillis(NOW.0 + ms)
 }
 
-/// Tells through the weak reference whether it is still there.
+/// A snapshot, and a weak reference that tells whether it is still held.
 fn snapshot() -> (Arc<String>, Weak<String>) {
     let snapshot = Arc::new("a snapshot".to_owned());
     let watched = Arc::downgrade(&snapshot);

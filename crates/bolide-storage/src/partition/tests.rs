@@ -1,4 +1,4 @@
-//! Claims about the names of partitions.
+//! Claims about partition ids.
 
 use super::*;
 

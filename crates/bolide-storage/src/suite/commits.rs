@@ -6,12 +6,12 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use super::test_engine::{PARTITION, key, put};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{Batch, Edition, Outcome, RESOLVABLE_COMMITS, Resolved, Space};
 
-/// Puts replace, deletes remove, absent keys may be deleted, and all of it shows at once.
-pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// Puts replace, deletes remove, absent keys may be deleted, and all changes become visible together.
+pub async fn commit_puts_and_deletes_together(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     engine
         .commit_next(
             PARTITION,
@@ -36,9 +36,9 @@ pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
     assert_eq!(engine.keys(PARTITION, Space::Log).await, ["c"]);
 }
 
-/// Each read and each resolved commit tells the edition that the newest commit was given, whether it stays, rises or falls.
-pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// Each read and each resolved commit returns the edition of the newest commit, whether it stays, rises or falls.
+pub async fn edition_is_what_the_newest_commit_says(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     assert_eq!(engine.head(PARTITION).await.edition, Edition::FIRST);
     for edition in [7, 7, u64::MAX, 0, 3].map(Edition) {
         let base = engine.head(PARTITION).await.lsn;
@@ -60,9 +60,9 @@ pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
     assert_eq!(engine.head(PARTITION).await.edition, Edition(3));
 }
 
-/// The head must be where the batch was decided, not before it and not behind.
-pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A commit is done only if its base is the head, and neither below nor above it.
+pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let head = engine
         .commit_next(PARTITION, vec![put(Space::Item, b"a", "1")], vec![])
         .await;
@@ -77,9 +77,9 @@ pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stag
     );
 }
 
-/// A batch that breaks the rules of the log or is over a limit is turned away with a text.
-pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A batch that breaks the rules of the log or exceeds a limit is refused with a text.
+pub async fn unfit_commit_is_refused_and_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let head = engine.commit_next(PARTITION, vec![], vec![]).await;
     let fit = || engine.batch(head.lsn, vec![put(Space::Item, b"a", "1")], vec![]);
     let unfit = [
@@ -107,9 +107,9 @@ pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
     assert!(engine.keys(PARTITION, Space::Item).await.is_empty());
 }
 
-/// A chain of commits sent without waiting is done link by link, however the engine merges them; each key ends as the last one left it.
-pub async fn commits_sent_at_once_happen_in_their_order(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A chain of commits sent without waiting is done in order, however the engine merges them; each key has the value of the last one.
+pub async fn commits_sent_at_once_happen_in_their_order(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     send_chain(&engine).await;
     check_chain(&engine).await;
 }
@@ -137,7 +137,7 @@ pub(super) async fn send_chain(engine: &TestEngine) {
             .map(|batch| engine.engine.commit(PARTITION, batch.clone())),
     )
     .await;
-    // An engine in trouble breaks the chain somewhere. Its rest is sent one by one, as the core would.
+    // With injected faults the chain breaks somewhere. The rest is sent one by one, as the core would do it.
     for (batch, outcome) in batches.into_iter().zip(outcomes) {
         let resolved = match outcome {
             Ok(Outcome::Unknown(ticket)) => engine.resolve(PARTITION, ticket).await.expect("the partition is there"),
@@ -151,7 +151,7 @@ pub(super) async fn send_chain(engine: &TestEngine) {
     }
 }
 
-/// What [`send_chain`] leaves behind.
+/// Checks the state after [`send_chain`].
 pub(super) async fn check_chain(engine: &TestEngine) {
     assert_eq!(engine.head(PARTITION).await.lsn, Lsn(50));
     assert_eq!(
@@ -162,9 +162,9 @@ pub(super) async fn check_chain(engine: &TestEngine) {
     assert_eq!(engine.keys(PARTITION, Space::Log).await.len(), 50);
 }
 
-/// A commit that was done stays known for as long as its worker may ask, with the head it made.
-pub async fn resolve_knows_a_commit_that_was_done(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A commit that was done can be resolved for as long as the contract says, with its head.
+pub async fn resolve_knows_a_commit_that_was_done(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let batch = engine.batch(Lsn(0), vec![put(Space::Item, b"a", "1")], vec![]);
     let (ticket, head) = (batch.ticket(), batch.head());
     assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
@@ -181,9 +181,9 @@ pub async fn resolve_knows_a_commit_that_was_done(stage: &dyn Stage) {
     }
 }
 
-/// A commit that never arrived is not done, whether its place in the log is still free or was taken by another.
-pub async fn resolve_knows_a_commit_that_never_arrived(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A commit that never arrived is not done, whether its sequence number is still free or was taken by another commit.
+pub async fn resolve_knows_a_commit_that_never_arrived(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let ticket = engine.batch(Lsn(0), vec![], vec![]).ticket();
     assert_eq!(engine.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
     for _ in 0..RESOLVABLE_COMMITS {

@@ -1,4 +1,4 @@
-//! Claims about many callers at once.
+//! Claims about concurrent callers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use bolide_model::Lsn;
 use bytes::Bytes;
 
 use super::test_engine::{PARTITION, key, put, whole};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{Outcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Space};
 
 /// Commits of the busy partition.
@@ -15,9 +15,9 @@ const COMMITS: u64 = 400;
 /// Keys each of them writes, in every space.
 const KEYS: u8 = 20;
 
-/// However a read falls between commits, its gets, its pages and its head are of one commit.
-pub async fn read_shows_one_moment_of_a_busy_partition(stage: &dyn Stage) {
-    let engine = Arc::new(TestEngine::with_partition(stage).await);
+/// Whenever a read happens between commits, its gets, its pages and its head are of the same commit.
+pub async fn read_shows_one_snapshot_of_a_busy_partition(fixture: &dyn EngineFixture) {
+    let engine = Arc::new(TestEngine::with_partition(fixture).await);
     engine.commit_next(PARTITION, rows_of(Lsn(1)), vec![]).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
@@ -73,11 +73,11 @@ async fn watch(engine: Arc<TestEngine>, is_over: Arc<AtomicBool>) {
     }
 }
 
-/// Writers that read, add one, and try again when stale, never lose a step. However long one of them is held up, the others make no more
-/// commits than the engine has to remember.
-pub async fn counters_lose_no_step_under_contention(stage: &dyn Stage) {
+/// Writers that read, add one, and try again when stale, lose no increment. However long one of them is delayed, the others make no more commits than
+/// the engine must be able to resolve.
+pub async fn counters_lose_no_step_under_contention(fixture: &dyn EngineFixture) {
     const WRITERS: usize = 4;
-    let engine = Arc::new(TestEngine::new(stage));
+    let engine = Arc::new(TestEngine::new(fixture));
     for partition in (0..8).map(PartitionId) {
         engine.create(partition).await;
         let writers: Vec<_> = (0..WRITERS)
@@ -122,9 +122,9 @@ async fn count(engine: Arc<TestEngine>, partition: PartitionId, steps: usize) {
     }
 }
 
-/// Partitions do not hold each other up or mix, whoever commits them at the same time; each finds its own writes at once.
-pub async fn partitions_commit_side_by_side(stage: &dyn Stage) {
-    let engine = Arc::new(TestEngine::new(stage));
+/// Concurrent commits to different partitions do not wait for each other or mix; each writer sees its own writes at once.
+pub async fn partitions_commit_side_by_side(fixture: &dyn EngineFixture) {
+    let engine = Arc::new(TestEngine::new(fixture));
     let write = |engine: Arc<TestEngine>, partition: PartitionId| async move {
         engine.create(partition).await;
         for n in 0..20u32 {

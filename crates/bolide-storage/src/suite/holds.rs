@@ -1,4 +1,4 @@
-//! Claims about held snapshots. One that an engine has let go of early is taken again: that is allowed at any time.
+//! Claims about held snapshots. If the engine ended one early, which is always allowed, the claim takes another.
 
 use std::sync::Arc;
 
@@ -7,16 +7,21 @@ use bytes::Bytes;
 
 use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
 use super::test_engine::{START, key, put, whole};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{
-    EngineError, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan, Space,
+    EngineError, HeldSnapshot, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan,
+    Space,
 };
 
-/// Tries before a claim gives up on an engine that expires what it holds.
+/// Tries before a claim gives up on an engine that keeps ending held snapshots.
 const TRIES: usize = 1000;
 
-/// All keys of the item space, read from what is held in pages of two.
-async fn held_keys(engine: &TestEngine, held: &dyn Held, partition: PartitionId) -> Result<Vec<Bytes>, HoldError> {
+/// All keys of the item space, read from the snapshot in pages of two.
+async fn held_keys(
+    engine: &TestEngine,
+    held: &dyn HeldSnapshot,
+    partition: PartitionId,
+) -> Result<Vec<Bytes>, HoldError> {
     let mut keys: Vec<Bytes> = Vec::new();
     loop {
         let from = keys
@@ -39,9 +44,9 @@ async fn held_keys(engine: &TestEngine, held: &dyn Held, partition: PartitionId)
     }
 }
 
-/// Whatever is committed, created or deleted behind it, what is held stays as it was, page by page, with the heads it had.
-pub async fn hold_shows_no_later_commit(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// Whatever is committed, created or deleted later, the snapshot stays as it was, page by page, with its heads.
+pub async fn hold_shows_no_later_commit(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     for attempt in 0..TRIES {
         let mut heads = Vec::new();
@@ -70,10 +75,10 @@ pub async fn hold_shows_no_later_commit(stage: &dyn Stage) {
     panic!("what is held always expires");
 }
 
-/// Checks what is held against what was there when it was taken; false if it expired.
+/// Compares the snapshot with what was stored when it was taken; false if it expired.
 async fn shows_the_past(
     engine: &TestEngine,
-    held: &dyn Held,
+    held: &dyn HeldSnapshot,
     partitions: &[PartitionId],
     heads: &[crate::Head],
     created: PartitionId,
@@ -103,14 +108,14 @@ async fn shows_the_past(
     }
 }
 
-/// A partition that goes while it is held can be read to the end; a hold that is taken then does not have it.
-pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// A partition that is removed while it is held can be read to the end; a later hold does not show it.
+pub async fn hold_shows_a_partition_that_was_removed_since(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     for attempt in 0..TRIES {
         let number = 1_000 + attempt as u32;
         let partition = PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one");
         engine.create(partition).await;
-        // More than an engine removes at once.
+        // More rows than an engine removes at once.
         let rows = (0..600u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
         engine.commit_next(partition, rows, vec![]).await;
         let held = engine.hold(SHARED_HOME).await;
@@ -134,9 +139,9 @@ pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
     panic!("what is held always expires");
 }
 
-/// A partition that is its own home is held alone; a home without partitions holds nothing.
-pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// A partition that is its own home is held alone; a home without partitions gives an empty snapshot.
+pub async fn hold_shows_no_other_home(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let alone = PartitionId::in_own_home(10);
     engine.create(alone).await;
     engine.commit_next(alone, vec![], vec![]).await;
@@ -165,9 +170,9 @@ pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
     }
 }
 
-/// What is held until a time can be read before it, and not from it on; the limit holds for those who want more.
-pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// A snapshot can be read before its end, but not at the end or later. The limit applies to longer requests.
+pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let [partition, ..] = shared_partitions();
     for (ask_ms, held_ms) in [
         (1_000, 1_000),
@@ -176,7 +181,7 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Sta
     ] {
         let mut was_read = false;
         for _ in 0..TRIES {
-            // Time may be known roughly only; half a second is more than that.
+            // Time may be imprecise; half a second is more than that.
             let until = UnixMillis(engine.time().lo.0 + ask_ms);
             let held = engine.hold_until(SHARED_HOME, until).await;
             engine.clock.advance(held_ms - 500);
@@ -199,10 +204,10 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Sta
     }
 }
 
-/// Beyond the limit nothing more is held, until one is dropped or has expired.
-pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
-    let mut held: Vec<Arc<dyn Held>> = Vec::new();
+/// At the limit no more snapshots are held, until one is dropped or has expired.
+pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
+    let mut held: Vec<Arc<dyn HeldSnapshot>> = Vec::new();
     while held.len() < MAX_HOLDS {
         held.push(engine.hold(SHARED_HOME).await);
     }
@@ -216,15 +221,14 @@ pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(stage: &dyn
     held.push(engine.hold(SHARED_HOME).await);
 }
 
-/// The engine can be closed, and the next one opened, while somebody still has a snapshot; it has expired then, and shows nothing of later
-/// commits.
-pub async fn hold_does_not_outlive_its_engine(stage: &dyn Stage) {
-    if !stage.is_durable() {
+/// The engine can be closed and opened again while a snapshot is still referenced; that snapshot has expired then, and shows nothing of later commits.
+pub async fn hold_does_not_outlive_its_engine(fixture: &dyn EngineFixture) {
+    if !fixture.is_durable() {
         return;
     }
-    let engine = with_shared_home(stage).await;
+    let engine = with_shared_home(fixture).await;
     let held = engine.hold(SHARED_HOME).await;
-    let engine = engine.restart(stage, START).await;
+    let engine = engine.restart(fixture, START).await;
     let batches = engine.joint_batches(&shared_partitions(), "1").await;
     assert_eq!(
         engine.commit_together(batches.clone()).await,

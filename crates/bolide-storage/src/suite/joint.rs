@@ -6,23 +6,23 @@ use bolide_model::Lsn;
 use bytes::Bytes;
 
 use super::test_engine::{START, key, put};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{
     Batch, EngineError, Head, HoldError, HomeId, JointOutcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Resolved,
     Space,
 };
 
-/// The home most claims use.
+/// The home that most claims use.
 pub(super) const SHARED_HOME: HomeId = HomeId(3);
 
-/// Partitions of [`SHARED_HOME`], one of them of the home's own number.
+/// Partitions of [`SHARED_HOME`]; one of them has the home's own number.
 pub(super) fn shared_partitions() -> [PartitionId; 3] {
     [10, 3, 12].map(|number| PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one"))
 }
 
 /// An engine with the partitions of [`shared_partitions`].
-pub(super) async fn with_shared_home(stage: &dyn Stage) -> TestEngine {
-    let engine = TestEngine::new(stage);
+pub(super) async fn with_shared_home(fixture: &dyn EngineFixture) -> TestEngine {
+    let engine = TestEngine::new(fixture);
     for partition in shared_partitions() {
         engine.create(partition).await;
     }
@@ -30,7 +30,7 @@ pub(super) async fn with_shared_home(stage: &dyn Stage) -> TestEngine {
 }
 
 impl TestEngine {
-    /// A batch for each partition on the head it has, which puts `value` at the key "a" and deletes "b".
+    /// A batch for each partition on its current head, which puts `value` at the key "a" and deletes "b".
     pub(super) async fn joint_batches(&self, partitions: &[PartitionId], value: &str) -> Vec<(PartitionId, Batch)> {
         let mut batches = Vec::new();
         for partition in partitions {
@@ -42,7 +42,7 @@ impl TestEngine {
         batches
     }
 
-    /// What is at the key "a", with the head.
+    /// The value at the key "a", and the head.
     async fn value(&self, partition: PartitionId) -> (Option<Bytes>, Head) {
         let request = ReadRequest {
             gets: vec![key(Space::Item, b"a")],
@@ -53,12 +53,12 @@ impl TestEngine {
     }
 }
 
-/// Each partition has its rows, its head and its edition; one batch alone, and none at all, are joint commits too.
-pub async fn joint_commit_is_done_in_all_its_partitions(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// Each partition has its rows, its head and its edition. One batch alone and an empty list are valid joint commits.
+pub async fn joint_commit_is_done_in_all_its_partitions(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     for (n, partition) in partitions.into_iter().enumerate() {
-        // So that their heads differ.
+        // Makes their heads differ.
         for _ in 0..n {
             engine
                 .commit_next(partition, vec![put(Space::Item, b"b", "1")], vec![])
@@ -81,9 +81,9 @@ pub async fn joint_commit_is_done_in_all_its_partitions(stage: &dyn Stage) {
     assert_eq!(engine.commit_together(vec![]).await, Ok(JointOutcome::Done(vec![])));
 }
 
-/// One batch that was decided on another head takes all with it, wherever it stands among them.
-pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// One batch with an old base makes the whole commit stale, wherever it stands in the list.
+pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     for partition in partitions {
         engine
@@ -101,9 +101,9 @@ pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(stage: &
     }
 }
 
-/// Partitions of two homes, one partition twice, or one batch that no engine takes: all are turned away with a text.
-pub async fn unfit_joint_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// Partitions of two homes, one partition twice, or one invalid batch: the commit is refused with a text.
+pub async fn unfit_joint_commit_is_refused_and_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     let elsewhere = PartitionId::in_own_home(20);
     engine.create(elsewhere).await;
@@ -128,9 +128,9 @@ pub async fn unfit_joint_commit_is_refused_and_changes_nothing(stage: &dyn Stage
     }
 }
 
-/// A partition that was removed is named, and the others stay as they were.
-pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// The error names the partition that was removed; the others do not change.
+pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     let batches = engine.joint_batches(&partitions, "new").await;
     engine.remove(partitions[1]).await;
@@ -141,9 +141,9 @@ pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(stage
     }
 }
 
-/// Whichever partition is asked, its ticket says what became of the whole commit.
-pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
-    let engine = with_shared_home(stage).await;
+/// The ticket of each partition resolves the whole commit.
+pub async fn any_ticket_of_a_joint_commit_resolves_all(fixture: &dyn EngineFixture) {
+    let engine = with_shared_home(fixture).await;
     let partitions = shared_partitions();
     for round in 0..20 {
         let batches = engine.joint_batches(&partitions, &round.to_string()).await;
@@ -175,17 +175,16 @@ fn is_known(told: &Result<JointOutcome, EngineError>) -> bool {
     !matches!(told, Ok(JointOutcome::Unknown(_)))
 }
 
-/// Accounts in three partitions of a home, money that moves between them: no writer loses a transfer, and whoever holds the home sees the
-/// same sum at all times.
-pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: &dyn Stage) {
+/// Accounts in three partitions of a home, with money moving between them: no transfer is lost, and every held snapshot shows the same sum.
+pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(fixture: &dyn EngineFixture) {
     const WRITERS: usize = 4;
-    let engine = Arc::new(TestEngine::new(stage));
+    let engine = Arc::new(TestEngine::new(fixture));
     for home in (1..6).map(|n| HomeId(100 * n)) {
         let accounts = [1, 2, 3].map(|n| PartitionId::in_home(home, home.0 + n).expect("home 0 is another one"));
         for account in accounts {
             engine.create(account).await;
         }
-        // No account has more commits than the engine has to remember.
+        // No account has more commits than the engine must be able to resolve.
         let writers =
             (0..WRITERS).map(|at| tokio::spawn(transfer(engine.clone(), accounts, at, RESOLVABLE_COMMITS / WRITERS)));
         let mut tasks: Vec<_> = writers.collect();
@@ -196,7 +195,7 @@ pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: 
     }
 }
 
-/// Moves one unit from an account to the next, so many times.
+/// Moves one unit from an account to the next, `times` times.
 async fn transfer(engine: Arc<TestEngine>, accounts: [PartitionId; 3], at: usize, times: usize) {
     let mut done = 0;
     while done < times {
@@ -216,7 +215,7 @@ async fn transfer(engine: Arc<TestEngine>, accounts: [PartitionId; 3], at: usize
     }
 }
 
-/// Looks at the sum until all transfers are done.
+/// Checks the sum until all transfers are done.
 async fn add_up(engine: Arc<TestEngine>, home: HomeId, accounts: [PartitionId; 3]) {
     loop {
         if let Some((sum, commits)) = sum(&engine, home, accounts).await {
@@ -229,7 +228,7 @@ async fn add_up(engine: Arc<TestEngine>, home: HomeId, accounts: [PartitionId; 3
     }
 }
 
-/// The sum of all accounts in one held snapshot, and the number of their commits; `None` if it expired on the way.
+/// The sum of all accounts in one held snapshot, and the number of their commits; `None` if the snapshot expired meanwhile.
 async fn sum(engine: &TestEngine, home: HomeId, accounts: [PartitionId; 3]) -> Option<(i64, u64)> {
     let held = engine.hold(home).await;
     let (mut sum, mut commits) = (0, 0);
@@ -254,18 +253,18 @@ fn balance(value: Option<&Bytes>) -> i64 {
     value.map_or(0, |text| String::from_utf8_lossy(text).parse().expect("a number"))
 }
 
-/// Rows, heads and tickets of a joint commit are there after a restart, in all its partitions.
-pub async fn joint_commit_survives_a_restart(stage: &dyn Stage) {
-    if !stage.is_durable() {
+/// Rows, heads and tickets of a joint commit survive a restart, in all its partitions.
+pub async fn joint_commit_survives_a_restart(fixture: &dyn EngineFixture) {
+    if !fixture.is_durable() {
         return;
     }
-    let engine = with_shared_home(stage).await;
+    let engine = with_shared_home(fixture).await;
     let batches = engine.joint_batches(&shared_partitions(), "1").await;
     assert_eq!(
         engine.commit_together(batches.clone()).await,
         Ok(JointOutcome::done(&batches))
     );
-    let engine = engine.restart(stage, START).await;
+    let engine = engine.restart(fixture, START).await;
     for (partition, batch) in batches {
         assert_eq!(engine.value(partition).await, (Some(Bytes::from("1")), batch.head()));
         assert_eq!(

@@ -1,13 +1,13 @@
-//! The contract suite: what every engine must pass.
+//! The contract suite: the claims that every engine must pass.
 //!
-//! A claim is an `async fn(&dyn Stage)`. [`engine_suite!`](crate::engine_suite) makes a test of each, from an engine's `tests/it/`:
+//! A claim is an `async fn(&dyn EngineFixture)`. [`engine_suite!`](crate::engine_suite) makes a test of each, from an engine's `tests/it/`:
 //!
 //! ```text
-//! bolide_storage::engine_suite!(MyStage::new());
+//! bolide_storage::engine_suite!(MyFixture::new());
 //! ```
 //!
-//! Claims work through a [`TestEngine`], which does what the core does about spurious conflicts, unknown outcomes and engines that are away; so
-//! they hold on engines wrapped in [`crate::faults::FaultyEngine`] too.
+//! Claims use a [`TestEngine`], which retries spurious conflicts, unknown outcomes and unavailable engines as the core does. So they also hold on
+//! engines wrapped in [`crate::faults::FaultyEngine`].
 
 mod commits;
 mod concurrency;
@@ -37,20 +37,20 @@ pub use restarts::*;
 pub use test_engine::TestEngine;
 pub use time::*;
 
-/// Where an engine is tried out: the directory or server it keeps its data in.
-pub trait Stage: Send + Sync {
-    /// Opens the engine. The first call finds nothing; later ones what the one before left behind, which was closed and dropped by then.
+/// Opens the engine under test, and owns the directory or server it keeps its data in.
+pub trait EngineFixture: Send + Sync {
+    /// Opens the engine. The first call finds no data; later calls find what the previous engine left, which was closed and dropped.
     fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine>;
 
-    /// Whether anything is left behind.
+    /// Whether data survives closing the engine.
     fn is_durable(&self) -> bool;
 }
 
-/// Makes a test of every claim of the suite. The argument is an expression that makes a new [`Stage`].
+/// Makes a test of every claim of the suite. The argument is an expression that makes a new [`EngineFixture`].
 #[macro_export]
 macro_rules! engine_suite {
-    ($stage:expr) => {
-        $crate::engine_suite! { $stage;
+    ($fixture:expr) => {
+        $crate::engine_suite! { $fixture;
             missing_partition_is_named
             new_partition_is_empty_and_at_its_first_head
             create_and_remove_may_be_repeated
@@ -60,7 +60,7 @@ macro_rules! engine_suite {
             keys_are_ordered_bytewise
             scan_bounds_are_inclusive_below_and_exclusive_above
             pages_hold_what_their_bounds_allow
-            an_ask_holds_what_its_bound_allows
+            a_response_holds_what_its_bound_allows
             pages_put_together_are_the_range
             keys_only_scans_leave_values_out
             longest_keys_and_largest_values_come_back
@@ -75,14 +75,14 @@ macro_rules! engine_suite {
             joint_commit_with_an_old_head_is_stale_and_changes_nothing
             unfit_joint_commit_is_refused_and_changes_nothing
             joint_commit_without_a_partition_names_it_and_changes_nothing
-            any_ticket_of_a_joint_commit_tells_of_all
+            any_ticket_of_a_joint_commit_resolves_all
             joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one
             hold_shows_no_later_commit
             hold_shows_a_partition_that_was_removed_since
             hold_shows_no_other_home
             hold_expires_at_its_end_and_no_later_than_the_limit
             holds_are_bounded_in_number_and_dropping_one_makes_room
-            read_shows_one_moment_of_a_busy_partition
+            read_shows_one_snapshot_of_a_busy_partition
             counters_lose_no_step_under_contention
             partitions_commit_side_by_side
             server_time_never_runs_back
@@ -98,11 +98,11 @@ macro_rules! engine_suite {
             random_histories_agree_with_a_plain_map
         }
     };
-    ($stage:expr; $($claim:ident)*) => {
+    ($fixture:expr; $($claim:ident)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $claim() {
-                $crate::suite::$claim(&$stage).await;
+                $crate::suite::$claim(&$fixture).await;
             }
         )*
     };

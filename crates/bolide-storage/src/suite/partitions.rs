@@ -3,12 +3,12 @@
 use bolide_model::{Lsn, UnixMillis};
 
 use super::test_engine::{PARTITION, key, put, whole};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Space};
 
-/// Nothing can be done with a partition that was never created.
-pub async fn missing_partition_is_named(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// Every operation on a partition that was never created fails and names it.
+pub async fn missing_partition_is_named(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     let missing = EngineError::NoPartition(PARTITION);
     assert_eq!(
         engine.try_read(PARTITION, ReadRequest::default()).await.map(drop),
@@ -20,9 +20,9 @@ pub async fn missing_partition_is_named(stage: &dyn Stage) {
     assert_eq!(engine.resolve(PARTITION, ticket).await, Err(missing));
 }
 
-/// A partition begins empty, at the head it was given.
-pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// A new partition is empty, at the head it was created with.
+pub async fn new_partition_is_empty_and_at_its_first_head(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     let first = Head {
         lsn: Lsn(41),
         stamp: UnixMillis(1_600_000_000_000),
@@ -40,9 +40,9 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
     assert!(response.pages.iter().all(|page| page.rows.is_empty() && !page.more));
 }
 
-/// Creating again changes nothing; removing what is not there is no error.
-pub async fn create_and_remove_may_be_repeated(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// Creating an existing partition changes nothing; removing a missing one is no error.
+pub async fn create_and_remove_may_be_repeated(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let head = engine
         .commit_next(PARTITION, vec![put(Space::Item, b"a", "1")], vec![])
         .await;
@@ -57,9 +57,9 @@ pub async fn create_and_remove_may_be_repeated(stage: &dyn Stage) {
     );
 }
 
-/// A removed partition is gone at once, and its neighbours stay whole.
-pub async fn removed_partition_takes_its_keys_along_and_no_others(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// A removed partition is gone at once; other partitions keep their keys.
+pub async fn removed_partition_takes_its_keys_along_and_no_others(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     let [before, gone, after] = [8, 9, 10].map(PartitionId);
     for partition in [before, gone, after] {
         engine.create(partition).await;

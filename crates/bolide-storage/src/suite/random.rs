@@ -1,4 +1,4 @@
-//! Random histories against a plain map.
+//! Random histories, compared with a plain map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::test_engine::{START, whole};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{
-    Batch, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, ReadRequest,
-    ReadResponse, Scan, Space,
+    Batch, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put,
+    ReadRequest, ReadResponse, Scan, Space,
 };
 
-/// Histories tried, and steps of the longest.
+/// Number of histories, and operations of the longest.
 const HISTORIES: usize = 24;
-const STEPS: usize = 60;
-/// Partitions a history works on.
+const OPERATIONS: usize = 60;
+/// Number of partitions that a history works on.
 const SLOTS: usize = 3;
-/// The home they lie in.
+/// The home of these partitions.
 const HOME: HomeId = HomeId(1);
 
 /// A key, its space included, as the model holds it.
@@ -32,41 +32,41 @@ type Rows = BTreeMap<PlainKey, Vec<u8>>;
 type Changes = BTreeMap<PlainKey, Option<Vec<u8>>>;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     Create(usize),
-    /// What goes is never created again: the slot gets a new partition.
+    /// A removed partition is never created again: the slot gets a new one.
     Remove(usize),
     /// Rows to put or delete, and how far the base is behind the head.
     Commit(usize, Changes, u64),
     /// Commits of several slots, all or none.
     CommitTogether(BTreeMap<usize, (Changes, u64)>),
     Read(usize, Vec<PlainKey>, Scan),
-    /// Holds the home of all slots, in place of what was held before.
+    /// Holds the home of all slots, replacing the snapshot held before.
     Hold,
     ReadHeld(usize, Vec<PlainKey>, Scan),
     MoveClock(i64),
     Restart,
 }
 
-/// Whatever a random history does, the engine answers as a plain map would, restarts included.
+/// For random histories, restarts included, the engine gives the same results as a plain map.
 ///
-/// Seeds are fixed; a history that fails is shrunk before it is shown.
-pub async fn random_histories_agree_with_a_plain_map(stage: &dyn Stage) {
+/// Seeds are fixed; a failing history is shrunk before it is shown.
+pub async fn random_histories_agree_with_a_plain_map(fixture: &dyn EngineFixture) {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[42; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let histories = proptest::collection::vec(step(), 1..STEPS);
+    let histories = proptest::collection::vec(operation(), 1..OPERATIONS);
     for round in 0..HISTORIES {
         let mut history = histories.new_tree(&mut runner).expect("the strategy rejects nothing");
-        // Each run has partitions of its own: an engine that keeps things keeps them from run to run.
+        // Each run uses new partitions, because durable engines keep data from run to run.
         let mut run = round as u32 * 1_000_000;
-        let Err(mut why) = play(stage, &history.current(), run).await else {
+        let Err(mut why) = play(fixture, &history.current(), run).await else {
             continue;
         };
         let mut smallest = history.current();
         let mut can_go_on = history.simplify();
         while can_go_on && run % 1_000_000 < 300_000 {
             run += 1000;
-            can_go_on = match play(stage, &history.current(), run).await {
+            can_go_on = match play(fixture, &history.current(), run).await {
                 Ok(()) => history.complicate(),
                 Err(reason) => {
                     (why, smallest) = (reason, history.current());
@@ -78,31 +78,31 @@ pub async fn random_histories_agree_with_a_plain_map(stage: &dyn Stage) {
     }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn operation() -> impl Strategy<Value = Operation> {
     let slot = || 0..SLOTS;
     let rows = || proptest::collection::btree_map((space(), key()), proptest::option::of(value()), 0..8);
     let behind = || prop_oneof![9 => Just(0u64), 1 => 1..3u64];
     let gets = || proptest::collection::vec((space(), key()), 0..5);
     let several = proptest::collection::btree_map(slot(), (rows(), behind()), 0..=SLOTS);
     prop_oneof![
-        2 => slot().prop_map(Step::Create),
-        1 => slot().prop_map(Step::Remove),
-        12 => (slot(), rows(), behind()).prop_map(|(slot, rows, behind)| Step::Commit(slot, rows, behind)),
-        4 => several.prop_map(Step::CommitTogether),
-        12 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Step::Read(slot, gets, scan)),
-        1 => Just(Step::Hold),
-        6 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Step::ReadHeld(slot, gets, scan)),
-        1 => (-5_000..5_000i64).prop_map(Step::MoveClock),
-        1 => Just(Step::Restart),
+        2 => slot().prop_map(Operation::Create),
+        1 => slot().prop_map(Operation::Remove),
+        12 => (slot(), rows(), behind()).prop_map(|(slot, rows, behind)| Operation::Commit(slot, rows, behind)),
+        4 => several.prop_map(Operation::CommitTogether),
+        12 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Operation::Read(slot, gets, scan)),
+        1 => Just(Operation::Hold),
+        6 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Operation::ReadHeld(slot, gets, scan)),
+        1 => (-5_000..5_000i64).prop_map(Operation::MoveClock),
+        1 => Just(Operation::Restart),
     ]
 }
 
 fn space() -> impl Strategy<Value = Space> {
-    // Two spaces meet more often than five.
+    // With two spaces, collisions are more likely than with five.
     prop_oneof![Just(Space::Item), Just(Space::Log)]
 }
 
-/// Few keys, so that steps hit what earlier ones wrote; among them the edges.
+/// A few keys, the edges among them, so that operations hit what earlier ones wrote.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(255)], 0..3)
 }
@@ -126,11 +126,11 @@ fn scan() -> impl Strategy<Value = Scan> {
     )
 }
 
-/// What an engine should hold.
+/// The expected content of the engine.
 struct Model {
     slots: [Slot; SLOTS],
-    /// What it holds for us, and what was in the slots then.
-    held: Option<(Arc<dyn Held>, [Slot; SLOTS])>,
+    /// A held snapshot, and the content of the slots when it was taken.
+    held: Option<(Arc<dyn HeldSnapshot>, [Slot; SLOTS])>,
 }
 
 #[derive(Clone)]
@@ -139,8 +139,8 @@ struct Slot {
     content: Option<(Head, Rows)>,
 }
 
-async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), String> {
-    let mut engine = TestEngine::new(stage);
+async fn play(fixture: &dyn EngineFixture, history: &[Operation], run: u32) -> Result<(), String> {
+    let mut engine = TestEngine::new(fixture);
     let slot = |slot: usize| Slot {
         partition: PartitionId::in_home(HOME, 2 + run + slot as u32).expect("home 0 is another one"),
         content: None,
@@ -149,37 +149,37 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), Strin
         slots: [slot(0), slot(1), slot(2)],
         held: None,
     };
-    for (at, step) in history.iter().enumerate() {
-        match step {
-            Step::Restart if stage.is_durable() => {
+    for (at, operation) in history.iter().enumerate() {
+        match operation {
+            Operation::Restart if fixture.is_durable() => {
                 let now = engine.clock.now();
                 model.held = None;
-                engine = engine.restart(stage, now).await;
+                engine = engine.restart(fixture, now).await;
             }
-            Step::Restart => {}
-            Step::MoveClock(by_ms) => {
+            Operation::Restart => {}
+            Operation::MoveClock(by_ms) => {
                 engine.clock.advance(*by_ms);
             }
-            Step::Create(slot) => model.create(*slot, &engine).await,
-            Step::Remove(slot) => model.remove(*slot, &engine).await,
-            Step::Commit(slot, rows, behind) => {
+            Operation::Create(slot) => model.create(*slot, &engine).await,
+            Operation::Remove(slot) => model.remove(*slot, &engine).await,
+            Operation::Commit(slot, rows, behind) => {
                 let done = model.commit(*slot, rows, *behind, &engine).await;
-                done.map_err(|why| format!("step {at}: {why}"))?;
+                done.map_err(|why| format!("operation {at}: {why}"))?;
             }
-            Step::CommitTogether(parts) => {
+            Operation::CommitTogether(parts) => {
                 let done = model.commit_together(parts, &engine).await;
-                done.map_err(|why| format!("step {at}: {why}"))?;
+                done.map_err(|why| format!("operation {at}: {why}"))?;
             }
-            Step::Read(slot, gets, scan) => {
+            Operation::Read(slot, gets, scan) => {
                 let Slot { partition, content } = &model.slots[*slot];
                 let response = engine.try_read(*partition, request_of(gets, scan)).await;
                 let read = check_response(*partition, content.as_ref(), response, gets, scan);
-                read.map_err(|why| format!("step {at}: {why}"))?;
+                read.map_err(|why| format!("operation {at}: {why}"))?;
             }
-            Step::Hold => model.held = Some((engine.hold(HOME).await, model.slots.clone())),
-            Step::ReadHeld(slot, gets, scan) => {
+            Operation::Hold => model.held = Some((engine.hold(HOME).await, model.slots.clone())),
+            Operation::ReadHeld(slot, gets, scan) => {
                 let read = model.read_held(*slot, gets, scan, &engine).await;
-                read.map_err(|why| format!("step {at}: {why}"))?;
+                read.map_err(|why| format!("operation {at}: {why}"))?;
             }
         }
     }
@@ -277,7 +277,7 @@ impl Slot {
         self.content.as_ref().map(|(head, _)| *head)
     }
 
-    /// A batch that makes these changes, decided so far behind the head.
+    /// A batch that makes these changes, with a base `behind` commits before the head.
     fn batch(&self, rows: &Changes, behind: u64, engine: &TestEngine) -> Batch {
         let head = self.head().map_or(Lsn(0), |head| head.lsn);
         let of = |(space, bytes): &PlainKey| Key::new(*space, bytes.clone());
@@ -319,7 +319,7 @@ fn request_of(gets: &[PlainKey], scan: &Scan) -> ReadRequest {
     }
 }
 
-/// Compares an answer with what is in the model.
+/// Compares a response with the model.
 fn check_response(
     partition: PartitionId,
     content: Option<&(Head, Rows)>,
@@ -338,7 +338,7 @@ fn check_response(
     same("page", &(page.rows.clone(), page.more), &page_of(map, scan))
 }
 
-/// The page of a scan, by the letter of its description.
+/// The expected page of a scan, straight from the definition.
 fn page_of(map: &Rows, scan: &Scan) -> (Vec<(Bytes, Bytes)>, bool) {
     let is_in_range = |key: &[u8]| key >= &scan.from[..] && scan.to.as_ref().is_none_or(|to| key < &to[..]);
     let mut range: Vec<_> = map

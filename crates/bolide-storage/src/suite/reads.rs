@@ -4,12 +4,12 @@ use bolide_model::limits::{ITEM_BYTES, KEY_BYTES};
 use bytes::Bytes;
 
 use super::test_engine::{PARTITION, key, put, whole};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{Page, PartitionId, ReadRequest, Scan, Space};
 
-/// One answer per key, in the order of the keys; absent keys included.
-pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// One result per key, in the order of the keys, absent keys included.
+pub async fn gets_answer_in_the_order_they_were_asked(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     engine
         .commit_next(
             PARTITION,
@@ -36,9 +36,9 @@ pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
     assert_eq!(response.gets, [Some(Bytes::new()), None, one.clone(), one]);
 }
 
-/// The same bytes are different keys in different spaces and partitions, next to each other as they may be.
-pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// The same bytes are different keys in different spaces and partitions.
+pub async fn spaces_and_partitions_do_not_meet(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     let partitions = [0, 1, 255, 256, u64::MAX - 1].map(PartitionId);
     for partition in partitions {
         engine.create(partition).await;
@@ -59,8 +59,8 @@ pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
 }
 
 /// Shorter before longer, bytes as unsigned numbers; the empty key is a key.
-pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+pub async fn keys_are_ordered_bytewise(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let ordered: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\x01", b"a", b"a\0", b"b", b"\xff\xff"];
     for space in Space::ALL {
         let shuffled = [5, 2, 7, 0, 3, 6, 1, 4].map(|at: usize| put(space, ordered[at], "v"));
@@ -81,9 +81,9 @@ pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
     }
 }
 
-/// `from` is in the range, `to` is not, in both directions; a range that ends before it begins is empty.
-pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// `from` is included and `to` is not, in both directions; a range that ends before it begins is empty.
+pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     engine
         .commit_next(
             PARTITION,
@@ -126,10 +126,10 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Sta
     }
 }
 
-/// Rows and bytes both end a page; the row that reaches the bytes is in it; there is always a row if there is one at all.
-pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
-    // Four rows of 10 bytes: 1 of key and 9 of value.
+/// A page ends at its row limit or its byte limit; the row that reaches the byte limit is included; a range with rows gives at least one.
+pub async fn pages_hold_what_their_bounds_allow(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
+    // Four rows of 10 bytes: a key of 1 and a value of 9.
     engine
         .commit_next(
             PARTITION,
@@ -139,7 +139,7 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
             vec![],
         )
         .await;
-    // (most rows, most bytes, keys only) => (rows, more)
+    // (max rows, max bytes, keys only) => (rows, more)
     let cases = [
         ((0, 0, false), (1, true)),
         ((1, usize::MAX, false), (1, true)),
@@ -175,10 +175,10 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
     }
 }
 
-/// What comes after as much as a request may hold is left out, and says so.
-pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
-    // Rows of 10 bytes: 1 of key and 9 of value.
+/// Gets and scans beyond the byte limit of a request are left out, and the response says so.
+pub async fn a_response_holds_what_its_bound_allows(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
+    // Rows of 10 bytes: a key of 1 and a value of 9.
     engine
         .commit_next(
             PARTITION,
@@ -193,7 +193,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
         to: Some(Bytes::from_static(to)),
         ..whole(Space::Item)
     };
-    // Most bytes => rows of each page, and whether more follow.
+    // Max bytes => rows of each page, and whether more follow.
     let (made, left) = ((1, false), (0, true));
     let cases = [
         (0, [left, left, left]),
@@ -214,7 +214,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
         let is_made = expected.map(|(_, more)| !more);
         assert!(pages.iter().map(Page::is_made).eq(is_made), "bytes={max_bytes}");
     }
-    // Most bytes => keys answered for (the second has no value), and whether a scan was made behind them.
+    // Max bytes => number of gets in the response (the second key has no value), and whether the scan after them was made.
     let cases = [
         (0, 1, false),
         (10, 1, false),
@@ -240,9 +240,9 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
     }
 }
 
-/// Following a scan page by page gives every row once, in both directions.
-pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// Reading a scan page by page gives every row once, in both directions.
+pub async fn pages_put_together_are_the_range(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let names: Vec<_> = (0..97u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
     engine
         .commit_next(
@@ -262,7 +262,7 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
         if !page.more {
             break;
         }
-        // Behind the last key: the same key and a zero byte.
+        // Continue after the last key: the same key plus a zero byte.
         scan.from = [forward.last().expect("a page with more has rows"), &b"\0"[..]]
             .concat()
             .into();
@@ -286,9 +286,9 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
     assert_eq!(backward, names);
 }
 
-/// Values are empty when they are not wanted, and keys whole.
-pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// Scans of keys only return whole keys and empty values.
+pub async fn keys_only_scans_leave_values_out(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     engine
         .commit_next(
             PARTITION,
@@ -312,9 +312,9 @@ pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
     }
 }
 
-/// The limits of the product are within the limits of the engine.
-pub async fn longest_keys_and_largest_values_come_back(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// The longest keys and largest values of the product are within the engine's limits.
+pub async fn longest_keys_and_largest_values_come_back(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let long = vec![0xfe; KEY_BYTES];
     let large: Vec<u8> = (0..ITEM_BYTES + 4096).map(|at| (at % 251) as u8).collect();
     engine

@@ -1,4 +1,4 @@
-//! An engine with the manners of the core: what a caller does about outcomes that are not final.
+//! An engine with the retries of the core: how a caller handles outcomes that are not final.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use bolide_model::time::{Clock, Span};
 use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 
-use super::Stage;
+use super::EngineFixture;
 use crate::{
-    Batch, CommitToken, Edition, Engine, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, Page,
-    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 
-/// Tries before a claim gives up on an engine that is away.
+/// Tries before a claim gives up on an engine that is unavailable.
 const TRIES: usize = 1000;
 
-/// The partition most claims use.
+/// The partition that most claims use.
 pub(super) const PARTITION: PartitionId = PartitionId(7);
 
-/// When the clocks of claims begin.
+/// Start time of the clocks.
 pub(super) const START: UnixMillis = UnixMillis(1_700_000_000_000);
 
 /// An engine, its clock, and a source of tokens.
@@ -33,32 +33,32 @@ pub struct TestEngine {
 
 impl TestEngine {
     /// A new engine without partitions.
-    pub fn new(stage: &dyn Stage) -> TestEngine {
-        TestEngine::at(stage, START)
+    pub fn new(fixture: &dyn EngineFixture) -> TestEngine {
+        TestEngine::at(fixture, START)
     }
 
     /// An engine whose clock shows `now`.
-    pub fn at(stage: &dyn Stage, now: UnixMillis) -> TestEngine {
+    pub fn at(fixture: &dyn EngineFixture, now: UnixMillis) -> TestEngine {
         let clock = Arc::new(Clock::virtual_at(now));
         TestEngine {
-            engine: stage.open(clock.clone()),
+            engine: fixture.open(clock.clone()),
             clock,
             tokens: AtomicU64::new(1),
         }
     }
 
-    /// A new engine with the partition most claims use.
-    pub async fn with_partition(stage: &dyn Stage) -> TestEngine {
-        let engine = TestEngine::new(stage);
+    /// A new engine with the partition that most claims use.
+    pub async fn with_partition(fixture: &dyn EngineFixture) -> TestEngine {
+        let engine = TestEngine::new(fixture);
         engine.create(PARTITION).await;
         engine
     }
 
-    /// Closes the engine and opens it again, the clock at `now`.
-    pub async fn restart(self, stage: &dyn Stage, now: UnixMillis) -> TestEngine {
+    /// Closes the engine and opens it again, with the clock at `now`.
+    pub async fn restart(self, fixture: &dyn EngineFixture, now: UnixMillis) -> TestEngine {
         self.engine.close().await.expect("an engine at rest can be closed");
         drop(self);
-        TestEngine::at(stage, now)
+        TestEngine::at(fixture, now)
     }
 
     /// Creates an empty partition at head 0.
@@ -69,35 +69,35 @@ impl TestEngine {
     /// Creates a partition.
     pub async fn create_at(&self, partition: PartitionId, head: Head) {
         for _ in 0..TRIES {
-            if !is_away(&self.engine.create(partition, head).await.map(drop)) {
+            if !is_unavailable(&self.engine.create(partition, head).await.map(drop)) {
                 return;
             }
         }
-        panic!("the engine stays away. doing=create");
+        panic!("the engine stays unavailable. doing=create");
     }
 
     /// Removes a partition.
     pub async fn remove(&self, partition: PartitionId) {
         for _ in 0..TRIES {
-            if !is_away(&self.engine.remove(partition).await.map(drop)) {
+            if !is_unavailable(&self.engine.remove(partition).await.map(drop)) {
                 return;
             }
         }
-        panic!("the engine stays away. doing=remove");
+        panic!("the engine stays unavailable. doing=remove");
     }
 
-    /// Reads, and says so if there is no such partition.
+    /// Reads; the error tells if the partition does not exist.
     pub async fn try_read(&self, partition: PartitionId, request: ReadRequest) -> Result<ReadResponse, EngineError> {
         for _ in 0..TRIES {
             let read = self.engine.read(partition, request.clone()).await;
-            if !is_away(&read) {
+            if !is_unavailable(&read) {
                 return read;
             }
         }
-        panic!("the engine stays away. doing=read");
+        panic!("the engine stays unavailable. doing=read");
     }
 
-    /// Reads from a partition that is there.
+    /// Reads from a partition that exists.
     pub async fn read(&self, partition: PartitionId, request: ReadRequest) -> ReadResponse {
         self.try_read(partition, request).await.expect("the partition is there")
     }
@@ -145,8 +145,7 @@ impl TestEngine {
             .collect()
     }
 
-    /// A batch from `base` to the next number, at the engine's time, with an edition of its own. Every other one may be carried out on
-    /// the calling thread.
+    /// A batch from `base` to the next number, at the engine's time, with a unique edition. Every other batch allows the engine to block the calling thread.
     pub fn batch(&self, base: Lsn, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
         let number = self.tokens.fetch_add(1, Ordering::Relaxed);
         Batch {
@@ -173,14 +172,14 @@ impl TestEngine {
             };
             let is_spurious = outcome == Ok(Outcome::Stale)
                 && self.try_read(partition, ReadRequest::default()).await?.head.lsn == batch.base;
-            if !is_spurious && !is_away(&outcome) {
+            if !is_spurious && !is_unavailable(&outcome) {
                 return outcome;
             }
         }
-        panic!("the engine stays away. doing=commit");
+        panic!("the engine stays unavailable. doing=commit");
     }
 
-    /// Commits on the newest head, which nobody else moves.
+    /// Commits on the newest head, while no other writer moves it.
     pub async fn commit_next(&self, partition: PartitionId, puts: Vec<Put>, deletes: Vec<Key>) -> Head {
         let base = self.head(partition).await.lsn;
         let batch = self.batch(base, puts, deletes);
@@ -193,7 +192,7 @@ impl TestEngine {
         head
     }
 
-    /// Commits batches together until the outcome is final. What one ticket says is taken for all; which one it is changes.
+    /// Commits batches together until the outcome is final. The result of one ticket counts for all; each attempt resolves another one.
     pub async fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, EngineError> {
         for attempt in 0..TRIES {
             let outcome = match self.engine.commit_together(batches.clone()).await {
@@ -207,14 +206,14 @@ impl TestEngine {
                 outcome => outcome,
             };
             let is_spurious = outcome == Ok(JointOutcome::Stale) && self.is_at(&batches).await?;
-            if !is_spurious && !is_away(&outcome) {
+            if !is_spurious && !is_unavailable(&outcome) {
                 return outcome;
             }
         }
-        panic!("the engine stays away. doing=commit_together");
+        panic!("the engine stays unavailable. doing=commit_together");
     }
 
-    /// Whether every partition is where its batch was decided.
+    /// Whether the head of every partition is at its batch's base.
     async fn is_at(&self, batches: &[(PartitionId, Batch)]) -> Result<bool, EngineError> {
         for (partition, batch) in batches {
             if self.try_read(*partition, ReadRequest::default()).await?.head.lsn != batch.base {
@@ -224,25 +223,25 @@ impl TestEngine {
         Ok(true)
     }
 
-    /// Holds a home for as long as it may be.
-    pub async fn hold(&self, home: HomeId) -> Arc<dyn Held> {
+    /// Holds a home for the longest time allowed.
+    pub async fn hold(&self, home: HomeId) -> Arc<dyn HeldSnapshot> {
         self.hold_until(home, UnixMillis(i64::MAX)).await
     }
 
     /// Holds a home.
-    pub async fn hold_until(&self, home: HomeId, until: UnixMillis) -> Arc<dyn Held> {
+    pub async fn hold_until(&self, home: HomeId, until: UnixMillis) -> Arc<dyn HeldSnapshot> {
         for _ in 0..TRIES {
             if let Ok(held) = self.engine.hold(home, until).await {
                 return held;
             }
         }
-        panic!("the engine stays away. doing=hold");
+        panic!("the engine stays unavailable. doing=hold");
     }
 
-    /// Reads from what is held.
+    /// Reads from a held snapshot.
     pub async fn read_held(
         &self,
-        held: &dyn Held,
+        held: &dyn HeldSnapshot,
         partition: PartitionId,
         request: ReadRequest,
     ) -> Result<ReadResponse, HoldError> {
@@ -252,18 +251,18 @@ impl TestEngine {
                 return read;
             }
         }
-        panic!("the engine stays away. doing=read_held");
+        panic!("the engine stays unavailable. doing=read_held");
     }
 
     /// Resolves a ticket.
     pub async fn resolve(&self, partition: PartitionId, ticket: Ticket) -> Result<Resolved, EngineError> {
         for _ in 0..TRIES {
             let resolved = self.engine.resolve(partition, ticket.clone()).await;
-            if !is_away(&resolved) {
+            if !is_unavailable(&resolved) {
                 return resolved;
             }
         }
-        panic!("the engine stays away. doing=resolve");
+        panic!("the engine stays unavailable. doing=resolve");
     }
 
     /// Server time.
@@ -280,7 +279,7 @@ impl TestEngine {
     }
 }
 
-fn is_away<T>(answer: &Result<T, EngineError>) -> bool {
+fn is_unavailable<T>(answer: &Result<T, EngineError>) -> bool {
     matches!(answer, Err(EngineError::Unavailable(_)))
 }
 

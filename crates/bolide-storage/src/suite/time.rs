@@ -3,12 +3,12 @@
 use bolide_model::{Lsn, UnixMillis};
 
 use super::test_engine::{PARTITION, START};
-use super::{Stage, TestEngine};
+use super::{EngineFixture, TestEngine};
 use crate::{Batch, Outcome};
 
-/// When the clock steps back, server time stands still until the clock has caught up.
-pub async fn server_time_never_runs_back(stage: &dyn Stage) {
-    let engine = TestEngine::new(stage);
+/// If the clock goes back, server time stands still until the clock has caught up.
+pub async fn server_time_never_runs_back(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::new(fixture);
     let before = engine.time();
     assert!(before.lo <= before.hi);
     engine.clock.advance(-60_000);
@@ -21,9 +21,9 @@ pub async fn server_time_never_runs_back(stage: &dyn Stage) {
     assert!(engine.time().hi >= UnixMillis(START.0 + 60_000));
 }
 
-/// A commit from the future moves server time along: nothing is stamped before it any more.
-pub async fn server_time_is_not_below_a_commit(stage: &dyn Stage) {
-    let engine = TestEngine::with_partition(stage).await;
+/// A commit with a stamp in the future moves server time forward: nothing is stamped before it afterwards.
+pub async fn server_time_is_not_below_a_commit(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
     let stamp = UnixMillis(START.0 + 5_000);
     let batch = Batch {
         stamp,

@@ -1,4 +1,4 @@
-//! Claims about the fault wrapper itself: a wrapper that injects nothing would let everything pass.
+//! Claims about the fault wrapper itself: without faults, the other tests would prove nothing.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn engines(faults: Faults) -> (Arc<MemoryEngine>, FaultyEngine) {
     (inner.clone(), FaultyEngine::new(inner, faults))
 }
 
-fn calm(seed: u64) -> Faults {
+fn no_faults(seed: u64) -> Faults {
     Faults {
         seed,
         stale_percent: 0,
@@ -53,34 +53,35 @@ async fn create(engine: &MemoryEngine) {
     engine.create(PARTITION, Head::first(UnixMillis(0))).await.unwrap();
 }
 
-/// What a series of commits is told, each on the head it finds.
-async fn story(seed: u64) -> Vec<Result<Outcome, EngineError>> {
-    let (inner, faulty) = engines(Faults::bad_day(seed));
+/// The outcomes of a series of commits, each on the current head.
+async fn outcomes_of(seed: u64) -> Vec<Result<Outcome, EngineError>> {
+    let (inner, faulty) = engines(Faults::frequent(seed));
     create(&inner).await;
-    let mut story = Vec::new();
+    let mut outcomes = Vec::new();
     for token in 1..200 {
-        story.push(faulty.commit(PARTITION, batch(head(inner.as_ref()).await, token)).await);
+        outcomes.push(faulty.commit(PARTITION, batch(head(inner.as_ref()).await, token)).await);
     }
-    story
+    outcomes
 }
 
 #[tokio::test]
-async fn bad_day_brings_every_kind_of_trouble_and_repeats_itself() {
-    let first = story(3).await;
-    assert_eq!(first, story(3).await);
-    assert_ne!(first, story(4).await);
-    let count = |wanted: fn(&Result<Outcome, EngineError>) -> bool| first.iter().filter(|told| wanted(told)).count();
-    assert!(count(|told| matches!(told, Ok(Outcome::Done(_)))) > 50);
-    assert!(count(|told| matches!(told, Ok(Outcome::Stale))) > 5);
-    assert!(count(|told| matches!(told, Ok(Outcome::Unknown(_)))) > 5);
-    assert!(count(|told| matches!(told, Err(EngineError::Unavailable(_)))) > 5);
+async fn frequent_faults_are_of_every_kind_and_repeat_with_the_seed() {
+    let first = outcomes_of(3).await;
+    assert_eq!(first, outcomes_of(3).await);
+    assert_ne!(first, outcomes_of(4).await);
+    let count =
+        |wanted: fn(&Result<Outcome, EngineError>) -> bool| first.iter().filter(|outcome| wanted(outcome)).count();
+    assert!(count(|outcome| matches!(outcome, Ok(Outcome::Done(_)))) > 50);
+    assert!(count(|outcome| matches!(outcome, Ok(Outcome::Stale))) > 5);
+    assert!(count(|outcome| matches!(outcome, Ok(Outcome::Unknown(_)))) > 5);
+    assert!(count(|outcome| matches!(outcome, Err(EngineError::Unavailable(_)))) > 5);
 }
 
 #[tokio::test]
 async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_resolving_tells() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
-        ..calm(1)
+        ..no_faults(1)
     });
     create(&inner).await;
     let (mut done, mut not_done) = (0, 0);
@@ -103,12 +104,12 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_resolving_tell
     assert!(done > 20 && not_done > 20, "done={done} not_done={not_done}");
 }
 
-/// Resolving one ticket resolves all: what it says is so in every partition, then and later.
+/// Resolving one ticket resolves all: the result holds in every partition, then and later.
 #[tokio::test]
 async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticket_tells() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
-        ..calm(3)
+        ..no_faults(3)
     });
     let partitions = [4, 5].map(|number| PartitionId::in_home(HomeId(4), number).unwrap());
     for partition in partitions {
@@ -135,7 +136,7 @@ async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticke
                 before
             }
         };
-        // Whatever is still on its way arrives with this, sooner or later.
+        // Any delayed commit would be carried out by these calls.
         for _ in 0..5 {
             let _ = faulty.resolve(partitions[1 - asked], tickets[1 - asked].clone()).await;
         }
@@ -150,7 +151,7 @@ async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticke
 async fn held_snapshots_are_lost_now_and_then_and_stay_lost() {
     let (inner, faulty) = engines(Faults {
         down_percent: 10,
-        ..calm(1)
+        ..no_faults(1)
     });
     create(&inner).await;
     let mut lost = 0;
@@ -173,7 +174,7 @@ async fn held_snapshots_are_lost_now_and_then_and_stay_lost() {
 async fn commit_that_was_resolved_as_not_done_never_arrives() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
-        ..calm(2)
+        ..no_faults(2)
     });
     create(&inner).await;
     for token in 1..100 {
@@ -196,10 +197,10 @@ async fn commit_that_was_resolved_as_not_done_never_arrives() {
 }
 
 #[tokio::test]
-async fn who_does_not_resolve_may_meet_the_late_commit() {
+async fn a_commit_that_is_not_resolved_may_still_arrive() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
-        ..calm(5)
+        ..no_faults(5)
     });
     create(&inner).await;
     let mut met = 0;
@@ -207,7 +208,7 @@ async fn who_does_not_resolve_may_meet_the_late_commit() {
         let base = head(inner.as_ref()).await;
         let _ = faulty.commit(PARTITION, batch(base, 2 * token)).await;
         let after_first = head(inner.as_ref()).await;
-        // The second try finds the base taken only if the first one arrived in between.
+        // The second commit is stale only if the first was carried out in between.
         if faulty.commit(PARTITION, batch(base, 2 * token + 1)).await == Ok(Outcome::Stale) && after_first == base {
             met += 1;
         }
@@ -216,10 +217,10 @@ async fn who_does_not_resolve_may_meet_the_late_commit() {
 }
 
 #[tokio::test]
-async fn server_time_is_as_wide_as_asked() {
+async fn server_time_is_as_uncertain_as_configured() {
     let (_, faulty) = engines(Faults {
         span_ms: 250,
-        ..calm(1)
+        ..no_faults(1)
     });
     let time = faulty.time();
     assert_eq!((time.lo, time.hi), (UnixMillis(750), UnixMillis(1_250)));

@@ -1,4 +1,4 @@
-//! The contract suite on the memory engine, and on the memory engine in trouble.
+//! The contract suite on the memory engine, without and with injected faults.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -8,7 +8,7 @@ use bolide_model::time::Clock;
 use bolide_storage::Engine;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::suite::Stage;
+use bolide_storage::suite::EngineFixture;
 
 mod faults;
 
@@ -16,13 +16,13 @@ mod memory {
     bolide_storage::engine_suite!(super::Memory);
 }
 
-mod memory_on_a_bad_day {
-    bolide_storage::engine_suite!(super::BadDay);
+mod memory_with_faults {
+    bolide_storage::engine_suite!(super::MemoryWithFaults);
 }
 
 struct Memory;
 
-impl Stage for Memory {
+impl EngineFixture for Memory {
     fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine> {
         Arc::new(MemoryEngine::new(clock))
     }
@@ -32,13 +32,13 @@ impl Stage for Memory {
     }
 }
 
-struct BadDay;
+struct MemoryWithFaults;
 
-impl Stage for BadDay {
+impl EngineFixture for MemoryWithFaults {
     fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine> {
         Arc::new(FaultyEngine::new(
             Arc::new(MemoryEngine::new(clock)),
-            Faults::bad_day(7),
+            Faults::frequent(7),
         ))
     }
 

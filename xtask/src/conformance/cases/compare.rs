@@ -1,8 +1,8 @@
-//! Compares results the way the cases ask for.
+//! Compares results as the cases require.
 
 use serde_json::Value;
 
-/// How two results may differ.
+/// The allowed differences of two results.
 #[derive(Clone, Copy)]
 pub struct Tolerance {
     /// Relative difference of numbers.
@@ -11,7 +11,7 @@ pub struct Tolerance {
     pub unordered_arrays: bool,
 }
 
-/// Nothing may differ but the spelling of numbers and the order of members.
+/// Only the spelling of numbers and the order of members may differ.
 pub const EXACT: Tolerance = Tolerance {
     relative: 0.0,
     unordered_arrays: false,
@@ -19,7 +19,7 @@ pub const EXACT: Tolerance = Tolerance {
 
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
-/// Numbers this close are the same whatever their size.
+/// Numbers that differ by less than this are equal, whatever their size.
 const ABSOLUTE: f64 = 1e-12;
 
 /// The result without system properties at its top level.

@@ -1,4 +1,4 @@
-//! A container on the wire as cases need it: made, filled, asked page by page, and dropped.
+//! A container on the wire for cases: created, filled, queried page by page, and deleted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,22 +11,22 @@ use crate::conformance::wire::{Client, Level, Request, Response, Target};
 
 const DATABASE: &str = "cases";
 
-/// More pages than any case can have; a server that always has one more fails instead of keeping us for ever.
+/// More pages than any case can have; a server that always returns one more fails instead of looping forever.
 const PAGES_LIMIT: usize = 10_000;
 
-/// Everything that SDKs can merge, as one list.
+/// All merge features of SDKs, as one list.
 const FEATURES: &str = "Aggregate, CompositeAggregate, CountIf, DCount, Distinct, GroupBy, HybridSearch, HybridSearchSkipOrderByRewrite, \
                         ListAndSetAggregate, MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, NonValueAggregate, \
                         OffsetAndLimit, OrderBy, Top, WeightedRankFusion";
 
 /// A server with a database for the containers of cases.
-pub struct Host {
+pub struct CaseServer {
     client: Client,
     containers: AtomicUsize,
     _server: Server,
 }
 
-impl Host {
+impl CaseServer {
     /// Starts a server.
     pub fn start(binary: &std::path::Path, engine: Engine) -> Result<Self> {
         let server = Server::start(binary, engine, super::CLOCK_MS)?;
@@ -44,7 +44,7 @@ impl Host {
     /// Creates a container with a new name.
     ///
     /// # Errors
-    /// What the server says if it refuses.
+    /// The server's message if it refuses.
     pub fn container(&self, mut definition: Map<String, Value>, throughput: u32) -> Result<Container<'_>> {
         let id = format!("c{}", self.containers.fetch_add(1, Ordering::Relaxed));
         definition.insert("id".to_owned(), json!(id));
@@ -59,17 +59,17 @@ impl Host {
     }
 }
 
-/// A container; it is dropped with the value.
+/// A container; deleted when dropped.
 pub struct Container<'a> {
     client: &'a Client,
     id: String,
 }
 
-/// What came of a query.
+/// The result of a query.
 pub enum Outcome {
     /// All rows of all pages.
     Rows(Vec<Value>),
-    /// What the first refusing page said.
+    /// The response to the first page that was refused.
     Refused(Response),
 }
 
@@ -90,7 +90,7 @@ impl Container<'_> {
         Request::signed(method, Target::feed(&self.levels(), kind))
     }
 
-    /// Creates an item; `partition_key` is what its key paths hold.
+    /// Creates an item; `partition_key` has the values at its key paths.
     pub fn create(&self, document: &Value, partition_key: &Value) -> Result<()> {
         let request = self
             .feed(Method::POST, "docs")
@@ -110,7 +110,7 @@ impl Container<'_> {
     /// Runs a query to its end, with pages of `page_size` rows.
     ///
     /// # Errors
-    /// If the answer has not the shape of a page, or pages are larger than asked for.
+    /// If the response is not a page, or pages are larger than requested.
     pub fn query(&self, body: &Value, page_size: i32, headers: &[(&'static str, String)]) -> Result<Outcome> {
         let mut rows = Vec::new();
         let mut continuation = None;
@@ -137,7 +137,7 @@ impl Container<'_> {
         Err("the query has no end".into())
     }
 
-    /// Asks for the plan of a query, as SDKs do that can merge everything.
+    /// Requests the plan of a query, as SDKs that can merge everything.
     pub fn plan(&self, body: &Value, partition_key: Option<&Value>) -> Result<Response> {
         let mut request = self
             .feed(Method::POST, "docs")
@@ -171,14 +171,14 @@ impl Container<'_> {
     }
 }
 
-/// A partition key range: effective partition keys in hex, the end exclusive.
+/// A partition key range: effective partition keys in hex; the end is exclusive.
 pub struct Range {
     pub id: String,
     pub min: String,
     pub max: String,
 }
 
-/// The rows of a page, which says the same of their number in three places.
+/// The rows of a page, whose number must agree in three places.
 fn page(response: &Response, page_size: i32) -> Result<Vec<Value>> {
     let mut body = response.json()?;
     let count = body["_count"].as_u64();

@@ -1,4 +1,4 @@
-//! Cases: one query each, with what must come of it. They lie beside the project, where each family's README has the format.
+//! Cases: one query each, with its expected result. They are outside the project, where each family's README describes the format.
 
 mod compare;
 mod container;
@@ -35,13 +35,13 @@ impl Case {
         serde_json::json!({ "query": self.body["query"], "parameters": parameters })
     }
 
-    /// The entries of a list that the case may have.
+    /// The entries of a list, if the case has it.
     fn list(&self, member: &str) -> impl Iterator<Item = &Value> {
         self.body[member].as_array().into_iter().flatten()
     }
 }
 
-/// How many cases a family has, by the list in `conformance/case_counts.json`: known where the cases themselves are not there.
+/// The number of cases of a family according to `conformance/case_counts.json`, which is known even if the cases are missing.
 ///
 /// # Errors
 /// If the list cannot be read.
@@ -53,7 +53,7 @@ pub fn count(conformance: &Path, family: &str) -> Result<u64> {
         .ok_or_else(|| format!("case_counts.json has no number. family=`{family}`").into())
 }
 
-/// Prints a hint where a family has another number of cases than the list says. Cases come and go without the project, so this is no error.
+/// Prints a note if a family has another number of cases than listed. Cases change independently of the project, so this is not an error.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -68,7 +68,7 @@ pub fn compare_count(folder: &Path, family: &str, listed: u64) -> Result<()> {
 /// The names of all cases.
 ///
 /// # Errors
-/// If a file cannot be read, or two cases have one name.
+/// If a file cannot be read, or two cases have the same name.
 pub fn names(cases: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for family in ["sql", "query-plan"] {

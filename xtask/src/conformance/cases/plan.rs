@@ -1,28 +1,30 @@
-//! The query-plan suite: asks a container like the case's for the plan of its query.
+//! The query-plan suite: requests the plan of a case's query from a container like the case's.
 //!
-//! Cases give ranges as key values, the wire as effective partition keys. What a value becomes is asked of the server too: the plan of a
-//! request that names the key in its header covers that key alone.
+//! Cases give ranges as key values, the wire as effective partition keys. The server converts values too: the plan of a request that names a key in
+//! its header covers only that key.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::container::{Container, Host};
+use super::container::{CaseServer, Container};
 use super::sql::check_refusal;
 use super::{Case, read};
 use crate::Result;
-use crate::conformance::report::{Report, Verdict, judge_all, with_known_gap};
+use crate::conformance::report::{Report, Verdict, run_all, with_known_gap};
 use crate::conformance::{Engine, Run};
 
-/// Runs the cases that are wanted on an engine.
+/// Runs the selected cases on an engine.
 ///
 /// # Errors
-/// If a case cannot be read, or the server does not start; what fails is in the report.
+/// If a case cannot be read, or the server does not start; failures are in the report.
 pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
     let mut cases = read(&folder.join("query-plan"))?;
     cases.retain(|case| run.wants(&case.name));
-    let host = Host::start(run.binary, engine)?;
-    let verdicts = judge_all(&cases, |case| judge(&host, case, run.gaps.contains_key(&case.name)));
+    let case_server = CaseServer::start(run.binary, engine)?;
+    let verdicts = run_all(&cases, |case| {
+        verdict_of(&case_server, case, run.gaps.contains_key(&case.name))
+    });
     let names = cases.into_iter().map(|case| case.name);
     Ok(Report {
         title: format!("query plan cases on {}", engine.name()),
@@ -30,21 +32,21 @@ pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
     })
 }
 
-fn judge(host: &Host, case: &Case, is_known_gap: bool) -> Verdict {
+fn verdict_of(case_server: &CaseServer, case: &Case, is_known_gap: bool) -> Verdict {
     let mut left_out = None;
-    let outcome = check(host, case).map(|reason| left_out = reason);
+    let outcome = check(case_server, case).map(|reason| left_out = reason);
     match (with_known_gap(outcome, is_known_gap), left_out) {
         (Verdict::Passed, Some(reason)) => Verdict::PassedBut(reason.to_owned()),
         (verdict, _) => verdict,
     }
 }
 
-/// Checks a case; the answer is what of it cannot be seen on the wire, if anything.
-fn check(host: &Host, case: &Case) -> Result<Option<&'static str>> {
-    let container = host.container(definition(case), 400)?;
+/// Checks a case; returns what cannot be checked on the wire, if anything.
+fn check(case_server: &CaseServer, case: &Case) -> Result<Option<&'static str>> {
+    let container = case_server.container(definition(case), 400)?;
     let response = container.plan(&case.request(), None)?;
     if let Some(expected) = case.body.get("error") {
-        // A refusal by one SDK, which the service does not share.
+        // One SDK refuses this, but the service does not.
         if expected["client_side"] == json!(true) {
             return Ok(Some("one SDK refuses it by itself"));
         }
@@ -64,7 +66,7 @@ fn check(host: &Host, case: &Case) -> Result<Option<&'static str>> {
     check_ranges(&container, &plan["queryRanges"], &expected["queryRanges"])
 }
 
-/// Why no container has the partition key of a case, so that its ranges cannot be seen.
+/// Why a container cannot have the partition key of a case, so that its ranges cannot be checked.
 fn unlike(partition_key: &Value) -> Option<&'static str> {
     let paths: Vec<&str> = partition_key["paths"]
         .as_array()
@@ -87,7 +89,7 @@ fn unlike(partition_key: &Value) -> Option<&'static str> {
         .then_some("ranges not seen: no container has a key inside an array")
 }
 
-/// A container like the case's, or as near as one can be made.
+/// A container like the case's, or as similar as possible.
 fn definition(case: &Case) -> Map<String, Value> {
     let given = &case.body["partitionKey"];
     let paths = match (&given["paths"], unlike(given)) {
@@ -112,7 +114,7 @@ fn definition(case: &Case) -> Map<String, Value> {
     definition
 }
 
-/// Every member that the case names must be equal, queries up to white space.
+/// Every member that the case names must be equal; white space in queries is ignored.
 fn differences(at: &str, actual: &Value, wanted: &Value) -> Result<()> {
     match (actual, wanted) {
         (Value::String(a), Value::String(b)) if collapsed(a) == collapsed(b) => Ok(()),
@@ -133,13 +135,13 @@ fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Compares ranges; the answer is why that cannot be, if it cannot.
+/// Compares ranges; returns why this is not possible, if so.
 fn check_ranges(container: &Container<'_>, actual: &Value, wanted: &Value) -> Result<Option<&'static str>> {
     let full = || json!([{"min": "", "max": "FF", "isMinInclusive": true, "isMaxInclusive": false}]);
     let mut expected = Vec::new();
     for range in wanted.as_array().into_iter().flatten() {
         if range["min"] == json!([]) {
-            // Either everything, or the point below all keys, for which the full range is as right (cosmos-rest §6.4).
+            // Either all keys, or the point below all keys, for which the full range is also correct (cosmos-rest §6.4).
             expected = full().as_array().cloned().unwrap_or_default();
             break;
         }

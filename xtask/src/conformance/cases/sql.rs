@@ -1,47 +1,53 @@
-//! The SQL suite: every query runs inside one partition key, across partitions in one range, and across several ranges as an SDK runs it,
-//! each with pages as large as the server likes and with pages of two rows.
+//! The SQL suite: every query runs inside one partition key, across partitions in one range, and across several ranges as an SDK runs it; each with
+//! the server's page size and with pages of two rows.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::compare::{self, Tolerance};
-use super::container::{Container, Host, Outcome};
+use super::container::{CaseServer, Container, Outcome};
 use super::merge::{self, Merged};
 use super::{Case, read};
 use crate::Result;
-use crate::conformance::report::{Report, Verdict, judge_all, with_known_gap};
+use crate::conformance::report::{Report, Verdict, run_all, with_known_gap};
 use crate::conformance::wire::Response;
 use crate::conformance::{Engine, Run};
 
 /// Enough for five ranges.
 const THROUGHPUT_OF_SEVERAL_RANGES: u32 = 30_000;
 
-/// Page sizes: the server's choice, and so small that most results take several pages.
+/// Page sizes: the server's choice, and one so small that most results take several pages.
 const PAGE_SIZES: [i32; 2] = [-1, 2];
 
-/// What the planner answers where no client could merge; inside one partition the service runs such queries.
+/// The planner's message if no client could merge; inside one partition the service runs such queries.
 const COMPOSITION: &str = "Compositions of aggregates and other expressions are not allowed.";
 
-/// Where a query runs.
+/// The scope in which a query runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum QueryScope {
     OnePartitionKey,
     OneRange,
     SeveralRanges,
 }
 
-const WAYS: [Way; 3] = [Way::OnePartitionKey, Way::OneRange, Way::SeveralRanges];
+const QUERY_SCOPES: [QueryScope; 3] = [
+    QueryScope::OnePartitionKey,
+    QueryScope::OneRange,
+    QueryScope::SeveralRanges,
+];
 
-/// Runs the cases that are wanted on an engine.
+/// Runs the selected cases on an engine.
 ///
 /// # Errors
-/// If a case cannot be read, or the server does not start; what fails is in the report.
+/// If a case cannot be read, or the server does not start; failures are in the report.
 pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
     let mut cases = read(&folder.join("sql"))?;
     cases.retain(|case| run.wants(&case.name));
-    let host = Host::start(run.binary, engine)?;
-    let verdicts = judge_all(&cases, |case| judge(&host, case, run.gaps.contains_key(&case.name)));
+    let case_server = CaseServer::start(run.binary, engine)?;
+    let verdicts = run_all(&cases, |case| {
+        verdict_of(&case_server, case, run.gaps.contains_key(&case.name))
+    });
     let names = cases.into_iter().map(|case| case.name);
     Ok(Report {
         title: format!("sql cases on {}", engine.name()),
@@ -49,12 +55,12 @@ pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
     })
 }
 
-fn judge(host: &Host, case: &Case, is_known_gap: bool) -> Verdict {
+fn verdict_of(case_server: &CaseServer, case: &Case, is_known_gap: bool) -> Verdict {
     let mut left_out = None;
-    let outcome = WAYS.into_iter().try_for_each(|way| {
-        let outcome = in_one_way(host, case, way).map_err(|error| format!("{way:?}: {error}"))?;
+    let outcome = QUERY_SCOPES.into_iter().try_for_each(|query_scope| {
+        let outcome = in_scope(case_server, case, query_scope).map_err(|error| format!("{query_scope:?}: {error}"))?;
         if let Some(reason) = outcome {
-            left_out = Some(format!("{way:?}: {reason}"));
+            left_out = Some(format!("{query_scope:?}: {reason}"));
         }
         Ok(())
     });
@@ -70,23 +76,23 @@ fn judge(host: &Host, case: &Case, is_known_gap: bool) -> Verdict {
     }
 }
 
-/// Runs a case in one way; the answer is why that cannot be, if it cannot.
-fn in_one_way(host: &Host, case: &Case, way: Way) -> Result<Option<&'static str>> {
-    if way == Way::SeveralRanges && case.body["singlePartitionOnly"] == json!(true) {
+/// Runs a case in one scope; returns why this is not possible, if so.
+fn in_scope(case_server: &CaseServer, case: &Case, query_scope: QueryScope) -> Result<Option<&'static str>> {
+    if query_scope == QueryScope::SeveralRanges && case.body["singlePartitionOnly"] == json!(true) {
         return Ok(Some("the service takes it inside one partition only"));
     }
-    let container = filled(host, case, way)?;
+    let container = filled(case_server, case, query_scope)?;
     for page_size in PAGE_SIZES {
-        let merged = match way {
-            Way::OnePartitionKey => Merged::of(container.query(
+        let merged = match query_scope {
+            QueryScope::OnePartitionKey => Merged::of(container.query(
                 &case.request(),
                 page_size,
                 &[("x-ms-documentdb-partitionkey", "[{}]".to_owned())],
             )?),
-            Way::OneRange => Merged::of(container.query(&case.request(), page_size, &[everywhere()])?),
-            Way::SeveralRanges => merge::query(&container, &case.request(), page_size)?,
+            QueryScope::OneRange => Merged::of(container.query(&case.request(), page_size, &[everywhere()])?),
+            QueryScope::SeveralRanges => merge::query(&container, &case.request(), page_size)?,
         };
-        if is_refused_composition(way, case, &merged.outcome) {
+        if is_refused_composition(query_scope, case, &merged.outcome) {
             return Ok(Some("compositions of aggregates are refused across partitions"));
         }
         if merged.is_cut_anywhere {
@@ -100,31 +106,31 @@ fn in_one_way(host: &Host, case: &Case, way: Way) -> Result<Option<&'static str>
     Ok(None)
 }
 
-/// The header without which a query over several partitions is refused.
+/// The header that a query over several partitions requires.
 pub fn everywhere() -> (&'static str, String) {
     ("x-ms-documentdb-query-enablecrosspartition", "True".to_owned())
 }
 
-fn is_refused_composition(way: Way, case: &Case, outcome: &Outcome) -> bool {
+fn is_refused_composition(query_scope: QueryScope, case: &Case, outcome: &Outcome) -> bool {
     let Outcome::Refused(response) = outcome else {
         return false;
     };
-    way == Way::SeveralRanges
+    query_scope == QueryScope::SeveralRanges
         && case.body.get("error").is_none()
         && response.message().is_some_and(|message| message.contains(COMPOSITION))
 }
 
-fn filled<'h>(host: &'h Host, case: &Case, way: Way) -> Result<Container<'h>> {
-    let (path, throughput) = match way {
-        // No item has it: all are in the partition of the undefined key.
-        Way::OnePartitionKey => ("/nowhere", 400),
-        Way::OneRange => ("/id", 400),
-        Way::SeveralRanges => ("/id", THROUGHPUT_OF_SEVERAL_RANGES),
+fn filled<'h>(case_server: &'h CaseServer, case: &Case, query_scope: QueryScope) -> Result<Container<'h>> {
+    let (path, throughput) = match query_scope {
+        // No item has this path: all are in the partition of the undefined key.
+        QueryScope::OnePartitionKey => ("/nowhere", 400),
+        QueryScope::OneRange => ("/id", 400),
+        QueryScope::SeveralRanges => ("/id", THROUGHPUT_OF_SEVERAL_RANGES),
     };
-    let container = host.container(definition(case, path), throughput)?;
+    let container = case_server.container(definition(case, path), throughput)?;
     for document in case.list("documents") {
-        let key = match way {
-            Way::OnePartitionKey => json!({}),
+        let key = match query_scope {
+            QueryScope::OnePartitionKey => json!({}),
             _ => document["id"].clone(),
         };
         container.create(document, &key)?;
@@ -135,7 +141,7 @@ fn filled<'h>(host: &'h Host, case: &Case, way: Way) -> Result<Container<'h>> {
     Ok(container)
 }
 
-/// The container's definition as the case's settings ask for it.
+/// The container's definition for the case's settings.
 fn definition(case: &Case, key_path: &str) -> Map<String, Value> {
     let mut definition = Map::from_iter([(
         "partitionKey".to_owned(),
@@ -203,7 +209,7 @@ fn check(case: &Case, outcome: Outcome) -> Result<()> {
     }
 }
 
-/// Checks the status, the body every error has, and what the case says of the document inside its message.
+/// Checks the status, the body that every error has, and the document inside its message as the case describes it.
 pub fn check_refusal(response: &Response, expected: &Value) -> Result<()> {
     let body = response.json()?;
     let document = embedded(&body).unwrap_or_default();
@@ -282,7 +288,7 @@ fn check_shape(rows: &[Value], shape: &Value) -> Result<()> {
     }
 }
 
-/// The one pattern that cases have: `yyyy-MM-ddTHH:mm:ss.fffffffZ`.
+/// The only pattern used in cases: `yyyy-MM-ddTHH:mm:ss.fffffffZ`.
 fn is_date_time(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00.0000000Z";
     text.len() == FORM.len()

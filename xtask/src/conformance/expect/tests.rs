@@ -2,61 +2,64 @@ use serde_json::json;
 
 use super::*;
 
-fn answer(fields: &Value) -> Answer {
-    Answer {
+fn answer(fields: &Value) -> StepResult {
+    StepResult {
         fields: fields.as_object().expect("an object").clone(),
-        ..Answer::default()
+        ..StepResult::default()
     }
 }
 
-fn judge(expected: &Value, fields: &Value) -> Result<(), String> {
+fn check_fields(expected: &Value, fields: &Value) -> Result<(), String> {
     check(expected.as_object(), &answer(fields), &Labels::new())
 }
 
-fn with_etag(etag: &str) -> Answer {
-    Answer {
-        kept: Kept {
+fn with_etag(etag: &str) -> StepResult {
+    StepResult {
+        kept: SavedValues {
             etag: Some(etag.to_owned()),
-            ..Kept::default()
+            ..SavedValues::default()
         },
-        ..Answer::default()
+        ..StepResult::default()
     }
 }
 
 #[test]
 fn properties_not_named_are_not_looked_at_at_any_depth() {
     let body = json!({"body": {"a": {"b": 1, "c": 2}, "d": 3}});
-    assert_eq!(judge(&json!({"body": {"a": {"b": 1}}}), &body), Ok(()));
-    assert!(judge(&json!({"body": {"a": {"b": 2}}}), &body).is_err());
-    assert!(judge(&json!({"body": {"e": null}}), &body).is_err());
+    assert_eq!(check_fields(&json!({"body": {"a": {"b": 1}}}), &body), Ok(()));
+    assert!(check_fields(&json!({"body": {"a": {"b": 2}}}), &body).is_err());
+    assert!(check_fields(&json!({"body": {"e": null}}), &body).is_err());
 }
 
 #[test]
 fn numbers_compare_as_numbers_and_not_as_text() {
-    assert_eq!(judge(&json!({"credit": 20}), &json!({"credit": 20.0})), Ok(()));
-    assert!(judge(&json!({"credit": 20}), &json!({"credit": 20.5})).is_err());
-    assert!(judge(&json!({"credit": 20}), &json!({"credit": "20"})).is_err());
-    assert!(judge(&json!({"n": 9007199254740993_u64}), &json!({"n": "9007199254740993"})).is_err());
+    assert_eq!(check_fields(&json!({"credit": 20}), &json!({"credit": 20.0})), Ok(()));
+    assert!(check_fields(&json!({"credit": 20}), &json!({"credit": 20.5})).is_err());
+    assert!(check_fields(&json!({"credit": 20}), &json!({"credit": "20"})).is_err());
+    assert!(check_fields(&json!({"n": 9007199254740993_u64}), &json!({"n": "9007199254740993"})).is_err());
 }
 
 #[test]
 fn lists_have_the_given_length_and_order() {
-    assert_eq!(judge(&json!({"values": [1, 2]}), &json!({"values": [1, 2]})), Ok(()));
-    assert!(judge(&json!({"values": [1, 2]}), &json!({"values": [2, 1]})).is_err());
-    assert!(judge(&json!({"values": [1]}), &json!({"values": [1, 2]})).is_err());
+    assert_eq!(
+        check_fields(&json!({"values": [1, 2]}), &json!({"values": [1, 2]})),
+        Ok(())
+    );
+    assert!(check_fields(&json!({"values": [1, 2]}), &json!({"values": [2, 1]})).is_err());
+    assert!(check_fields(&json!({"values": [1]}), &json!({"values": [1, 2]})).is_err());
 }
 
 #[test]
 fn any_order_still_counts_duplicates() {
     assert_eq!(
-        judge(
+        check_fields(
             &json!({"valuesAnyOrder": [1, 2, 1]}),
             &json!({"valuesAnyOrder": [1, 1, 2]})
         ),
         Ok(())
     );
     assert!(
-        judge(
+        check_fields(
             &json!({"valuesAnyOrder": [1, 2, 2]}),
             &json!({"valuesAnyOrder": [1, 1, 2]})
         )
@@ -68,7 +71,7 @@ fn any_order_still_counts_duplicates() {
 fn any_order_finds_the_pairing_when_one_subset_fits_two_elements() {
     let expected = json!({"valuesAnyOrder": [{"a": 1}, {"a": 1, "b": 2}]});
     assert_eq!(
-        judge(
+        check_fields(
             &expected,
             &json!({"valuesAnyOrder": [{"a": 1, "b": 2}, {"a": 1, "b": 3}]})
         ),
@@ -79,53 +82,54 @@ fn any_order_finds_the_pairing_when_one_subset_fits_two_elements() {
 #[test]
 fn a_ttl_mark_that_is_not_expected_must_not_be_there() {
     let marked = json!({"events": [{"op": "delete", "id": "a", "ttlExpired": true}]});
-    assert_eq!(judge(&marked, &marked), Ok(()));
-    assert!(judge(&json!({"events": [{"op": "delete", "id": "a"}]}), &marked).is_err());
+    assert_eq!(check_fields(&marked, &marked), Ok(()));
+    assert!(check_fields(&json!({"events": [{"op": "delete", "id": "a"}]}), &marked).is_err());
 }
 
 #[test]
 fn absent_properties_are_reported_with_their_value() {
     let body = json!({"body": {"ttl": 5}});
-    assert_eq!(judge(&json!({"absent": ["defaultTtl"]}), &body), Ok(()));
+    assert_eq!(check_fields(&json!({"absent": ["defaultTtl"]}), &body), Ok(()));
     assert_eq!(
-        judge(&json!({"absent": ["ttl"]}), &body),
+        check_fields(&json!({"absent": ["ttl"]}), &body),
         Err("absent: the body has `ttl`: 5".to_owned())
     );
-    assert!(judge(&json!({"absent": ["ttl"]}), &json!({"status": 404})).is_err());
+    assert!(check_fields(&json!({"absent": ["ttl"]}), &json!({"status": 404})).is_err());
 }
 
 #[test]
 fn an_etag_is_the_same_or_changed_but_never_missing() {
     let labels = Labels::from([("v1".to_owned(), with_etag("\"1\"").kept)]);
-    let judge = |expected: &str, answer: &Answer| check(json!({"etag": expected}).as_object(), answer, &labels);
-    assert_eq!(judge("same:v1", &with_etag("\"1\"")), Ok(()));
-    assert_eq!(judge("changed:v1", &with_etag("\"2\"")), Ok(()));
-    assert!(judge("changed:v1", &with_etag("\"1\"")).is_err());
-    assert!(judge("same:v1", &with_etag("\"2\"")).is_err());
-    assert!(judge("changed:v1", &Answer::default()).is_err());
-    assert!(judge("same:v2", &with_etag("\"1\"")).is_err());
+    let check_fields =
+        |expected: &str, answer: &StepResult| check(json!({"etag": expected}).as_object(), answer, &labels);
+    assert_eq!(check_fields("same:v1", &with_etag("\"1\"")), Ok(()));
+    assert_eq!(check_fields("changed:v1", &with_etag("\"2\"")), Ok(()));
+    assert!(check_fields("changed:v1", &with_etag("\"1\"")).is_err());
+    assert!(check_fields("same:v1", &with_etag("\"2\"")).is_err());
+    assert!(check_fields("changed:v1", &StepResult::default()).is_err());
+    assert!(check_fields("same:v2", &with_etag("\"1\"")).is_err());
 }
 
 #[test]
 fn a_charge_is_compared_with_the_one_kept() {
-    let of = |charge| Answer {
-        kept: Kept {
+    let of = |charge| StepResult {
+        kept: SavedValues {
             charge: Some(charge),
-            ..Kept::default()
+            ..SavedValues::default()
         },
-        ..Answer::default()
+        ..StepResult::default()
     };
     let labels = Labels::from([("v1".to_owned(), of(4.95).kept)]);
     let expected = json!({"charge": "same:v1"});
     assert_eq!(check(expected.as_object(), &of(4.95), &labels), Ok(()));
     assert!(check(expected.as_object(), &of(5.0), &labels).is_err());
-    assert!(check(expected.as_object(), &Answer::default(), &labels).is_err());
+    assert!(check(expected.as_object(), &StepResult::default(), &labels).is_err());
 }
 
 #[test]
 fn without_expectations_a_step_must_succeed() {
     assert_eq!(check(None, &answer(&json!({"status": 201})), &Labels::new()), Ok(()));
-    let refused = Answer {
+    let refused = StepResult {
         message: Some("no such container".to_owned()),
         ..answer(&json!({"status": 404}))
     };

@@ -17,7 +17,7 @@ fn a_known_gap_that_closes_is_a_failure_and_one_that_stays_is_none() {
 #[test]
 fn verdicts_keep_the_order_of_what_was_judged() {
     let numbers: Vec<usize> = (0..50).collect();
-    let verdicts = judge_all(&numbers, |number| Verdict::Skipped(number.to_string()));
+    let verdicts = run_all(&numbers, |number| Verdict::Skipped(number.to_string()));
     let expected: Vec<Verdict> = numbers
         .iter()
         .map(|number| Verdict::Skipped(number.to_string()))

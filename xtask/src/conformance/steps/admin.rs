@@ -1,23 +1,23 @@
-//! Steps that no ordinary client can take: they go through the admin interface of `docs/admin-api.md`.
+//! Steps that an ordinary client cannot do: they use the admin API of `docs/admin-api.md`.
 
 use serde_json::json;
 use ureq::http::Method;
 
 use super::{answer, figures};
 use crate::Result;
-use crate::conformance::expect::Answer;
+use crate::conformance::expect::StepResult;
 use crate::conformance::scenario::{Fault, Import, Load, OfContainer, Purge};
 use crate::conformance::session::Session;
 use crate::conformance::wire::Request;
 
 /// Arms a crash point.
-pub fn fault(session: &Session, fault: &Fault) -> Result<Answer> {
+pub fn fault(session: &Session, fault: &Fault) -> Result<StepResult> {
     let body = json!({"point": fault.point, "after": fault.after});
     figures(&session.client.send(Request::admin(Method::PUT, "faults").json(&body))?)
 }
 
-/// Runs the purge. If the connection breaks and the process is gone, the answer is that it died.
-pub fn purge(session: &mut Session, purge: &Purge) -> Result<Answer> {
+/// Runs the purge. If the connection breaks and the process has exited, the result says so.
+pub fn purge(session: &mut Session, purge: &Purge) -> Result<StepResult> {
     let mut body = json!({"mode": purge.mode.as_deref().unwrap_or("force")});
     if let Some(max) = purge.max {
         body["max"] = json!(max);
@@ -25,12 +25,12 @@ pub fn purge(session: &mut Session, purge: &Purge) -> Result<Answer> {
     let request = on_container(session, Method::POST, &purge.container, "purge").json(&body);
     match session.client.send(request) {
         Ok(response) => figures(&response),
-        Err(_) if session.has_died() => Ok(Answer::default().with("died", true)),
+        Err(_) if session.has_died() => Ok(StepResult::default().with("died", true)),
         Err(error) => Err(error.into()),
     }
 }
 
-pub fn stats(session: &Session, of: &OfContainer) -> Result<Answer> {
+pub fn stats(session: &Session, of: &OfContainer) -> Result<StepResult> {
     figures(
         &session
             .client
@@ -38,24 +38,24 @@ pub fn stats(session: &Session, of: &OfContainer) -> Result<Answer> {
     )
 }
 
-pub fn verify(session: &Session, of: &OfContainer) -> Result<Answer> {
+pub fn verify(session: &Session, of: &OfContainer) -> Result<StepResult> {
     let response = session
         .client
         .send(on_container(session, Method::POST, &of.container, "verify"))?;
     let mut answer = figures(&response)?;
-    // What is wrong says more than the counts that differ because of it.
+    // The problems say more than the counts that differ because of them.
     if let Some(problems) = answer.fields.get("problems").filter(|problems| **problems != json!([])) {
         answer.message = Some(problems.to_string());
     }
     Ok(answer)
 }
 
-pub fn load(session: &Session, load: &Load) -> Result<Answer> {
+pub fn load(session: &Session, load: &Load) -> Result<StepResult> {
     let request = on_container(session, Method::POST, &load.container, "load").json(&json!({ "ru": load.ru }));
     Ok(answer(&session.client.send(request)?))
 }
 
-pub fn import(session: &Session, import: &Import) -> Result<Answer> {
+pub fn import(session: &Session, import: &Import) -> Result<StepResult> {
     let lines: String = import.items.iter().map(|item| format!("{item}\n")).collect();
     let request = on_container(session, Method::POST, &import.container, "import").text(lines, "application/x-ndjson");
     figures(&session.client.send(request)?)

@@ -1,16 +1,16 @@
-//! Container steps, and the definition that scenarios abbreviate.
+//! Container steps, and the short form of definitions in scenarios.
 
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
 use super::{answer, resource};
 use crate::Result;
-use crate::conformance::expect::Answer;
+use crate::conformance::expect::StepResult;
 use crate::conformance::scenario::{ContainerDefinition, ContainerId, OfContainer};
 use crate::conformance::session::Session;
 use crate::conformance::wire::{Request, Target};
 
-/// How long all versions are kept where a scenario asks for them, in minutes: longer than any scenario's time.
+/// Retention of all versions in scenarios that use it, in minutes: longer than the time of any scenario.
 const RETENTION_MINUTES: u32 = 60 * 24 * 7;
 
 /// The request that creates a scenario's database.
@@ -18,8 +18,8 @@ pub fn create_database(id: &str) -> Request {
     Request::signed(Method::POST, Target::feed(&[], "dbs")).json(&json!({ "id": id }))
 }
 
-/// Creates a container and then sets its pacing, which is no part of the definition.
-pub fn create(session: &Session, container: &ContainerDefinition) -> Result<Answer> {
+/// Creates a container and then sets its pacing, which is not part of the definition.
+pub fn create(session: &Session, container: &ContainerDefinition) -> Result<StepResult> {
     let feed = Target::feed(&[("dbs", &session.database)], "colls");
     let answer = send(
         session,
@@ -31,18 +31,18 @@ pub fn create(session: &Session, container: &ContainerDefinition) -> Result<Answ
     Ok(answer)
 }
 
-pub fn replace(session: &Session, container: &ContainerDefinition) -> Result<Answer> {
+pub fn replace(session: &Session, container: &ContainerDefinition) -> Result<StepResult> {
     send(
         session,
         on_container(session, Method::PUT, &container.id).json(&definition(container)),
     )
 }
 
-pub fn read(session: &Session, container: &ContainerId) -> Result<Answer> {
+pub fn read(session: &Session, container: &ContainerId) -> Result<StepResult> {
     send(session, on_container(session, Method::GET, &container.id))
 }
 
-pub fn delete(session: &Session, container: &ContainerId) -> Result<Answer> {
+pub fn delete(session: &Session, container: &ContainerId) -> Result<StepResult> {
     send(session, on_container(session, Method::DELETE, &container.id))
 }
 
@@ -50,8 +50,8 @@ fn on_container(session: &Session, method: Method, id: &str) -> Request {
     Request::signed(method, Target::instance(&session.container(id)))
 }
 
-/// Scenarios name the indexing mode as a property of the container, in what they expect as in what they send.
-fn send(session: &Session, request: Request) -> Result<Answer> {
+/// Scenarios name the indexing mode as a property of the container, in what they expect as well as in what they send.
+fn send(session: &Session, request: Request) -> Result<StepResult> {
     let mut answer = resource(&session.client.send(request)?)?;
     if let Some(Value::Object(body)) = answer.fields.get_mut("body") {
         let mode = body
@@ -63,8 +63,8 @@ fn send(session: &Session, request: Request) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Reads the number of items from the quota figures.
-pub fn usage(session: &Session, of: &OfContainer) -> Result<Answer> {
+/// Reads the number of items from the resource usage header.
+pub fn usage(session: &Session, of: &OfContainer) -> Result<StepResult> {
     let request = on_container(session, Method::GET, &of.container).header("x-ms-documentdb-populatequotainfo", "True");
     let response = session.client.send(request)?;
     let count = response.header("x-ms-resource-usage").and_then(documents_count);
@@ -87,7 +87,7 @@ fn set_pacing(session: &Session, container: &ContainerDefinition) -> Result<()> 
     response.require("the throughput is not set")
 }
 
-/// The body on the wire. What the scenario does not name is not sent; a replace without `defaultTtl` so removes it.
+/// The body on the wire. Properties that the scenario does not name are not sent; so a replace without `defaultTtl` removes it.
 fn definition(container: &ContainerDefinition) -> Value {
     let mut body = Map::new();
     body.insert("id".to_owned(), json!(container.id));
@@ -126,7 +126,7 @@ fn indexing_policy(container: &ContainerDefinition) -> Option<Value> {
     let mut policy = Map::new();
     if let Some(mode) = &container.indexing_mode {
         policy.insert("indexingMode".to_owned(), json!(mode));
-        // The mode none is only taken together with this.
+        // The mode none is accepted only together with this.
         if mode.eq_ignore_ascii_case("none") {
             policy.insert("automatic".to_owned(), json!(false));
         }

@@ -1,20 +1,20 @@
-//! Steps that list: queries, read feed, read many, change feeds.
+//! Steps that read lists: queries, read feed, read many, change feeds.
 
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
 
 use super::answer;
 use crate::Result;
-use crate::conformance::expect::Answer;
+use crate::conformance::expect::StepResult;
 use crate::conformance::scenario::{ChangeFeed, FeedMode, OfContainer, Query, ReadMany};
 use crate::conformance::session::Session;
 use crate::conformance::wire::{Request, Response, Target};
 
-/// More pages than any scenario can have; a server that always has one more fails instead of keeping us for ever.
+/// More pages than any scenario can have; a server that always returns one more fails instead of looping forever.
 const PAGES_LIMIT: usize = 1000;
 
-/// Runs a query: one page of it if the step names a page size, all pages otherwise.
-pub fn query(session: &Session, query: &Query) -> Result<Answer> {
+/// Runs a query: one page if the step sets a page size, otherwise all pages.
+pub fn query(session: &Session, query: &Query) -> Result<StepResult> {
     let from = query
         .continuation
         .as_ref()
@@ -28,13 +28,13 @@ pub fn query(session: &Session, query: &Query) -> Result<Answer> {
 }
 
 /// Lists the ids of all items.
-pub fn read_feed(session: &Session, of: &OfContainer) -> Result<Answer> {
+pub fn read_feed(session: &Session, of: &OfContainer) -> Result<StepResult> {
     let request = || Request::signed(Method::GET, Target::feed(&session.container(&of.container), "docs"));
     Ok(list(session, None, false, request)?.into_ids().answer())
 }
 
-/// Reads several items as SDKs do, by a query for their ids.
-pub fn read_many(session: &Session, read: &ReadMany) -> Result<Answer> {
+/// Reads several items as SDKs do, with a query for their ids.
+pub fn read_many(session: &Session, read: &ReadMany) -> Result<StepResult> {
     let names: Vec<String> = (0..read.ids.len()).map(|index| format!("@id{index}")).collect();
     let parameter = |(name, id)| json!({"name": name, "value": id});
     let body = json!({
@@ -57,7 +57,7 @@ fn query_request(session: &Session, container: &str, partition_key: Option<&Valu
 }
 
 /// Reads a change feed to its end; the status is that of the first page.
-pub fn change_feed(session: &Session, feed: &ChangeFeed) -> Result<Answer> {
+pub fn change_feed(session: &Session, feed: &ChangeFeed) -> Result<StepResult> {
     let mut from = match feed.from.as_str() {
         "beginning" => None,
         "now" => Some("*".to_owned()),
@@ -77,7 +77,7 @@ pub fn change_feed(session: &Session, feed: &ChangeFeed) -> Result<Answer> {
                 .ok_or("a page of the change feed has no etag")?
                 .to_owned(),
         );
-        let whole: &mut Answer = whole.get_or_insert_with(|| answer(&response));
+        let whole: &mut StepResult = whole.get_or_insert_with(|| answer(&response));
         if is_end {
             whole.kept.continuation = from;
             return Ok(std::mem::take(whole).with("events", events));
@@ -100,7 +100,7 @@ fn change_request(session: &Session, feed: &ChangeFeed, from: Option<&String>) -
     }
 }
 
-/// A row of a change feed as scenarios write it, with no member that the row does not have.
+/// A row of a change feed in the format of scenarios, without members that the row does not have.
 fn event(mode: FeedMode, row: &Value) -> Value {
     let mut event = Map::new();
     let mut put =
@@ -124,15 +124,15 @@ fn documents(response: &Response) -> Result<Vec<Value>> {
     }
 }
 
-/// What the pages of a list showed.
+/// The rows of a list's pages.
 struct Listing {
     rows: Vec<Value>,
-    /// The last page, which says how it went.
+    /// The last page, which has the final status.
     last: Response,
     continuation: Option<String>,
 }
 
-/// Asks for page after page, or for one only. A refusal is the last page and has no rows.
+/// Reads page after page, or only one. A refusal is the last page and has no rows.
 fn list(session: &Session, from: Option<String>, one_only: bool, request: impl Fn() -> Request) -> Result<Listing> {
     let mut rows = Vec::new();
     let mut continuation = from;
@@ -156,7 +156,7 @@ fn list(session: &Session, from: Option<String>, one_only: bool, request: impl F
 }
 
 impl Listing {
-    /// Keeps of each row only its id.
+    /// Keeps only the id of each row.
     fn into_ids(mut self) -> Self {
         for row in &mut self.rows {
             *row = row["id"].take();
@@ -164,7 +164,7 @@ impl Listing {
         self
     }
 
-    fn answer(self) -> Answer {
+    fn answer(self) -> StepResult {
         let mut answer = answer(&self.last).with("more", self.continuation.is_some());
         answer.kept.continuation = self.continuation;
         answer

@@ -5,30 +5,30 @@ use ureq::http::Method;
 
 use super::resource;
 use crate::Result;
-use crate::conformance::expect::Answer;
+use crate::conformance::expect::StepResult;
 use crate::conformance::scenario::{ItemBody, ItemDelete, ItemPatch, ItemRead, ItemReplace};
 use crate::conformance::session::Session;
 use crate::conformance::wire::{Request, Target};
 
-pub fn create(session: &Session, create: &ItemBody) -> Result<Answer> {
+pub fn create(session: &Session, create: &ItemBody) -> Result<StepResult> {
     send(session, put_into(session, create)?)
 }
 
-pub fn upsert(session: &Session, upsert: &ItemBody) -> Result<Answer> {
+pub fn upsert(session: &Session, upsert: &ItemBody) -> Result<StepResult> {
     send(
         session,
         put_into(session, upsert)?.header("x-ms-documentdb-is-upsert", "true"),
     )
 }
 
-pub fn replace(session: &Session, replace: &ItemReplace) -> Result<Answer> {
+pub fn replace(session: &Session, replace: &ItemReplace) -> Result<StepResult> {
     let request = on_item(session, Method::PUT, &replace.container, &replace.id, &replace.pk)
         .optional_header("if-match", session.etag_of(replace.if_match.as_ref())?.as_ref())
         .json(&Value::Object(replace.body.clone()));
     send(session, request)
 }
 
-pub fn patch(session: &Session, patch: &ItemPatch) -> Result<Answer> {
+pub fn patch(session: &Session, patch: &ItemPatch) -> Result<StepResult> {
     let operations = json!({ "operations": patch.ops });
     let request = on_item(session, Method::PATCH, &patch.container, &patch.id, &patch.pk)
         .optional_header("if-match", session.etag_of(patch.if_match.as_ref())?.as_ref())
@@ -36,7 +36,7 @@ pub fn patch(session: &Session, patch: &ItemPatch) -> Result<Answer> {
     send(session, request)
 }
 
-pub fn read(session: &Session, read: &ItemRead) -> Result<Answer> {
+pub fn read(session: &Session, read: &ItemRead) -> Result<StepResult> {
     if read.replica != 0 {
         return Err("this runner has one endpoint only".into());
     }
@@ -45,13 +45,13 @@ pub fn read(session: &Session, read: &ItemRead) -> Result<Answer> {
     send(session, request)
 }
 
-pub fn delete(session: &Session, delete: &ItemDelete) -> Result<Answer> {
+pub fn delete(session: &Session, delete: &ItemDelete) -> Result<StepResult> {
     let request = on_item(session, Method::DELETE, &delete.container, &delete.id, &delete.pk)
         .optional_header("if-match", session.etag_of(delete.if_match.as_ref())?.as_ref());
     send(session, request)
 }
 
-/// A request that creates or upserts; the partition key is the one in the body, and a body without one has the undefined key.
+/// A request that creates or upserts; the partition key is taken from the body, and is undefined if the body has none.
 fn put_into(session: &Session, item: &ItemBody) -> Result<Request> {
     let feed = Target::feed(&session.container(&item.container), "docs");
     let partition_key = item.body.get("pk").cloned().unwrap_or_else(|| json!({}));
@@ -66,6 +66,6 @@ fn on_item(session: &Session, method: Method, container: &str, id: &str, partiti
     Request::signed(method, Target::instance(&[database, container, ("docs", id)])).partition_key(partition_key)
 }
 
-fn send(session: &Session, request: Request) -> Result<Answer> {
+fn send(session: &Session, request: Request) -> Result<StepResult> {
     resource(&session.client.send(request)?)
 }

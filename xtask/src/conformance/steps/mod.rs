@@ -1,4 +1,4 @@
-//! The steps: each turns its arguments into requests and what comes back into an answer.
+//! The steps: each turns its arguments into requests, and the responses into a result.
 
 mod admin;
 mod containers;
@@ -10,7 +10,7 @@ pub use containers::create_database;
 
 use serde_json::Value;
 
-use super::expect::{Answer, Kept};
+use super::expect::{SavedValues, StepResult};
 use super::scenario::Action;
 use super::session::Session;
 use super::wire::Response;
@@ -19,8 +19,8 @@ use crate::Result;
 /// Carries a step out.
 ///
 /// # Errors
-/// If there is no answer to judge: a broken connection, a time-out, a body that is not JSON, a label that keeps nothing.
-pub fn run(session: &mut Session, action: &Action) -> Result<Answer> {
+/// If there is no result: a broken connection, a timeout, a body that is not JSON, a label without values.
+pub fn run(session: &mut Session, action: &Action) -> Result<StepResult> {
     match action {
         Action::Clock(clock) => session.set_clock(clock),
         Action::Restart(restart) => session.restart(restart),
@@ -50,9 +50,9 @@ pub fn run(session: &mut Session, action: &Action) -> Result<Answer> {
     }
 }
 
-/// The answer every step has in common: the status, what labels keep, and the server's words if it refused.
-fn answer(response: &Response) -> Answer {
-    let kept = Kept {
+/// The common part of all results: the status, the saved values, and the server's message if it refused.
+fn answer(response: &Response) -> StepResult {
+    let kept = SavedValues {
         etag: response.header("etag").map(str::to_owned),
         charge: response
             .header("x-ms-request-charge")
@@ -60,20 +60,20 @@ fn answer(response: &Response) -> Answer {
         continuation: None,
     };
     let message = if response.succeeded() { None } else { response.message() };
-    Answer {
+    StepResult {
         kept,
         message,
-        ..Answer::of_status(response.status())
+        ..StepResult::of_status(response.status())
     }
 }
 
-/// An answer with the resource that came back as its `body`.
-fn resource(response: &Response) -> Result<Answer> {
+/// A result with the returned resource as its `body`.
+fn resource(response: &Response) -> Result<StepResult> {
     Ok(answer(response).with("body", response.json()?))
 }
 
-/// An answer with every member of the JSON that came back as a field of its own.
-fn figures(response: &Response) -> Result<Answer> {
+/// A result with every member of the returned JSON as a field.
+fn figures(response: &Response) -> Result<StepResult> {
     let mut answer = answer(response);
     if let (true, Value::Object(members)) = (response.succeeded(), response.json()?) {
         answer.fields.extend(members);

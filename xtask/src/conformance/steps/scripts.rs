@@ -5,16 +5,16 @@ use ureq::http::Method;
 
 use super::answer;
 use crate::Result;
-use crate::conformance::expect::Answer;
+use crate::conformance::expect::StepResult;
 use crate::conformance::scenario::{Batch, BatchOperation, StoredProcedure};
 use crate::conformance::session::Session;
 use crate::conformance::wire::{Request, Target};
 
-/// The id under which a scenario's script is registered; it is deleted again after each call.
+/// The id of a scenario's script; it is deleted after each call.
 const PROCEDURE: &str = "procedure";
 
 /// Runs a transactional batch; `results` are the statuses of its operations.
-pub fn batch(session: &Session, batch: &Batch) -> Result<Answer> {
+pub fn batch(session: &Session, batch: &Batch) -> Result<StepResult> {
     let operations = batch.ops.iter().map(operation).collect::<Result<Vec<Value>>>()?;
     let feed = Target::feed(&session.container(&batch.container), "docs");
     let request = Request::signed(Method::POST, feed)
@@ -34,7 +34,7 @@ pub fn batch(session: &Session, batch: &Batch) -> Result<Answer> {
     Ok(answer(&response).with("results", statuses))
 }
 
-/// An operation as the wire spells it.
+/// An operation in the format of the wire.
 fn operation(operation: &BatchOperation) -> Result<Value> {
     let kind = match operation.op.as_str() {
         "create" => "Create",
@@ -62,8 +62,8 @@ fn operation(operation: &BatchOperation) -> Result<Value> {
     Ok(Value::Object(wire))
 }
 
-/// Registers a script, executes it and takes it away again.
-pub fn stored_procedure(session: &Session, procedure: &StoredProcedure) -> Result<Answer> {
+/// Registers a script, executes it and deletes it.
+pub fn stored_procedure(session: &Session, procedure: &StoredProcedure) -> Result<StepResult> {
     let [database, container] = session.container(&procedure.container);
     let name = [database, container, ("sprocs", PROCEDURE)];
     let script = json!({"id": PROCEDURE, "body": procedure.js});

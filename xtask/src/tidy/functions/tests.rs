@@ -1,6 +1,6 @@
 use super::*;
 
-/// A function of so many lines, with something above it.
+/// A function of `lines` lines, with text above it.
 fn function(above: &str, lines: usize) -> String {
     format!(
         "struct S;\n\n{above}pub async fn f(s: [u8; 4]) {{\n{}}}\n",

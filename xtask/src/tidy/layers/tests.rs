@@ -10,7 +10,7 @@ fn file(path: &str, text: &str) -> TextFile {
     }
 }
 
-/// The problems of a crate with these files besides its `lib.rs`.
+/// The problems of a crate with these files in addition to its `lib.rs`.
 fn problems(files: &[(&str, &str)]) -> Vec<String> {
     let root = file(
         "lib.rs",

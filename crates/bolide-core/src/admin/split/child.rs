@@ -1,4 +1,4 @@
-//! A new range on its way: a partition that nobody refers to yet, and the rows that wait for the next commit into it.
+//! A new range that is being filled: a partition that is not in use yet, and the rows that wait for the next commit to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::partition::state::{Amount, PartitionState};
 use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
 
-/// Rows and bytes of one commit; the last row may go beyond. Others wait for a commit of this size to be synced.
+/// Maximum number of rows and of bytes of one commit, so that other writes do not wait long for it to be synced. The last row may exceed the bytes.
 const COMMIT_ROWS: usize = 500;
 const COMMIT_BYTES: usize = 256 * 1024;
 
-/// How often a commit is tried that the engine lost, or took for stale.
+/// Maximum number of attempts of a commit that the engine lost or refused as stale.
 const COMMIT_TRIES: usize = 5;
 
 /// See the module.
@@ -26,12 +26,12 @@ pub(super) struct Child {
     engine: Arc<dyn Engine>,
     pub placement: Placement,
     head: Head,
-    /// Counts commits: each needs a token of its own.
+    /// Number of commits. Each needs a token of its own.
     commits: u64,
-    /// What the next commit writes; `None`: what it removes.
+    /// Rows that the next commit writes; `None` for a row that it removes.
     waiting: BTreeMap<Key, Option<Bytes>>,
     waiting_bytes: usize,
-    /// What is stored, by the entries of the log: there is one for each item.
+    /// Number and bytes of the stored items, counted by their entries of the log: each item has one.
     pub stored: Amount,
 }
 
@@ -39,7 +39,7 @@ impl Child {
     /// Creates the partition.
     pub async fn create(engine: Arc<dyn Engine>, placement: Placement, now: UnixMillis) -> Result<Child> {
         let head = Head::first(now);
-        // Ids are never handed out twice, so nothing is there.
+        // Ids are never used twice, so the partition is empty.
         engine.create(placement.id, head).await.map_err(engine_error)?;
         Ok(Child {
             engine,
@@ -52,13 +52,13 @@ impl Child {
         })
     }
 
-    /// Whether a key that begins with an effective partition key belongs here.
+    /// Tells whether a key that begins with an effective partition key belongs to this range.
     pub fn contains(&self, key: &[u8]) -> bool {
         let range = &self.placement.epk;
         key >= range.min.as_bytes() && (range.max == Epk::end() || key < range.max.as_bytes())
     }
 
-    /// Gives a key its value, or none. `before`: the value it has, where that is an entry of the log.
+    /// Sets the value of a key, or removes the key. `before` is the present value, if the key is an entry of the log.
     pub fn set(&mut self, key: Key, before: Option<&Bytes>, value: Option<Bytes>) -> Result<()> {
         if is_log_entry(&key) {
             let size = |entry: &Bytes| LogEntry::decode(entry).map(|entry| entry.size as usize);
@@ -74,7 +74,7 @@ impl Child {
         Ok(())
     }
 
-    /// The values of those keys that are entries of the log, by key.
+    /// Returns the values of those keys that are entries of the log.
     pub async fn log_entries(&self, keys: &[Key]) -> Result<BTreeMap<Key, Bytes>> {
         let mut entries = BTreeMap::new();
         let mut gets = Vec::new();
@@ -101,7 +101,7 @@ impl Child {
         Ok(entries)
     }
 
-    /// Commits what waits, if that is as much as one commit takes.
+    /// Commits the waiting rows if they fill a commit.
     pub async fn commit_if_full(&mut self) -> Result<()> {
         if self.waiting.len() < COMMIT_ROWS && self.waiting_bytes < COMMIT_BYTES {
             return Ok(());
@@ -109,7 +109,7 @@ impl Child {
         self.commit(self.head.lsn.next(), self.head.stamp).await
     }
 
-    /// Commits what waits, if anything.
+    /// Commits the waiting rows, if there are any.
     pub async fn flush(&mut self) -> Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -117,7 +117,7 @@ impl Child {
         self.commit(self.head.lsn.next(), self.head.stamp).await
     }
 
-    /// Commits what waits and the counters; the head is then not behind `lsn` and `stamp`.
+    /// Commits the waiting rows and the counters. Afterwards the head is at least at `lsn` and `stamp`.
     pub async fn finish(&mut self, state: &PartitionState, lsn: Lsn, stamp: UnixMillis) -> Result<()> {
         self.waiting.insert(keys::state(), Some(state.encode()));
         self.commit(lsn.max(self.head.lsn.next()), stamp.max(self.head.stamp))
@@ -156,7 +156,7 @@ impl Child {
                     return Ok(());
                 }
                 Outcome::Refused(why) => return Err(refused(why)),
-                // Nobody else writes here: it stands where it stood.
+                // Nobody else writes this partition, so its head has not changed.
                 Outcome::Stale => {}
                 Outcome::Unknown(ticket) => {
                     let resolved = self
@@ -178,7 +178,7 @@ impl Child {
     }
 }
 
-/// Whether a key is of the log, and not of the history behind it.
+/// Tells whether a key is an entry of the log, and not of the history, which is stored after it.
 fn is_log_entry(key: &Key) -> bool {
     key.space == Space::Log && key.bytes < keys::log_end()
 }

@@ -1,15 +1,16 @@
-//! Copying a range into its children while it is in use.
+//! Copies a range into its children while it is in use.
 //!
 //! ```text
 //!   recorded:   keys of every commit from here on (`partition::dirty_keys`)
-//!   pages:      Log ─▶ Expiry ─▶ Item ─▶ Index ─▶ history      each page at the head of its moment
-//!   caught up:  dirty keys behind the pages are read again, between two pages and until few are left
+//!   pages:      Log ─▶ Expiry ─▶ Item ─▶ Index ─▶ history      each page at the current head
+//!   caught up:  dirty keys in copied pages are read again, between two pages and until few are left
 //!   sealed:     with requests kept out, the last dirty keys, and the counters of the same head
 //! ```
 //!
-//! A dirty key that the pages have not come to yet is left to them. One behind them is read again, and put into its child or removed there; what
-//! is read last is what the parent has at the head at which the copy ends. Of new entries of the log there is no end, so pages of the log go to
-//! where it stood when they began, and what lies behind is copied by its dirty keys. In memory are a page, what waits for a commit, and dirty keys.
+//! A dirty key that the pages have not reached yet is copied with its page. A dirty key in a copied page is read again, and its value is put into its
+//! child or removed there; so at the end the children have the parent's values at the head at which the copy ends. New entries are added to the log
+//! without end, so the pages of the log end at the head at which they began, and later entries are copied as dirty keys. In memory are one page, the
+//! rows that wait for a commit, and dirty keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,18 +29,18 @@ use crate::partition::dirty_keys::Recording;
 use crate::partition::ghosts::Ghosts;
 use crate::partition::state::{Amount, PartitionState};
 
-/// Rows and bytes of one page. Others wait for no more than reading and committing one.
+/// Maximum number of rows and of bytes of one page, so that other writes wait no longer than for reading and committing one page.
 const PAGE_ROWS: usize = 500;
 const PAGE_BYTES: usize = 256 * 1024;
 
-/// Dirty keys that the end of the copy may find, while requests wait; and how often they are brought down to that.
+/// Number of dirty keys that may be left for the end of the copy, while requests wait; and how often dirty keys are copied to get below it.
 const FEW_KEYS: usize = 500;
 const CATCH_UP_ROUNDS: usize = 64;
 
-/// Longest rest after a page.
+/// Maximum pause after a page.
 const MAX_REST: Duration = Duration::from_millis(200);
 
-/// How often the end of the copy waits for commits that are still on their way.
+/// How often the end of the copy waits for commits that are not finished.
 const END_TRIES: usize = 16;
 
 /// See the module.
@@ -51,20 +52,20 @@ pub(super) struct Copy {
     running: Arc<RunningSplit>,
 }
 
-/// The keys of one kind of row, and how far pages have come.
+/// The keys of one kind of row, and how many of them are copied.
 struct CopyScan {
     space: Space,
-    /// First key of the kind, and the end, exclusive.
+    /// First key of the kind, and the end (exclusive).
     from: Bytes,
     to: Option<Bytes>,
-    /// Whether the kind is ordered by log sequence numbers: then pages end where the log stood when they began.
+    /// Whether the kind is ordered by log sequence numbers. Its pages then end at the head at which they began.
     is_log: bool,
     progress: Progress,
 }
 
 enum Progress {
     Waiting,
-    /// Pages have copied what lies before `next`, and will copy up to `to`.
+    /// Pages have copied the keys before `next`, and will copy those up to `to`.
     Reading {
         next: Bytes,
         to: Option<Bytes>,
@@ -73,7 +74,7 @@ enum Progress {
 }
 
 impl Copy {
-    /// Begins to record what changes.
+    /// Starts recording changed keys.
     pub async fn begin(parent: Arc<Partition>, children: Vec<Child>, running: Arc<RunningSplit>) -> Result<Copy> {
         let recording = parent.record_dirty_keys().await?;
         let of_space = |space| CopyScan::over(space, Bytes::new(), None);
@@ -92,7 +93,7 @@ impl Copy {
         })
     }
 
-    /// Copies all pages, and what changed meanwhile until few keys are left.
+    /// Copies all pages, and the keys that change meanwhile until few are left.
     ///
     /// # Errors
     /// From the engine; `Unavailable` if more is written than can be copied, or if the account closes.
@@ -101,7 +102,7 @@ impl Copy {
             let clock = self.running.clock().clone();
             let mut began = clock.now();
             while self.copy_page(at).await? {
-                // Beside writers half of the time is theirs, that of the disk too (docs/benchmarks.md).
+                // If others write the range, half of the time is left to them, because they share the disk (docs/benchmarks.md).
                 match self.catch_up().await? {
                     0 => tokio::task::yield_now().await,
                     _ => clock.sleep(clock.since(began).min(MAX_REST)).await,
@@ -116,7 +117,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Reads dirty keys again until few are left.
+    /// Copies dirty keys until few are left.
     pub async fn catch_up_until_few(&mut self) -> Result<()> {
         for _ in 0..CATCH_UP_ROUNDS {
             if self.catch_up().await? <= FEW_KEYS {
@@ -126,10 +127,10 @@ impl Copy {
         Ok(())
     }
 
-    /// Ends the copy; requests are kept out meanwhile. The children then have what the parent has, and stand where it stands.
+    /// Ends the copy, while requests are kept out. Afterwards the children have the parent's rows and stand at its log sequence number.
     ///
     /// # Errors
-    /// As [`Copy::copy_pages`]; `Corrupt` if the counters of the parent are not those of its items.
+    /// The errors of [`Copy::copy_pages`]; `Corrupt` if the counters of the parent do not match its items.
     pub async fn finish(&mut self, now: UnixMillis) -> Result<()> {
         let (head, state) = self.catch_up_with_head().await?;
         let mut copied = Amount::default();
@@ -143,7 +144,7 @@ impl Copy {
                 "the counters of the range are not those of its items: let the container be verified",
             ));
         }
-        // What was purged stays counted, once: in the first child.
+        // The counters of the purge are kept once: in the first child.
         let mut figures = state.purge_figures();
         let mut commits = Vec::new();
         for child in &mut self.children {
@@ -161,7 +162,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the next page of a walk; `false` at its end.
+    /// Copies the next page of the scan `at`. Returns `false` at its end.
     async fn copy_page(&mut self, at: usize) -> Result<bool> {
         self.running.check()?;
         let Some(walk) = self.walks.get(at) else {
@@ -203,7 +204,7 @@ impl Copy {
         Ok(true)
     }
 
-    /// Reads the dirty keys behind the pages again; tells how many there were.
+    /// Copies the dirty keys in copied pages again. Returns their number.
     async fn catch_up(&mut self) -> Result<usize> {
         let mut dirty = self.recording.take()?;
         dirty.retain(|key| self.is_copied(key));
@@ -238,7 +239,7 @@ impl Copy {
         for child in &mut self.children {
             let before = child.log_entries(keys).await?;
             for ((key, value), owner) in keys.iter().zip(&values).zip(&owners) {
-                // What is gone and does not tell whose it was, is gone from all.
+                // A removed row whose key does not tell its item is removed from all children.
                 if owner.as_ref().is_none_or(|owner| child.contains(owner)) {
                     child.set(key.clone(), before.get(key), value.clone())?;
                 }
@@ -248,8 +249,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Reads dirty keys again until none is left at the head of the parent, and its counters at that head. Of requests that were let in nothing
-    /// is left but commits whose client has gone.
+    /// Copies dirty keys until none is left at the parent's head, and returns that head and the counters at it. New requests are kept out; only
+    /// commits whose client has disconnected may still be running.
     async fn catch_up_with_head(&mut self) -> Result<(Head, PartitionState)> {
         for _ in 0..END_TRIES {
             self.catch_up().await?;
@@ -258,13 +259,13 @@ impl Copy {
                 ..ReadRequest::default()
             };
             let mut reply = self.parent.read_raw(request).await?;
-            // The worker records a commit before it shows its LSN.
+            // The worker records the keys of a commit before it publishes the commit's LSN.
             if reply.head.lsn == self.parent.lsn() && self.recording.is_empty() {
                 let state = reply.gets.pop().flatten();
                 let state = state.map_or(Ok(PartitionState::default()), |row| PartitionState::decode(&row))?;
                 return Ok((reply.head, state));
             }
-            // Behind a commit of unknown outcome: with the next one, the worker finds out where the partition stands.
+            // After a commit of unknown outcome, the worker finds the partition's head with the next commit.
             self.parent
                 .background(|batch| {
                     batch.next_lsn();
@@ -290,7 +291,7 @@ impl CopyScan {
         }
     }
 
-    /// A page was read at `head`; more follows behind `last`, if that is given.
+    /// Records that a page was read at `head`. More rows follow after `last`, if that is given.
     fn advance(&mut self, head: Head, last: Option<Bytes>) {
         let to = match std::mem::replace(&mut self.progress, Progress::Done) {
             Progress::Reading { to, .. } => to,
@@ -303,7 +304,7 @@ impl CopyScan {
         }
     }
 
-    /// The first key of a commit behind `head`.
+    /// Returns the first key of the commits after `head`.
     fn behind(&self, head: Head) -> Bytes {
         let position = LogPosition {
             lsn: head.lsn.next(),
@@ -315,7 +316,7 @@ impl CopyScan {
         }
     }
 
-    /// Whether no page will come to a key any more.
+    /// Tells whether no later page will contain a key.
     fn has_copied(&self, key: &Key) -> bool {
         let is_of_kind =
             key.space == self.space && key.bytes >= self.from && self.to.as_ref().is_none_or(|to| key.bytes < *to);
@@ -332,7 +333,7 @@ fn epk_of(item_key: &Bytes) -> Bytes {
     item_key.slice_ref(keys::epk_of_item(item_key))
 }
 
-/// Bytes that begin with the effective partition key of the item that a row belongs to.
+/// Returns bytes that begin with the effective partition key of the item that a row belongs to.
 fn owner_of(key: &Key, value: &Bytes) -> Result<Bytes> {
     Ok(match key.space {
         Space::Log if key.bytes >= keys::log_end() => epk_of(&HistoryEntry::decode(value)?.item_key),
@@ -342,7 +343,7 @@ fn owner_of(key: &Key, value: &Bytes) -> Result<Bytes> {
     })
 }
 
-/// As [`owner_of`], of a row that is gone; `None` if the key does not tell.
+/// Like [`owner_of`], for a removed row; `None` if the key does not tell its item.
 fn owner_of_removed(key: &Key) -> Result<Option<Bytes>> {
     match key.space {
         Space::Item => Ok(Some(epk_of(&key.bytes))),

@@ -1,14 +1,14 @@
-//! Splitting a range in two while it is in use (cosmos-rest §7.3).
+//! Splits a range in two while it is in use (cosmos-rest §7.3).
 //!
 //! ```text
 //!   requests:  ── parent ──────────────────────────────────────┤ wait ├── children ──
 //!   split:     take ids ─▶ pages ─▶ catch up ─▶ … ─▶ catch up ─▶ seal ─▶ remove the parent
 //! ```
 //!
-//! The children get every record and entry as they are, so verdicts, feeds, etags and the purge go on (TTL-277); their logs go on from the
-//! parent's LSN. Pages of the parent are copied while it is written, and what changed behind them is copied again ([`copy`]). At the end
-//! requests are kept out for the last changes and for one commit of the catalog, which puts the new ranges into force and names the
-//! parent for removal. Until then a crash, or an error, leaves only partitions that nobody refers to and that are named for removal.
+//! The children get every record and entry unchanged, so expiry, feeds, etags and the purge continue as before (TTL-277); their logs continue from
+//! the parent's LSN. Pages of the parent are copied while it is written, and rows that changed after their page was copied are copied again
+//! ([`copy`]). At the end requests are kept out while the last changes are copied and one commit of the catalog puts the new ranges into force and
+//! lists the parent for removal. A crash or an error before that leaves only partitions that are not in use and are listed for removal.
 
 mod child;
 mod copy;
@@ -30,12 +30,12 @@ use copy::Copy;
 use running::RunningSplit;
 pub(crate) use running::Splits;
 
-/// What a split made of what.
+/// The result of a split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitReport {
-    /// The range that is gone.
+    /// The range that was split.
     pub parents: Vec<u32>,
-    /// The ranges in its place.
+    /// The ranges that replace it.
     pub children: Vec<u32>,
 }
 
@@ -51,7 +51,8 @@ impl Admin<'_> {
         split.await.unwrap_or_else(|_| Err(Error::internal("a split panicked")))
     }
 
-    /// Splits ranges until a container has as many as its throughput needs at least. (A new one gets more: a split is avoided, not made.)
+    /// Splits ranges until a container has the minimum that its throughput needs. (A new container gets more ranges than that, so that it need not be
+    /// split soon.)
     pub(crate) async fn split_for_throughput(&self, offer: &Offer) -> Result<()> {
         let OfferResource::Container(rid) = offer.resource else {
             return Ok(());
@@ -101,7 +102,7 @@ impl Split {
                 Ok(report)
             }
             Err(error) => {
-                // Unless it is not known whether they are in force: then the next start knows.
+                // If it is unknown whether the children are in force, they stay; the next start decides.
                 if !matches!(error.kind, ErrorKind::Timeout | ErrorKind::Internal) {
                     self.remove(children).await;
                 }
@@ -124,7 +125,7 @@ impl Split {
         self.catalog.carry_out(seal).await
     }
 
-    /// Removes partitions that are named for removal. What is left of them goes with the next start.
+    /// Removes partitions that are listed for removal. If that fails, the next start removes them.
     async fn remove(&self, partitions: Vec<PartitionId>) {
         let remove = |catalog: Arc<Catalog>| async move { catalog.remove_dropped(partitions).await };
         if let Err(error) = self.catalog.carry_out(remove).await {
@@ -133,7 +134,7 @@ impl Split {
     }
 }
 
-/// Puts the children in the place of the parent.
+/// Replaces the parent by the children.
 async fn seal(
     catalog: &Catalog,
     container: &Arc<Container>,
@@ -142,7 +143,7 @@ async fn seal(
     running: &RunningSplit,
 ) -> Result<SplitReport> {
     let long_work = container.hold_long_work().await;
-    // Requests went on while long work ended.
+    // Requests continued while long work ended.
     copy.catch_up_until_few().await?;
     let change = long_work.lock().await;
     let state = change.state();
@@ -180,7 +181,7 @@ fn deleted() -> Error {
     Error::not_found("the container was deleted")
 }
 
-/// The two parts of a partition's keys.
+/// Returns the two halves of a partition's range of keys.
 fn halves(state: &ContainerState, parent: &Partition) -> Result<[EpkRange; 2]> {
     let middle = parent
         .epk

@@ -1,4 +1,4 @@
-//! The splits of an account that are under way, so that closing it can end them.
+//! The running splits of an account. Closing the account ends them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 pub(crate) struct Splits {
     clock: Monotonic,
     is_closing: AtomicBool,
-    /// Splits hold the read side; who waits for their end takes the write side.
+    /// Running splits hold the read lock. Whoever waits for their end takes the write lock.
     running: Arc<RwLock<()>>,
 }
 
 impl Splits {
-    /// No splits yet, that will go by a clock.
+    /// Returns an empty set of splits that measure time by `clock`.
     pub fn new(clock: Monotonic) -> Splits {
         Splits {
             clock,
@@ -34,19 +34,19 @@ impl Splits {
         }
     }
 
-    /// Tells all splits to end, those to come included. They do so before their next page.
+    /// Tells all splits to end, including later ones. They end before their next page.
     pub fn end(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
     }
 
-    /// As [`Splits::end`], and waits until they have.
+    /// Like [`Splits::end`], and waits until they have ended.
     pub async fn close(&self) {
         self.end();
         drop(self.running.write().await);
     }
 }
 
-/// One split.
+/// A running split.
 #[derive(Debug)]
 pub(crate) struct RunningSplit {
     splits: Arc<Splits>,
@@ -54,12 +54,12 @@ pub(crate) struct RunningSplit {
 }
 
 impl RunningSplit {
-    /// The clock that it goes by.
+    /// Returns the clock that it uses.
     pub fn clock(&self) -> &Monotonic {
         &self.splits.clock
     }
 
-    /// Whether the account is closing.
+    /// Tells whether the account is closing.
     pub fn must_end(&self) -> bool {
         self.splits.is_closing.load(Ordering::SeqCst)
     }

@@ -1,7 +1,7 @@
-//! Quota figures, without ghosts from the second of their expiry (TTL-068, TTL-253), and figures for metrics.
+//! Storage used by containers, without ghosts from the second of their expiry (TTL-068, TTL-253), and statistics for metrics.
 //!
-//! Quotas are exact now: workers are asked. Metrics are read from memory, where the commits of each partition leave them and the background
-//! keeps them right as items expire (`crate::background::jobs::count_ghosts`).
+//! The storage used is exact at the moment of the request: it is requested from the partitions' workers. Statistics for metrics are read from memory:
+//! each commit of a partition publishes them, and a background job updates them when items expire (`crate::background::jobs::count_ghosts`).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::partition::Partition;
 use crate::partition::state::Amount;
 use crate::partition::statistics::Statistics;
 
-/// What a container holds.
+/// The live items of a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Live items.
@@ -33,7 +33,7 @@ impl Usage {
     }
 }
 
-/// What a container holds and has purged, for metrics.
+/// The items of a container and the work of its purge, for metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContainerFigures {
     /// The container.
@@ -48,17 +48,17 @@ pub struct ContainerFigures {
     pub ghosts: Usage,
     /// Ghosts removed since the container's creation.
     pub purged_total: u64,
-    /// Request units spent on that.
+    /// Request units spent on removing them.
     pub ru_spent_total: f64,
-    /// Of these, units billed.
+    /// The part of them that was billed.
     pub ru_billed_total: f64,
-    /// How far behind the purge is: server time less the earliest moment of expiry among the ghosts; 0 without any.
+    /// Delay of the purge in seconds: server time minus the earliest expiry among the ghosts; 0 without ghosts.
     pub lag_seconds: i64,
-    /// What the purge may spend now; `None` without a limit.
+    /// Request units that the purge may spend now; `None` without a limit.
     pub credit: Option<f64>,
-    /// Ghosts removed in a second, in the mean of the last minute.
+    /// Ghosts removed per second, averaged over the last minute.
     pub purge_rate: f64,
-    /// What the purge is up to.
+    /// State of the purge.
     pub state: TtlState,
 }
 
@@ -89,13 +89,13 @@ impl Admin<'_> {
                 Err(gone) if gone.kind == ErrorKind::NotFound => {}
                 figures => all.push(figures?),
             }
-            // There may be thousands, and nothing to wait for in any.
+            // There may be thousands of containers, and none of them may need to wait, so other tasks get a chance to run here.
             tokio::task::yield_now().await;
         }
         Ok(all)
     }
 
-    /// From memory, where that is possible: `NotFound` if the container was deleted.
+    /// Returns the statistics of one container, from memory if possible; `NotFound` if it was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
         let state = container.state();
         let (state, all, now) = match self.in_memory(&state).await? {
@@ -124,8 +124,9 @@ impl Admin<'_> {
         })
     }
 
-    /// What the newest commits of all partitions left. `None` if the workers have to be asked: they have counted nothing since the start;
-    /// nothing runs in the background, and something expires by now; or others commit to the same partitions.
+    /// Returns the statistics that the newest commits of all partitions published, and the second at which they are valid. Returns `None` if they must
+    /// be requested from the workers: a partition has not counted its ghosts since it was opened; no background jobs run, and there may be expired items
+    /// that are not counted; or other processes commit to the same partitions.
     async fn in_memory(&self, state: &ContainerState) -> Result<Option<(Vec<Statistics>, UnixSeconds)>> {
         if self.runtime.engine().is_shared() {
             return Ok(None);
@@ -143,13 +144,13 @@ impl Admin<'_> {
     }
 }
 
-/// The statistics of a container's partitions, exactly at one and the same second, and that second: asks their workers.
+/// Requests statistics from the workers of a container's partitions. Returns them, exact at one second for all partitions, and that second.
 async fn exact(state: &ContainerState) -> Result<(Vec<Statistics>, UnixSeconds)> {
     let (all, now) = ghosts::counted_together(state).await?;
     Ok((all.iter().map(Statistics::of).collect(), now))
 }
 
-/// What a container's partitions hold and have purged together.
+/// Sums of the statistics of a container's partitions.
 pub(super) struct Totals {
     pub live: Amount,
     pub ghosts: Amount,
@@ -189,7 +190,7 @@ impl Totals {
         totals
     }
 
-    /// What the purge is up to.
+    /// Returns the state of the purge.
     pub fn state(&self, state: &ContainerState, is_held: bool) -> TtlState {
         TtlState::of(state.settings.policy, self.ghosts.items, self.credit, is_held)
     }

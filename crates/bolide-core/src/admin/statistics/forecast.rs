@@ -1,4 +1,4 @@
-//! How many items of a partition end when: asks its worker, a part of a write batch at a time.
+//! Counts the items of a partition by the time until they expire. Its worker counts a part in each write batch.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::container::ContainerState;
 use crate::partition::Partition;
 pub(crate) use crate::partition::forecast::{Ends, SLICES, count_some};
 
-/// Rows looked at behind a cut at first: mostly there is nothing to pass.
+/// Maximum number of rows read behind each cut at first: mostly there is none to pass.
 const FEW_ROWS: usize = 32;
-/// Rows read in one write batch. More would delay users' writes.
+/// Maximum number of rows read in one write batch, so that users' writes are not delayed.
 const ROWS: usize = 2_000;
 
-/// Counts a partition's live items by when they end.
+/// Counts a partition's live items by the time until they expire.
 pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) -> Result<Ends> {
     if !state.settings.policy.is_on() {
         return Ok(Ends::default());

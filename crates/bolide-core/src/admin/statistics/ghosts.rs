@@ -1,4 +1,4 @@
-//! Asking the workers of a container's partitions for figures that are exact now: they count what has expired (`crate::partition::ghosts`).
+//! Requests exact counters from the workers of a container's partitions, which count the ghosts for this (`crate::partition::ghosts`).
 
 use bolide_model::{Result, UnixSeconds};
 
@@ -7,11 +7,11 @@ use crate::partition::Partition;
 use crate::partition::ghosts::{FEW_ROWS, ROWS};
 use crate::partition::state::PartitionState;
 
-/// How often the ranges are counted again because a second passed between them.
+/// Maximum number of times the ranges are counted again because a second passed between them.
 const TRIES: usize = 5;
 
-/// The counters of all partitions of a container, in the order of its ranges, with the ghosts of one and the same second; and that second.
-/// (Counting that takes longer than a second ends with what it has.)
+/// Returns the counters of all partitions of a container, in the order of its ranges, with the ghosts at one second for all of them, and that second.
+/// (If counting always takes longer than a second, the counts are of different seconds.)
 pub(crate) async fn counted_together(state: &ContainerState) -> Result<(Vec<PartitionState>, UnixSeconds)> {
     let partitions = &state.layout.partitions;
     let mut tries = 0;
@@ -31,7 +31,7 @@ pub(crate) async fn counted_together(state: &ContainerState) -> Result<(Vec<Part
     }
 }
 
-/// A partition's counters with every ghost counted, at one moment, and the second of that moment.
+/// Returns a partition's counters with every ghost counted, and the second at which they were counted.
 pub(crate) async fn counted_at(state: &ContainerState, partition: &Partition) -> Result<(PartitionState, UnixSeconds)> {
     let mut rows = FEW_ROWS;
     loop {

@@ -1,4 +1,4 @@
-//! Figures about containers and their expiry.
+//! Statistics about containers and their expiry.
 
 mod figures;
 pub(crate) mod forecast;

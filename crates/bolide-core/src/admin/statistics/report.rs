@@ -1,4 +1,4 @@
-//! Figures about expiry, for the admin interface (TTL-272, TTL-273). They change nothing.
+//! Statistics about expiry, for the admin interface (TTL-272, TTL-273). Reading them changes nothing.
 
 use std::sync::Arc;
 
@@ -29,41 +29,41 @@ use crate::partition::{Partition, RawPages};
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
-/// A container's expiry at a glance.
+/// Overview of a container's expiry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TtlReport {
     /// The default in force.
     pub policy: Policy,
-    /// Ghosts now, and the bytes of their documents.
+    /// Number of ghosts now.
     pub backlog_items: u64,
-    /// See `backlog_items`.
+    /// Bytes of the ghosts' documents.
     pub backlog_bytes: u64,
-    /// Server time less the earliest moment of expiry among the ghosts; 0 without any.
+    /// Seconds between the earliest expiry among the ghosts and server time; 0 without ghosts.
     pub oldest_pending_seconds: i64,
     /// Ghosts removed since the container's creation, by the purge or by writers.
     pub purged_total: u64,
-    /// Ghosts removed in a second, in the mean of the last minute.
+    /// Ghosts removed per second, averaged over the last minute.
     pub purge_rate: f64,
-    /// Request units spent on that.
+    /// Request units spent on removing them.
     pub ru_spent_total: RequestUnits,
-    /// Of these, units billed (serverless).
+    /// The part of them that was billed (serverless).
     pub ru_billed_total: RequestUnits,
-    /// What the purge may spend now; `None` without a limit.
+    /// Request units that the purge may spend now; `None` without a limit.
     pub credit: Option<f64>,
-    /// Whether the purge has something to do, and may do it.
+    /// State of the purge.
     pub state: TtlState,
-    /// The second at which the next item ends, if any will.
+    /// The second at which the next live item expires, if any will.
     pub next_expiry_seconds: Option<i64>,
-    /// How many live items end when.
+    /// Number of live items by the time of their expiry.
     pub forecast: Vec<ForecastSlice>,
 }
 
-/// What the purge of a container is up to.
+/// State of a container's purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TtlState {
     /// TTL is off and nothing is left to purge.
     Disabled,
-    /// Nothing is due.
+    /// There are no ghosts.
     Idle,
     /// Ghosts are being removed.
     Active,
@@ -73,40 +73,40 @@ pub enum TtlState {
     Held,
 }
 
-/// Live items that end in a stretch of time.
+/// The live items that expire within a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForecastSlice {
-    /// First second of the stretch.
+    /// First second of the span.
     pub from_seconds: i64,
-    /// First second after it; `i64::MAX` for the open end.
+    /// First second after the span; `i64::MAX` if it has no end.
     pub to_seconds: i64,
-    /// Live items that end in it under the settings in force.
+    /// Live items that expire in it under the settings in force.
     pub items: u64,
 }
 
-/// What another default would do to the items that are live now.
+/// The effect that another default would have on the items that are live now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TtlPreview {
-    /// Would be expired at once.
+    /// Items that would be expired at once.
     pub expire_now: u64,
-    /// Would expire within the next hour.
+    /// Items that would expire within the next hour.
     pub expire_within_hour: u64,
-    /// Would expire within the next day, the hour included.
+    /// Items that would expire within the next day, that hour included.
     pub expire_within_day: u64,
-    /// Would never expire.
+    /// Items that would never expire.
     pub never_expire: u64,
 }
 
-/// Why an item is there or not.
+/// Why an item is live or expired.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TtlWhy {
-    /// `None`: nothing is stored under this name.
+    /// `None` if no item is stored under this id.
     pub item: Option<StoredItem>,
-    /// The item is live.
+    /// Whether the item is live.
     pub is_live: bool,
-    /// The second at which the item ends or ended; `None`: never.
+    /// The second at which the item expires or expired; `None` if it never does.
     pub expires_at_seconds: Option<i64>,
-    /// What decides.
+    /// The rule that decides.
     pub rule: TtlRule,
     /// The default in force.
     pub policy: Policy,
@@ -118,18 +118,18 @@ impl PartialEq for StoredItem {
     }
 }
 
-/// What decides about an item.
+/// The rule that decides when an item expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TtlRule {
     /// Its own ttl.
     Own,
     /// The container's default.
     Default,
-    /// Nothing ends it: it says so itself, or the container's default does.
+    /// It never expires, by its own ttl or by the container's default.
     Never,
-    /// The container's TTL is off, so nothing ends it now, whatever it says itself.
+    /// The container's TTL is off, so it does not expire now, whatever its own ttl is.
     Off,
-    /// Settings that were in force before had ended it already.
+    /// It had already expired under earlier settings.
     Floor,
 }
 
@@ -211,7 +211,7 @@ impl Admin<'_> {
     }
 }
 
-/// What is stored under an id, expired or not, unless it was deleted with its partition key; and the head it was read at.
+/// Returns the item stored under an id, expired or not, unless it was deleted with its partition key; and the head at which it was read.
 async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
     let mut keys = vec![keys::id_index(epk.as_bytes(), id.as_bytes())];
     loop {
@@ -268,7 +268,7 @@ fn why(container: &Container, state: &ContainerState, record: Record, now: UnixS
 }
 
 impl TtlReport {
-    /// Adds when the live items of a partition end.
+    /// Adds the expiry times of a partition's live items.
     async fn add_ends(
         &mut self,
         state: &ContainerState,
@@ -282,7 +282,7 @@ impl TtlReport {
         }
         let next = next_end(state, partition, ends).await?;
         self.next_expiry_seconds = earliest(self.next_expiry_seconds, next);
-        // What was deleted with its partition key is counted until it is removed.
+        // Items that were deleted with their partition key are counted until they are removed.
         let horizon = state.settings.horizon(now);
         drops::for_each_hidden(partition, counted, |record| {
             let stamp = record.stamp();
@@ -296,7 +296,7 @@ impl TtlReport {
     }
 }
 
-/// The slices from `now` on, without items.
+/// Returns the slices from `now` on, with counts of zero.
 fn empty_forecast(now: UnixSeconds) -> Vec<ForecastSlice> {
     let mut from_seconds = now.0;
     let slice = |end: i64| {
@@ -313,7 +313,7 @@ fn empty_forecast(now: UnixSeconds) -> Vec<ForecastSlice> {
 }
 
 impl TtlState {
-    /// What the purge of a container with so many ghosts, and so much to spend, is up to.
+    /// Returns the state of the purge of a container with this number of ghosts and this credit in request units.
     pub(crate) fn of(policy: Policy, ghosts: u64, credit: Option<f64>, is_held: bool) -> TtlState {
         match (ghosts, credit) {
             (0, _) if !policy.is_on() => TtlState::Disabled,
@@ -324,7 +324,7 @@ impl TtlState {
         }
     }
 
-    /// Every state.
+    /// All states.
     pub const ALL: [TtlState; 5] = [
         TtlState::Disabled,
         TtlState::Idle,
@@ -333,7 +333,7 @@ impl TtlState {
         TtlState::Held,
     ];
 
-    /// Its name in figures (TTL-272).
+    /// Returns its name in statistics (TTL-272).
     pub fn name(self) -> &'static str {
         match self {
             TtlState::Disabled => "disabled",
@@ -358,8 +358,8 @@ impl TtlPreview {
     }
 }
 
-/// When a version that is expired at `now` expired: the smallest max(base + ttl, start) over the stretches of settings that caught
-/// it (TTL-225).
+/// Returns when a version that is expired at `now` expired: the minimum of max(base + ttl, start) over the policy periods in which it could expire
+/// (TTL-225).
 fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) -> Option<i64> {
     let stretches = history.iter().enumerate().filter_map(|(at, stretch)| {
         let end_of_stretch = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
@@ -369,8 +369,8 @@ fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) ->
     stretches.min()
 }
 
-/// The earliest moment of expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never
-/// expires later than a younger one of its queue.
+/// Returns the earliest expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never expires later
+/// than a younger one in the same queue.
 pub(super) fn oldest_pending(state: &ContainerState, statistics: &Statistics, now: UnixSeconds) -> Option<i64> {
     let horizon = state.settings.horizon(now);
     let ghosts = statistics.oldest.into_iter().flatten();
@@ -380,7 +380,7 @@ pub(super) fn oldest_pending(state: &ContainerState, statistics: &Statistics, no
         .min()
 }
 
-/// The second at which the first live item of a partition ends, if any will.
+/// Returns the second at which the first live item of a partition expires, if any will.
 async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) -> Result<Option<i64>> {
     let end = |stamp: Option<Stamp>| stamp.and_then(|stamp| stamp.ends_at(state.settings.policy));
     let mut next = None;
@@ -393,7 +393,7 @@ async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) ->
     Ok(next)
 }
 
-/// The stamp of the first item of a queue from a position on.
+/// Returns the stamp of the first item of a queue from a position on.
 async fn first_in<P: Queue>(partition: &Partition, from: P) -> Result<Option<Stamp>> {
     let mut pages = RawPages::behind(partition, P::SPACE, from.to_bytes());
     loop {
@@ -410,7 +410,7 @@ async fn first_in<P: Queue>(partition: &Partition, from: P) -> Result<Option<Sta
     }
 }
 
-/// Whether the item of an entry was deleted with its partition key.
+/// Tells whether an entry's item was deleted with its partition key.
 fn is_hidden<P>(entry: &QueueEntry<P>, tombstones: &TombstoneView) -> bool {
     tombstones.hides(&entry.item_key, entry.version.lsn, entry.stamp)
 }
@@ -419,10 +419,10 @@ fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
 
-/// Visits the stamp of every stored item of a container that was not deleted with its partition key.
+/// Calls `visit` with the stamp of every stored item of a container that was not deleted with its partition key.
 async fn for_each_stamp(state: &ContainerState, watch: &Watch, mut visit: impl FnMut(Stamp)) -> Result<()> {
     for partition in &state.layout.partitions {
-        // The log has an entry of every item; those with a ttl of their own have their base in the other queue.
+        // The log has an entry for every item; the base of items with a ttl of their own is in the other queue.
         for_each_entry::<ExpiryPosition>(partition, watch, &mut visit).await?;
         let others = |stamp: Stamp| {
             if stamp.class != Class::Own {

@@ -1,4 +1,4 @@
-//! Entries of indexes, log and queue: each belongs to an item that asks for it.
+//! Checks entries of indexes, log and queue: each belongs to an item that must have this entry.
 
 use bolide_model::{Result, UnixSeconds};
 use bolide_storage::{Key, Space};
@@ -17,11 +17,11 @@ use crate::partition::write_batch::{Decision, WriteBatch};
 #[derive(Debug, Clone, Default)]
 pub(super) struct PageStart {
     from: Bytes,
-    /// `_ts` of the row before, in the log.
+    /// `_ts` of the previous row, in the log.
     last_modified: Option<UnixSeconds>,
 }
 
-/// Checks the entries of a space from a place on. Gives back where the next page begins.
+/// Checks the entries of a space from a position on. Returns where the next page begins.
 pub(super) fn check(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
@@ -58,7 +58,7 @@ pub(super) fn check(
     Ok((found, (!is_all).then_some(next)))
 }
 
-/// The key of the item that an entry belongs to; of none if the entry cannot be read.
+/// Returns the key of the item that an entry belongs to; a key of no item if the entry cannot be decoded.
 fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> Result<Bytes> {
     match space {
         Space::Log => Ok(LogEntry::decode(value)?.item_key),
@@ -73,7 +73,7 @@ fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> R
     }
 }
 
-/// `_ts` never falls along the log, and nothing is newer than the head (TTL-208, P3).
+/// Checks that `_ts` never decreases along the log, and that no entry is newer than the head (TTL-208, P3).
 fn check_order(
     batch: &WriteBatch<'_>,
     (key, value): (&Bytes, &Bytes),

@@ -1,7 +1,7 @@
-//! The history: its entries follow each other, it ends with what is stored, and it misses no version that was written since it began.
+//! Checks the history: its entries follow each other, it ends with the stored versions, and no version that was written since it began is missing.
 //!
-//! It is read to its end first, which tells the last word on each item. Then the log is read, which has every stored version: at the
-//! head of each page the history is read to its end again, so that both are of one moment.
+//! The history is read to its end first, which gives the last entry of each item. Then the log is read, which has every stored version. Together with
+//! each page of the log, the history is read to its end again, so that both are of the same head.
 
 use std::collections::HashMap;
 
@@ -18,36 +18,36 @@ use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// What is held for an item besides its key, in bytes.
+/// Memory for an item besides its key, in bytes.
 const ITEM_BYTES: usize = 128;
 
 /// Where the next page begins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PageStart {
-    /// In the history; not set before the first page.
+    /// Key in the history; `None` before the first page.
     history: Option<Bytes>,
-    /// In the log; not set before the history was read to its end.
+    /// Key in the log; `None` until the history was read to its end.
     log: Option<Bytes>,
 }
 
-/// What came of reading a page.
+/// The result of reading a page.
 pub(super) enum Read {
     /// The container keeps no history.
     None,
-    /// The history has been trimmed past where the next page begins, or was begun anew.
+    /// The history was trimmed beyond the start of the next page, or was begun again.
     Overtaken,
     Page(Page),
 }
 
-/// Rows of the history and of the log at one moment.
+/// Rows of the history and of the log at one head.
 pub(super) struct Page {
-    /// The history is complete from here on.
+    /// The history is complete from this position on.
     begins: LogPosition,
     entries: Vec<Entry>,
-    /// The history was read to its end.
+    /// Whether the history was read to its end.
     is_end: bool,
     history: Bytes,
-    /// Versions that are stored, with their items.
+    /// Stored versions with the keys of their items.
     log: Vec<(LogPosition, Bytes)>,
     next_log: Option<Bytes>,
     found: VerifyReport,
@@ -104,7 +104,7 @@ pub(super) fn read(
         }
         page.history = position.map_or_else(|| keys::after(key), |position| keys::history(position.next()).bytes);
         page.entries.push(Entry {
-            // Not a part of the page, which would be held with it.
+            // A copy, because a slice would keep the whole page in memory.
             item_key: Bytes::copy_from_slice(&entry.item_key),
             crts: entry.crts,
             previous: entry.previous.as_ref().map(Record::version),
@@ -112,7 +112,7 @@ pub(super) fn read(
         });
     }
     for (key, value) in &log.rows {
-        // What is no position is met where the log's entries are checked.
+        // Invalid keys are reported by the check of the log's entries.
         if let Some(position) = LogPosition::decode(key) {
             page.log.push((position, LogEntry::decode(value)?.item_key));
         }
@@ -121,27 +121,27 @@ pub(super) fn read(
     Ok(Read::Page(page))
 }
 
-/// What is known of the history so far.
+/// The state of the check of the history.
 #[derive(Default)]
 pub(super) struct HistoryScan {
     place: PageStart,
     pub report: VerifyReport,
     begins: Option<LogPosition>,
     crts: Option<UnixSeconds>,
-    /// The last word on each item.
+    /// The last entry of each item.
     last: HashMap<Bytes, Last>,
     bytes: usize,
     share: MemoryShare,
 }
 
 struct Last {
-    /// The version that it leaves; `None` after a delete.
+    /// The version after the entry; `None` after a delete.
     version: Option<LogPosition>,
-    /// The log has the item.
+    /// Whether the log has the item.
     is_stored: bool,
 }
 
-/// How far a walk has come.
+/// Whether the check of the history is complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Walked {
     SoFar,
@@ -153,7 +153,7 @@ impl HistoryScan {
         self.place.clone()
     }
 
-    /// Takes note of a page.
+    /// Checks a page.
     ///
     /// # Errors
     /// `Throttled` if there is no memory for more items.
@@ -183,7 +183,7 @@ impl HistoryScan {
         Ok(Walked::ToTheEnd)
     }
 
-    /// The next entry of the history.
+    /// Checks the next entry of the history.
     fn follow(&mut self, entry: Entry) {
         let Entry {
             item_key,
@@ -216,7 +216,7 @@ impl HistoryScan {
         }
     }
 
-    /// A version that is stored, at a moment up to which the history was read.
+    /// Checks a stored version, at a head up to which the history was read.
     fn meet(&mut self, begins: LogPosition, version: LogPosition, item_key: &Bytes) {
         match self.last.get_mut(item_key) {
             Some(last) => {

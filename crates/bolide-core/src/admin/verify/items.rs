@@ -1,4 +1,4 @@
-//! Items: each has its entries, lies in its range, and is counted for what it is.
+//! Checks items: each has its entries, lies in its range, and is counted correctly.
 
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
@@ -12,20 +12,20 @@ use crate::partition::state::Tally;
 use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::partition::{Partition, ghosts};
 
-/// Entries of each queue in which ghosts are counted before a page. Usually there are none.
+/// Maximum number of entries of each queue in which ghosts are counted before a page. Usually there are none.
 const GHOST_ROWS: usize = 16;
 
-/// What came of a page.
+/// The result of a page.
 pub(super) enum Checked {
-    /// It was checked; the next one begins at `next`.
+    /// The page was checked; the next one begins at `next`.
     Page { found: VerifyReport, next: Option<Bytes> },
-    /// There are more ghosts to count than a page counts: again, once they are counted.
+    /// There are more uncounted ghosts than a page counts: count them, then check the page again.
     Uncounted,
-    /// The worker does not have the tally of the pages before any more.
+    /// The worker no longer has the tally of the previous pages.
     Forgotten,
 }
 
-/// Checks the items from a key on; without one, from the first. With the last ones, the counters.
+/// Checks the items from a key on, or from the first one. After the last items, checks the counters.
 pub(super) fn check(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,

@@ -1,14 +1,14 @@
-//! The full check of a container's storage: every item has all of its entries, and there is no entry without its item (TTL-267, P5). Where
-//! there is a history, it ends with what is stored (TTL-274).
+//! The full check of a container's storage: every item has all of its entries, and every entry has its item (TTL-267, P5). If there is a history, its
+//! last versions are the stored ones (TTL-274).
 //!
-//! It goes on beside requests. Each range is gone through in small pages, and each page is decided by the range's worker at one head, as a
-//! step of the purge is; what it needs is read before, so that writers hardly wait:
+//! The check runs while requests are served. Each range is checked in small pages. Each page is decided by the range's worker at one head, like a
+//! step of the purge; the rows that it needs are read ahead, so that writers hardly wait:
 //!
-//!   items ──▶ do they have their entries? ── entries ──▶ do they have their item? ── history ──▶ does it end with what is stored?
+//!   items ──▶ do they have their entries? ── entries ──▶ do they have their item? ── history ──▶ does it end with the stored versions?
 //!
-//! The counters must agree with a tally that grows with the pages of items, and that the worker keeps right meanwhile
-//! ([`Tally`](crate::partition::state::Tally)). Requests and changes of the container get their turn between two pages. If a range is split
-//! meanwhile, its children are checked.
+//! The counters must agree with a tally of the items in all pages, which the worker updates with each commit
+//! ([`Tally`](crate::partition::state::Tally)). Requests and changes of the container can proceed between two pages. If a range is split meanwhile,
+//! its children are checked.
 
 mod entries;
 mod history;
@@ -30,33 +30,33 @@ use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 use history::Walked;
 
-/// More problems than this are only counted.
+/// Maximum number of problems that are kept in words; further ones are ignored.
 const PROBLEMS: usize = 100;
 
-/// Rows and bytes of one page: more would hold up users' writes.
+/// Maximum number of rows and of bytes of one page, so that users' writes are not delayed.
 const ROWS: usize = 64;
 const BYTES: usize = 128 * 1024;
-/// Values that are looked up at once: their sizes are known only then.
+/// Number of values that are read at once: their sizes are known only afterwards.
 const LOOKED_UP: usize = 16;
 
-/// How often a page is tried, of which a commit failed that it shared.
+/// Maximum number of attempts of a page. An attempt fails if a commit fails that the page shares with other transactions.
 const PAGE_TRIES: usize = 5;
-/// How often a range is begun again.
+/// Maximum number of attempts to check a range.
 const RANGE_TRIES: usize = 5;
 
-/// What a full check found.
+/// The result of a full check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerifyReport {
-    /// Items physically there, ghosts included, each counted when its page was read.
+    /// Stored items, ghosts included, each counted when its page was read.
     pub stored: u64,
     /// Items that are live.
     pub live: u64,
-    /// What does not fit together, the first hundred in words.
+    /// The problems that were found, at most a hundred.
     pub problems: Vec<String>,
 }
 
 impl VerifyReport {
-    /// Everything fits together.
+    /// Returns whether no problems were found.
     pub fn is_ok(&self) -> bool {
         self.problems.is_empty()
     }
@@ -100,7 +100,7 @@ impl Admin<'_> {
 enum Halt {
     /// The range was split.
     Split,
-    /// What was gone through already is not what it was: begin again.
+    /// Rows that were checked already have changed unnoticed: begin again.
     Disturbed,
     Failed(Error),
 }
@@ -111,7 +111,7 @@ impl From<Error> for Halt {
     }
 }
 
-/// Checks one range; `None` if it was split meanwhile.
+/// Checks one range; returns `None` if it was split meanwhile.
 async fn check_range(container: &Arc<Container>, memory: &MemoryBudget, range: u32) -> Result<Option<VerifyReport>> {
     for _ in 0..RANGE_TRIES {
         let check = RangeCheck { container, range };
@@ -227,7 +227,7 @@ impl RangeCheck<'_> {
     }
 }
 
-/// Whether an error may be that of a user's commit which was decided in the same write batch.
+/// Tells whether an error may be that of a user's commit which was decided in the same write batch.
 fn is_of_commits(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -235,7 +235,7 @@ fn is_of_commits(kind: &ErrorKind) -> bool {
     )
 }
 
-/// The next rows of a space.
+/// Returns a scan of the next rows of a space.
 fn scan(space: Space, from: Bytes, to: Option<Bytes>) -> Scan {
     Scan {
         space,
@@ -248,7 +248,7 @@ fn scan(space: Space, from: Bytes, to: Option<Bytes>) -> Scan {
     }
 }
 
-/// The values of the first of some keys: of all of them, or of as many as have a page's bytes.
+/// Returns the values of all keys, or of the first ones if those fill a page.
 fn look_up_some(batch: &mut WriteBatch<'_>, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
     let (mut values, mut bytes) = (Vec::with_capacity(keys.len()), 0);
     for keys in keys.chunks(LOOKED_UP) {

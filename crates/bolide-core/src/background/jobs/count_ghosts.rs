@@ -1,5 +1,5 @@
-//! Counting what has expired, for figures: in the second in which it does, unless the purge has removed it by then. It removes nothing, and goes
-//! on while the purge is held, has spent its budget or is switched off.
+//! Counts expired items for statistics, in the second of their expiry, unless the purge removes them first. The job removes no items, and it also runs
+//! while the purge is held, has spent its budget or is switched off.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport}
 use crate::container::ContainerState;
 use crate::partition::ghosts::{FEW_ROWS, ROWS};
 
-/// See the module.
+/// Counts expired items; see the module.
 pub(in crate::background) struct CountGhosts(PartitionContext);
 
 impl CountGhosts {

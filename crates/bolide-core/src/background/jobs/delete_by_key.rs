@@ -1,5 +1,5 @@
-//! Removing the items of deleted logical partitions (see `crate::partition::tombstones`): a step is as large as one of the purge, goes the same
-//! way, and is paced by the same budget. Its events are deletes by a client, and the figures of expiry leave it out.
+//! Removes the items of deleted logical partitions (see `crate::partition::tombstones`): a step has about the size of a purge's step, runs in the
+//! same way, and is paced by the same budget. Its events are deletes by a client, and the statistics of expiry do not count them.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::partition::tombstones::PartitionKeyTombstone;
 use crate::partition::visibility::StoredVersion;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Bytes looked at in one step.
+/// Maximum number of bytes scanned in one step.
 const SCAN_BYTES: usize = 512 * 1024;
 
-/// See the module.
+/// Removes the items of deleted logical partitions; see the module.
 pub(in crate::background) struct DeleteByKey(PartitionContext);
 
 impl DeleteByKey {
@@ -98,7 +98,7 @@ fn decide(batch: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget
         first.from = from;
     }
     if step.purged == 0 && step.end == End::Drained {
-        // Only a commit keeps how far this came.
+        // Only a commit stores the cursor.
         batch.next_lsn();
     }
     if step.end == End::Drained && !batch.state.tombstones.is_empty() {
@@ -119,14 +119,14 @@ fn scan(dropped: &PartitionKeyTombstone) -> Scan {
     }
 }
 
-/// Visits what is still stored of deleted logical partitions.
+/// Calls `visit` for each item of deleted logical partitions that is still stored.
 pub(crate) async fn for_each_hidden(
     partition: &Partition,
     counted: &PartitionState,
     mut visit: impl FnMut(&Record),
 ) -> Result<()> {
     for (at, dropped) in counted.tombstones.iter().enumerate() {
-        // A key may have been deleted again before the first deletion is through: an item belongs to the first that hides it.
+        // A key may be deleted again before its first deletion is finished: an item belongs to the first deletion that hides it.
         let is_taken = |key: &[u8], record: &Record| {
             counted
                 .tombstones

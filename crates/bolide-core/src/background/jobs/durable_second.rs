@@ -1,6 +1,6 @@
-//! Making each second durable shortly before it begins, while there are requests, so that none has to wait for it (`crate::clock`).
+//! Makes each second durable shortly before it begins, while there are requests, so that none has to wait for it (`crate::clock`).
 //!
-//! It belongs to the account and not to a partition, and runs beside the purge: it must not wait for a step of it.
+//! This job belongs to the account and not to a partition, and runs independently of the purge, because it must not wait for a purge's step.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use tokio::sync::watch;
 use crate::background::Background;
 use crate::clock;
 
-/// See the module.
+/// Makes seconds durable; see the module.
 #[derive(Default)]
 pub(in crate::background) struct DurableSecond {
-    /// How many requests there had been when a second was made durable.
+    /// The number of requests when a second was last made durable.
     requests: u64,
 }
 
 impl DurableSecond {
-    /// Makes the next second durable if it is about to begin and there were requests. Returns how long there is nothing to do.
+    /// Makes the next second durable if it is about to begin and there were requests. Returns how long to wait until the next step.
     pub async fn step(&mut self, background: &Background) -> Duration {
         let now = background.server_time();
         let next = UnixSeconds(now.seconds().0.saturating_add(1)).millis();
@@ -35,7 +35,7 @@ impl DurableSecond {
     }
 }
 
-/// Runs the job until told to stop, or the account is gone.
+/// Runs the job until it is told to stop, or the account is dropped.
 pub(in crate::background) async fn run(background: Weak<Background>, mut stopped: watch::Receiver<bool>) {
     let mut job = DurableSecond::default();
     loop {

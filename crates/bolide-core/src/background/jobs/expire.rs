@@ -1,4 +1,4 @@
-//! The purge of ghosts: each step is a transaction that removes what is due at the heads of the two queues.
+//! The purge of ghosts: each step is a transaction that removes the due items at the heads of the two queues.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of items of one step. A larger step would delay the users' writes in the same write batch.
 pub(super) const STEP_ITEMS: u64 = 100;
-/// Most items of one step where several containers spend one budget: each is to get its turn (TTL-264).
+/// Maximum number of items of one step if several containers spend one budget, so that each gets a part of it (TTL-264).
 const SHARED_STEP_ITEMS: u64 = 10;
-/// Rows of the log looked at beyond the items that a step may take: entries with an own ttl are stepped over, and there may be many.
+/// Number of log rows read in addition to the items that a step may remove: entries with an own ttl are skipped, and there may be many.
 const STEPPED_OVER: usize = 50;
-/// Bytes looked at in one step.
+/// Maximum number of bytes of each queue scanned in one step.
 const SCAN_BYTES: usize = 256 * 1024;
 
-/// Bytes of items that one step removes: they are read for it.
+/// Maximum size of the items that one step removes, in bytes: the step reads them.
 const STEP_BYTES: usize = 4 * 1024 * 1024;
 
-/// See the module.
+/// Removes ghosts; see the module.
 pub(in crate::background) struct Expire {
     context: PartitionContext,
     fault: Arc<PurgeFault>,
@@ -79,24 +79,24 @@ impl Job for Expire {
     }
 }
 
-/// What a step found at the heads of the queues.
+/// The entries that a step found at the heads of the queues.
 struct DueEntries {
     own: QueueHead,
     log: QueueHead,
 }
 
-/// The due entries of one queue, and where it goes on.
+/// The due entries of one queue, and its cursors after them.
 struct QueueHead {
     due: Vec<DueEntry>,
-    /// The queue was read to its first entry that is not due, or to its end.
+    /// Whether the queue was read to its first entry that is not due, or to its end.
     is_complete: bool,
-    /// The second at which the first entry that is not due will be, if that is known.
+    /// The second at which the first entry that is not due will be due, if it is known.
     next_end: Option<i64>,
-    /// Behind everything that was stepped over.
+    /// The cursors after everything that was skipped.
     resume: Cursors,
 }
 
-/// An entry that is due: where the item is, which version it was queued for, and the cursors behind it.
+/// An entry that is due: the item's key, the version that it was queued for, and the cursors after it.
 struct DueEntry {
     item_key: Bytes,
     size: usize,
@@ -114,7 +114,7 @@ async fn run(
     let observe = {
         let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
         move |now| Observed {
-            // Requests that read in several steps must not lose what was live when they began.
+            // Requests that read in several steps must not lose items that were live when they began.
             judged: container.oldest_reader().map_or(now, |oldest| oldest.min(now)),
             budget: budget(now),
         }
@@ -124,9 +124,9 @@ async fn run(
     partition.background_observing(observe, decide).await
 }
 
-/// What a step depends on that is no row of the partition.
+/// The inputs of a step that are not rows of the partition.
 struct Observed {
-    /// The second by which ghosts are told.
+    /// The second at which an item must have expired to be a ghost.
     judged: UnixSeconds,
     budget: Budget,
 }
@@ -161,7 +161,7 @@ impl Decider {
             let Some(record) = record.map(Record::decode).transpose()? else {
                 continue;
             };
-            // TTL-268: an entry of another version is only stepped over; the commit that replaced the version has dropped it.
+            // TTL-268: an entry of another version is only skipped; the commit that replaced the version has deleted it.
             if record.version() != due.version || record.stamp().is_live(horizon) {
                 continue;
             }
@@ -195,7 +195,7 @@ impl Decider {
         Ok(JobStep { purged, end })
     }
 
-    /// What is due at the heads of both queues.
+    /// Returns the due entries at the heads of both queues.
     fn queues(&self, batch: &mut WriteBatch<'_>, horizon: Horizon) -> Decision<DueEntries> {
         let items = usize::try_from(self.limits.items).unwrap_or(usize::MAX);
         let from = batch.state.purge;
@@ -215,7 +215,7 @@ impl Decider {
 }
 
 impl QueueHead {
-    /// The due entries of a page. `behind`: the cursors behind a place of the queue.
+    /// Returns the due entries of a page. `behind` returns the cursors after a position of the queue.
     fn of<P: queues::Queue>(
         from: Cursors,
         page: &Page,
@@ -275,7 +275,7 @@ impl Cursors {
     }
 }
 
-/// What may be spent in one step. The next item may begin while there is credit left; the last one may overdraw it (TTL-259).
+/// The budget of one step. A step may remove another item while there is credit left; the last item may overdraw it (TTL-259).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     /// Request units; `None` without a limit.
@@ -283,7 +283,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Looks what a step may spend in a partition at a second.
+    /// Returns a function that reads what a step may spend in a partition at a given second.
     pub fn observer(mode: PurgeMode, partition: Arc<Partition>) -> impl FnMut(UnixSeconds) -> Budget + Send + 'static {
         move |now| Budget {
             credit: match mode {
@@ -304,7 +304,8 @@ impl Budget {
     }
 }
 
-/// Takes the due entries of both queues in turn, so that neither starves (TTL-266), up to so many and to the one that reaches [`STEP_BYTES`].
+/// Takes the due entries of both queues alternately, so that neither starves (TTL-266), at most `max`, and up to the one that reaches
+/// [`STEP_BYTES`].
 fn in_turn(queues: &DueEntries, max: u64) -> Vec<&DueEntry> {
     let mut own = queues.own.due.iter();
     let mut log = queues.log.due.iter();

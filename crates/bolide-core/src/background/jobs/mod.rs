@@ -1,4 +1,4 @@
-//! What runs in the background, one module for each queue of a partition; and what keeps server time durable.
+//! The background jobs, one module for each queue of a partition, and the job that keeps server time durable.
 
 pub(super) mod count_ghosts;
 pub(crate) mod delete_by_key;
@@ -15,7 +15,7 @@ use super::job::{JobStep, StepReport};
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 
-/// What the jobs of a partition have in common.
+/// The data that all jobs of a partition share.
 #[derive(Clone)]
 pub(super) struct PartitionContext {
     container: Arc<Container>,
@@ -32,11 +32,10 @@ impl PartitionContext {
         }
     }
 
-    /// Enters the container, whose partition must still be there, for one step: a change of settings waits for that, not for the whole
-    /// backlog.
+    /// Runs one step inside the container, whose partition must still exist: a change of settings waits for one step only, not for the whole backlog.
     ///
     /// # Errors
-    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; those of the step.
+    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; the errors of the step.
     async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<JobStep>) -> Result<StepReport> {
         let guard = self.container.enter().await?;
         guard.state.layout.partition_with_id(self.partition.range)?;

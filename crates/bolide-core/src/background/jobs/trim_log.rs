@@ -1,4 +1,4 @@
-//! Trimming the history: entries leave it once their retention is over (`crate::change_log`).
+//! Trims the history: removes entries whose retention period is over (`crate::change_log`).
 
 use bolide_model::Result;
 use futures_util::FutureExt;
@@ -8,7 +8,7 @@ use super::PartitionContext;
 use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
 use crate::change_log::trim;
 
-/// See the module.
+/// Trims the history; see the module.
 pub(in crate::background) struct TrimLog(PartitionContext);
 
 impl TrimLog {

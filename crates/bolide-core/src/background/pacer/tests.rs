@@ -6,7 +6,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn beside_users_the_purge_rests_less_the_older_its_backlog_is() {
-    // TTL-265, and a backlog must end even beside users who never pause.
+    // TTL-265; and a backlog must end even if users are always active.
     let clock = Monotonic::manual();
     let mut pacer = PurgePacer::new(None, clock.now());
     pacer.look_for_users(1, clock.now());

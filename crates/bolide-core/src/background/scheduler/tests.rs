@@ -15,7 +15,7 @@ const OPTIONS: PurgeOptions = PurgeOptions {
 };
 const NOW: UnixMillis = UnixMillis(110_250);
 
-/// An account whose server time stands still, and whose users send requests or not.
+/// An account whose server time stands still, and whose users may or may not send requests.
 #[derive(Default)]
 struct Users {
     requests: AtomicU64,
@@ -33,7 +33,7 @@ impl Observed for Users {
     }
 }
 
-/// What the tests of ticks need.
+/// The parts that tests of ticks need.
 struct Ticking {
     schedule: Schedule,
     clock: Monotonic,
@@ -67,7 +67,7 @@ impl Ticking {
         self.schedule.tick(sources.to_vec(), &self.users, &stopped).await
     }
 
-    /// How many items were removed from a partition.
+    /// Returns the number of items that were removed from a partition.
     fn purged(&self, range: u32) -> u64 {
         let log = self.log.lock();
         log.iter()
@@ -260,7 +260,7 @@ async fn beside_users_the_purge_rests_after_each_step() {
     });
     let began = clock.now();
     assert_eq!(ticking.tick(&sources).await, None);
-    // The step that takes the last of the thousand rests after it.
+    // The step that removes the last of the first thousand items is the first that is followed by a rest.
     assert_eq!(rests.await.expect("no panic"), [14 * took; 4]);
     assert_eq!(clock.since(began), 103 * took + 4 * 14 * took);
 }
@@ -300,7 +300,7 @@ async fn what_will_be_due_earlier_than_it_sleeps_wakes_it() {
     wakeup.rung().await;
 }
 
-/// A scheduler over an account without containers, whose server time is moved by hand too.
+/// Starts a scheduler over an account without containers, whose server time is also moved by hand.
 fn running(wall_clock: &Arc<Clock>, clock: &Monotonic) -> (Arc<Background>, PurgeScheduler) {
     let background = Arc::new(Background::new(
         Arc::new(MemoryEngine::new(wall_clock.clone())),
@@ -312,7 +312,7 @@ fn running(wall_clock: &Arc<Clock>, clock: &Monotonic) -> (Arc<Background>, Purg
     (background, scheduler)
 }
 
-/// Lets the tasks go on until they sleep again.
+/// Lets the tasks run until they sleep again.
 async fn let_go_on() {
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -78,7 +78,7 @@ fn settings_of_a_usual_container_count_nothing_and_many_paths_what_they_take() {
     let plain = bytes(&json!({}));
     let usual = json!({"defaultTtl": 1000, "indexingPolicy": {"includedPaths": paths(5)}});
     assert_eq!(bytes(&usual), plain);
-    // What 64 KiB of paths take was measured: 0.8 MB, 1.9 MB if they are one long one.
+    // The memory of 64 KiB of paths was measured: 0.8 MB for many paths, 1.9 MB for one long path.
     let many = bytes(&json!({"indexingPolicy": {"includedPaths": paths(3_600)}})) - plain;
     assert!((800_000..1_200_000).contains(&many), "{many}");
     let deep = format!("/{}?", "a/".repeat(32_000));

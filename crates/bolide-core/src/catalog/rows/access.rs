@@ -42,7 +42,7 @@ pub(crate) struct PermissionRow {
 pub(crate) struct EncryptionKeyRow {
     #[serde(with = "json::encryption_key_properties")]
     pub properties: Arc<EncryptionKeyProperties>,
-    /// Keys of earlier versions kept only when they were last written.
+    /// Rows of older versions have only the time of the last write.
     #[serde(rename = "cts", default, with = "json::optional_seconds")]
     created: Option<UnixSeconds>,
     #[serde(with = "json::etag")]
@@ -54,7 +54,7 @@ pub(crate) struct EncryptionKeyRow {
 }
 
 impl EncryptionKeyRow {
-    /// A new key.
+    /// Returns the row of a new key.
     pub fn new(properties: Arc<EncryptionKeyProperties>, etag: Etag, now: UnixSeconds) -> EncryptionKeyRow {
         EncryptionKeyRow {
             properties,
@@ -65,7 +65,7 @@ impl EncryptionKeyRow {
         }
     }
 
-    /// The same key, wrapped in another way.
+    /// Returns the row of the same key, wrapped in another way.
     pub fn replaced(&self, properties: Arc<EncryptionKeyProperties>, etag: Etag, now: UnixSeconds) -> EncryptionKeyRow {
         EncryptionKeyRow {
             properties,
@@ -76,7 +76,7 @@ impl EncryptionKeyRow {
         }
     }
 
-    /// When it was created.
+    /// Returns the time of its creation.
     pub fn created(&self) -> UnixSeconds {
         self.created.unwrap_or(self.last_modified)
     }

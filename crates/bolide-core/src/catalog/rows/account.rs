@@ -21,7 +21,7 @@ pub(crate) struct AccountRow {
 }
 
 impl Default for AccountRow {
-    /// Of a new account. Partition 0 is the catalog itself; per-document TTL is on (TTL-288).
+    /// Returns the row of a new account. Partition 0 is the catalog itself; per-document TTL is on (TTL-288).
     fn default() -> AccountRow {
         AccountRow {
             next_database: 1,
@@ -47,7 +47,7 @@ pub(crate) struct DatabaseRow {
     #[serde(rename = "ts", with = "json::seconds")]
     pub last_modified: UnixSeconds,
     pub next_container: u32,
-    /// Rows from before there were users have none.
+    /// Rows of versions without users do not have it.
     #[serde(default = "first")]
     pub next_user: u32,
     pub offer: Option<OfferRow>,
@@ -63,10 +63,10 @@ fn first() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OfferRow {
     pub number: u32,
-    /// `None`: created without any; shown as the default.
+    /// `None` if it was created without throughput; the default is shown then.
     #[serde(default, with = "json::throughput")]
     pub throughput: Option<Throughput>,
-    /// Offers of earlier versions have none.
+    /// Rows of older versions do not have it.
     #[serde(rename = "type", default, with = "json::offer_type")]
     pub kind: OfferType,
     #[serde(with = "json::etag")]

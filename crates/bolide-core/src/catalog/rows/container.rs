@@ -13,7 +13,7 @@ use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::PacingSettings;
 
-/// Most stretches of settings that are remembered; older ones only made figures about the age of ghosts more exact.
+/// Maximum number of policy periods that are kept. Older ones would only make statistics about the age of ghosts more exact.
 const HISTORY: usize = 256;
 
 /// A container.
@@ -26,7 +26,7 @@ pub(crate) struct ContainerRow {
     pub etag: Etag,
     #[serde(rename = "ts", with = "json::seconds")]
     pub last_modified: UnixSeconds,
-    /// What policies before the one of `properties` left; see [`Settings`].
+    /// The floors that earlier policies left; see [`Settings`].
     #[serde(with = "json::floors")]
     pub floors: Floors,
     #[serde(with = "json::stretches")]
@@ -34,7 +34,7 @@ pub(crate) struct ContainerRow {
     pub offer: Option<OfferRow>,
     #[serde(with = "json::pacing")]
     pub pacing: PacingSettings,
-    /// See [`ContainerState::keeps_all_versions`](crate::container::ContainerState::keeps_all_versions). Rows of older builds do not say it.
+    /// See [`ContainerState::keeps_all_versions`](crate::container::ContainerState::keeps_all_versions). Rows of older versions do not have it.
     #[serde(default)]
     pub keeps_all_versions: bool,
     pub layout_version: u64,
@@ -46,7 +46,7 @@ pub(crate) struct ContainerRow {
 }
 
 impl ContainerRow {
-    /// The policy in force and the floors that earlier ones left.
+    /// Returns the policy in force and the floors that earlier ones left.
     pub fn settings(&self) -> Settings {
         Settings {
             policy: self.properties.policy,
@@ -54,7 +54,7 @@ impl ContainerRow {
         }
     }
 
-    /// Puts another definition into force. A changed default ttl ends the stretch of settings before it at `now` (TTL-227); an unchanged one begins none
+    /// Replaces the definition. If the default ttl changes, the policy period before it ends at `now` (TTL-227); otherwise no new period begins
     /// (TTL-231).
     pub fn replace_properties(&mut self, properties: ContainerProperties, now: UnixSeconds) {
         let policy = properties.policy;

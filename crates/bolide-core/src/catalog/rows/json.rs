@@ -1,4 +1,5 @@
-//! How values of the core are written inside rows: each module here is for `#[serde(with = "…")]`. The types themselves know no stored form.
+//! How values of the core are written inside rows: each module here is used in `#[serde(with = "…")]`. The types themselves do not know how they are
+//! stored.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
 
-/// Defines a module that writes `$value` as `$stored`. `$from` gives `None` for what is no such value.
+/// Defines a module that stores `$value` as `$stored`. `$from` returns `None` for a stored value that is invalid.
 macro_rules! stored {
     ($name:ident: $value:ty as $stored:ty, $to:expr, $from:expr) => {
         pub(super) mod $name {
@@ -212,7 +213,7 @@ impl StoredRange {
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoredGrant {
     id: String,
-    /// As its owner spelled it.
+    /// As the client wrote it.
     mode: String,
     resource: String,
     partition_key: Option<String>,
@@ -251,7 +252,7 @@ impl StoredGrant {
 pub(super) struct StoredScript {
     id: String,
     body: String,
-    /// Of a trigger: time and operation, as its owner spelled them.
+    /// For a trigger: time and operation, as the client wrote them.
     fires: Option<(String, String)>,
 }
 

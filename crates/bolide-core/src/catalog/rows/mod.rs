@@ -11,12 +11,12 @@
 //!         'X' ‖ partition id    a partition that is to be removed
 //! ```
 //!
-//! Values are JSON: they are few, change rarely, and people may want to look at them. Members of a row that this version does not know are
-//! kept when it writes the row again ([`Unknown`]), so that nodes of two versions can share a store while they are replaced one by one. That holds for the
-//! row's own members; a definition inside it (of a container, of a client encryption key) is read and written as this version knows it. A key of
-//! an unknown kind is refused: nobody can say what it would be part of.
+//! Values are JSON: rows are few and change rarely, and administrators may want to read them. If a row has members that this version does not know,
+//! they are kept when it writes the row again ([`Unknown`]), so that nodes of two versions can share a store while they are upgraded one by one. This
+//! holds for the row's own members; a definition inside a row (of a container, of a client encryption key) is read and written with the members that
+//! this version knows. A key of an unknown kind is an error, because this version cannot know what the row belongs to.
 //!
-//! The names that lead to rows are in [`names`](super::names), what changed last in [`changes`](super::changes).
+//! The index of names is in [`names`](super::names), the log of the last changes in [`changes`](super::changes).
 
 mod access;
 mod account;
@@ -46,7 +46,7 @@ const PERMISSION: u8 = b'P';
 const SCRIPT: u8 = b'R';
 const DROPPED: u8 = b'X';
 
-/// Names a row. Ordered so that a row comes after the rows it belongs to.
+/// The key of a row. In this order, a row comes after the rows to which it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RowKey {
     Account,
@@ -61,7 +61,7 @@ pub(super) enum RowKey {
 }
 
 impl RowKey {
-    /// The key in the Meta space.
+    /// Returns the key in the Meta space.
     pub fn bytes(self) -> Bytes {
         match self {
             RowKey::Account => prefixed(ACCOUNT, &[]),
@@ -75,15 +75,15 @@ impl RowKey {
         }
     }
 
-    /// The key in a partition.
+    /// Returns the key with its space.
     pub fn key(self) -> Key {
         Key::new(Space::Meta, self.bytes())
     }
 
-    /// Reads a key of the Meta space.
+    /// Decodes a key of the Meta space.
     ///
     /// # Errors
-    /// `Corrupt` for one of an unknown kind.
+    /// `Corrupt` for a key of an unknown kind.
     pub fn parse(key: &[u8]) -> Result<RowKey> {
         RowKey::parsed(key).ok_or_else(|| damaged("a row with an unknown key"))
     }
@@ -103,17 +103,17 @@ impl RowKey {
         })
     }
 
-    /// What the keys of a container's scripts begin with.
+    /// Returns the prefix of the keys of a container's scripts.
     pub fn scripts_of(container: ContainerRid) -> Bytes {
         prefixed(SCRIPT, &container.bytes())
     }
 
-    /// What the keys of a user's permissions begin with.
+    /// Returns the prefix of the keys of a user's permissions.
     pub fn permissions_of(user: UserRid) -> Bytes {
         prefixed(PERMISSION, &user.bytes())
     }
 
-    /// What the keys of a database's users begin with, of their permissions, and of its client encryption keys.
+    /// Returns the prefixes of the keys of a database's users, their permissions, and its client encryption keys.
     pub fn access_of(database: DatabaseRid) -> [Bytes; 3] {
         [USER, PERMISSION, ENCRYPTION_KEY].map(|kind| prefixed(kind, &database.bytes()))
     }
@@ -133,7 +133,7 @@ pub(super) enum Row {
 }
 
 impl Row {
-    /// The value to store.
+    /// Returns the value to store.
     pub fn encode(&self) -> Bytes {
         match self {
             Row::Account(row) => encode(row),
@@ -147,7 +147,7 @@ impl Row {
         }
     }
 
-    /// Reads a stored value.
+    /// Decodes a stored value.
     ///
     /// # Errors
     /// `Corrupt` if it is damaged.
@@ -202,7 +202,7 @@ impl From<Unknown> for Map<String, Value> {
     }
 }
 
-/// Reads a stored row.
+/// Decodes a stored row.
 ///
 /// # Errors
 /// `Corrupt` if it is damaged.

@@ -22,7 +22,7 @@ pub(crate) struct ScriptRow {
 }
 
 impl ScriptRow {
-    /// The script of a row.
+    /// Returns the script that the row describes.
     pub fn into_script(self, rid: ChildRid, kind: ScriptKind) -> Script {
         Script {
             kind,

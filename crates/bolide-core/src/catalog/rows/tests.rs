@@ -1,4 +1,4 @@
-//! Rows as stores have them, written out by hand: they stay readable, and what is written again is the same text.
+//! Rows as they are stored, written out by hand: they must stay readable, and writing them again must give the same text.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const DATABASE: DatabaseRid = DatabaseRid::from_bytes([1, 0, 0, 0]);
 
-/// A row of every kind, as version 0.1 writes it.
+/// Returns a row of every kind, as version 0.1 writes it.
 fn stored() -> Vec<(RowKey, String)> {
     let etag = "00000000000000070000000100000000";
     let container = ContainerRid::new(DATABASE, 1);
@@ -60,7 +60,7 @@ fn stored() -> Vec<(RowKey, String)> {
     ]
 }
 
-/// What the model makes of a small definition: how that is written is the model's to test.
+/// Returns a small definition as the model writes it; the model's own tests check how that is done.
 fn container_definition() -> Value {
     let sent = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}, "defaultTtl": 10});
     let properties = bolide_model::container::ContainerProperties::from_json(&sent).expect("a definition");
@@ -125,7 +125,7 @@ fn members_that_earlier_versions_did_not_write_have_defaults() {
     assert!(matches!(row, Row::Container(row) if !row.keeps_all_versions));
 }
 
-/// An older node that writes a row again must not take away what a newer one put there.
+/// An older node that writes a row again must keep the members that a newer node added.
 #[test]
 fn members_of_later_versions_are_kept() {
     for (key, text) in stored() {

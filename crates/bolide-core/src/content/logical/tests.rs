@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 const VICTIM: &str = "victim";
-/// Made by turning murmur3 around.
+/// Made by inverting murmur3.
 const HASHES_LIKE_VICTIM: &str = "user00000001513O4\u{f3}&]4%\u{ac}>\u{1c2}\u{d8}p";
 
 fn definition(paths: &[&str]) -> PartitionKeyDefinition {

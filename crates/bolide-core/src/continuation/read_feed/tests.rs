@@ -34,7 +34,7 @@ fn places_are_read_as_they_were_written() {
 
 #[test]
 fn what_was_begun_behind_a_later_place_is_kept() {
-    // A range from "a" to "z" that was split at "m" after a page.
+    // A range from "a" to "z" is split at "m" after a page.
     let position = ReadFeedPosition {
         from: key("a"),
         begun: vec![begun("z", 5)],

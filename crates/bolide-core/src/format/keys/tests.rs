@@ -22,7 +22,7 @@ fn expiry_positions_order_as_their_bytes_do() {
     }
 }
 
-/// A log key of all ones, from damaged bytes, ended the worker of its partition.
+/// A log key of all ones, from damaged bytes, stopped the worker of its partition.
 #[test]
 fn the_last_position_of_all_has_a_next() {
     let last = LogPosition::decode(&[0xFF; LogPosition::BYTES]).expect("it has the length");

@@ -3,7 +3,7 @@ use bolide_model::ErrorKind;
 use super::*;
 use crate::scripts::TRANSACTION_TIMEOUT;
 
-/// By tokio's clock, which is paused.
+/// Returns the time of tokio's clock, which is paused.
 fn now() -> Instant {
     Monotonic::system().now()
 }
@@ -20,7 +20,7 @@ fn orders(others_wait: bool) -> Arc<Orders> {
     Arc::new(Orders::new(Arc::new(move || others_wait)))
 }
 
-/// Holds the partition for so long, then lets it go.
+/// Holds the partition for the duration `held`, then releases it.
 async fn hold(orders: &Orders, held: Duration) {
     let mut order = next(orders, TRANSACTION_TIMEOUT).await.expect("free");
     order.begin();
@@ -65,7 +65,7 @@ async fn behind_one_script_that_takes_all_of_its_time_nobody_is_refused() {
     let orders = orders(true);
     let slow = tokio::spawn({
         let orders = orders.clone();
-        // Its five seconds, and one to end it.
+        // Five seconds of running time, and one to abort it.
         async move { hold(&orders, ms(6000)).await }
     });
     tokio::task::yield_now().await;

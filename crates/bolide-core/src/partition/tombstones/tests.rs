@@ -9,7 +9,7 @@ const STAMP: Stamp = Stamp {
     base: UnixSeconds(1),
 };
 
-/// An item key, and the tombstones of its logical partition up to an LSN.
+/// Returns an item key, and tombstones that hide its logical partition up to an LSN.
 fn item_and_tombstones(upto: u64) -> (Bytes, PartitionKeyTombstones) {
     let item = keys::item(&Epk::default(), 1).bytes;
     let mut tombstones = PartitionKeyTombstones::default();

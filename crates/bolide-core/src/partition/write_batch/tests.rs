@@ -2,7 +2,7 @@ use bolide_storage::ReadResponse;
 
 use super::*;
 
-/// A page that ended early was taken for all there is up to a later end.
+/// Regression: a page of a scan with an earlier end was used as the complete result of a scan with a later end.
 #[test]
 fn a_scan_with_another_end_is_read_anew() {
     let scan = |to: &'static [u8]| Scan {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A script that has ten seconds, by a clock that is moved by hand.
+/// Returns a script that has ten seconds, by a clock that is moved by hand.
 fn budget(clock: &Monotonic, others_wait: bool) -> Arc<ScriptBudget> {
     let time = Duration::from_secs(10);
     ScriptBudget::start(clock, UnixMillis(0), time, false, None, Arc::new(move || others_wait))

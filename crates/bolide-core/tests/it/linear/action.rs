@@ -1,10 +1,10 @@
-//! What clients do, what they may see, and the model that says when.
+//! The clients' operations, their possible outcomes, and the model that decides which outcomes are allowed.
 
 use std::collections::BTreeMap;
 
 use bolide_model::ErrorKind;
 
-/// The items of the partition.
+/// The ids of the partition's items.
 pub const IDS: [&str; 3] = ["a", "b", "c"];
 
 /// One operation on one item.
@@ -19,7 +19,7 @@ pub enum Action {
     Read(&'static str),
 }
 
-/// An item as it is sent.
+/// An item as a client sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Body {
     pub id: &'static str,
@@ -29,19 +29,19 @@ pub struct Body {
     pub ttl: Option<i64>,
 }
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
     One(Action),
     Batch(Vec<Action>),
     /// A stored procedure that handles the errors of its operations.
     Script(Vec<Action>),
-    /// Deletes everything of the partition key.
+    /// Deletes all items of the partition key.
     DropAll,
     List,
 }
 
-/// What an operation showed when it succeeded.
+/// The result of an operation that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     Written { created: bool, n: i64, etag: String },
@@ -49,23 +49,23 @@ pub enum Seen {
     Deleted,
 }
 
-/// Why an operation was refused, as far as the model tells reasons apart.
+/// Why an operation was refused, as far as the model distinguishes reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     NotFound,
     Conflict,
     Precondition,
-    /// The partition key was deleted too often for the purge to keep up.
+    /// The partition key was deleted too often for the purge to remove its items in time.
     TooManyDeletions,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Seen(Seen),
     Refused(Refused),
     Committed(Vec<Seen>),
-    /// What became of each operation of a stored procedure.
+    /// The outcome of each operation of a stored procedure.
     Ran(Vec<Result<Seen, Refused>>),
     Dropped,
     RolledBack(usize, Refused),
@@ -74,7 +74,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// For counting.
+    /// Returns the kind of the call, for counting.
     pub fn name(&self) -> &'static str {
         match self {
             Outcome::Seen(Seen::Written { .. }) => "written",
@@ -105,7 +105,7 @@ impl Refused {
     }
 }
 
-/// An item as the model has it.
+/// An item in the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Item {
     n: i64,
@@ -116,21 +116,21 @@ struct Item {
 }
 
 impl Item {
-    /// TTL-045, with a default of -1.
+    /// Returns whether the item is live (TTL-045), with a default of -1.
     fn is_live(&self, now: i64) -> bool {
         self.ttl.is_none_or(|ttl| now < self.written + ttl)
     }
 }
 
-/// The partition as the model has it.
+/// The state of the partition in the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct State(BTreeMap<&'static str, Item>);
 
-/// The etag of a write whose answer is not known, because its batch was rolled back. Nobody can name it.
+/// The etag of a write whose answer is not known, because its batch was rolled back. No client can name it.
 const UNKNOWN: &str = "?";
 
 impl State {
-    /// The state after a call, if the call may come to this outcome in this state.
+    /// Returns the state after a call, or `None` if the call cannot have this outcome in this state.
     pub fn after(&self, now: i64, call: &Call, outcome: &Outcome) -> Option<State> {
         let mut state = self.clone();
         state.0.retain(|_, item| item.is_live(now));
@@ -181,7 +181,7 @@ impl State {
         refused.is_err_and(|reasons| reasons.contains(&why))
     }
 
-    /// Carries out an operation. Where there are several reasons against it, any of them may be given.
+    /// Executes an operation. If there are several reasons to refuse it, any of them may be returned.
     fn carry_out(&mut self, now: i64, action: &Action, etag: &str) -> Result<Seen, Vec<Refused>> {
         match action {
             Action::Create(body) => {
@@ -234,7 +234,7 @@ impl State {
         }
     }
 
-    /// Reasons against changing what is there; fails at once where nothing is.
+    /// Returns the reasons to refuse a change of an existing item; fails at once if there is no item.
     fn check(&self, id: &str, if_match: Option<&str>) -> Result<Vec<Refused>, Vec<Refused>> {
         let item = self.0.get(id).ok_or_else(|| vec![Refused::NotFound])?;
         let is_other = if_match.is_some_and(|etag| etag != item.etag);
@@ -246,7 +246,7 @@ impl State {
         if reasons.is_empty() { Ok(()) } else { Err(reasons) }
     }
 
-    /// Whether another live item holds the value of the unique key.
+    /// Returns whether another live item holds the value of the unique key.
     fn is_taken(&self, body: &Body) -> bool {
         self.0.iter().any(|(id, item)| *id != body.id && item.u == body.u)
     }

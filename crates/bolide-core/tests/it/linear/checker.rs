@@ -1,5 +1,5 @@
-//! Looks for an order of the calls, after Wing and Gong: of the calls not placed yet, one that began before any other of them ended may
-//! come next. Placed sets and states that were tried before are not tried again.
+//! Searches for an order of the calls, with the algorithm of Wing and Gong: of the calls that have no position yet, each that began before any
+//! other of them ended may come next. Combinations of ordered calls and states that were tried before are not tried again.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use super::action::{Call, Outcome, State};
 #[derive(Debug, Clone)]
 pub struct Made {
     pub client: usize,
-    /// Moments on a line that all clients share.
+    /// Times of the start and the end, from a counter that all clients share.
     pub began: u64,
     pub ended: u64,
-    /// Server time throughout.
+    /// Server time during the call, in seconds.
     pub second: i64,
-    /// The log position that the answer showed, which clients keep their sessions by.
+    /// The log position in the answer, which clients use for their sessions.
     pub lsn: u64,
     pub call: Call,
     pub outcome: Outcome,
 }
 
-/// Takes in a history round by round. No call of one round overlaps one of another.
+/// Checks a history, one round of calls after the other. No call of one round overlaps a call of another.
 pub struct Checker {
     /// The states that the partition can be in after all rounds so far.
     states: HashSet<State>,
@@ -39,15 +39,15 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// How many steps of the model were tried.
+    /// Returns the number of steps of the model that were tried.
     pub fn tried(&self) -> u64 {
         self.tried
     }
 
-    /// Takes in a round.
+    /// Checks the calls of one round.
     ///
     /// # Errors
-    /// If no order of its calls gives what was seen, or two writes have the same etag.
+    /// If no order of the calls explains what was seen, or two writes have the same etag.
     pub fn take(&mut self, calls: &[Made]) -> Result<(), String> {
         self.check_etags(calls)?;
         check_positions(calls)?;
@@ -120,7 +120,7 @@ impl Checker {
     }
 }
 
-/// Whoever calls after an answer came is shown no earlier position than that answer was.
+/// Checks that a call that began after another was answered shows no earlier position than that answer.
 fn check_positions(calls: &[Made]) -> Result<(), String> {
     for later in calls {
         let mut before = calls.iter().filter(|call| call.ended < later.began);
@@ -131,7 +131,7 @@ fn check_positions(calls: &[Made]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether no call that is not placed yet ended before this one began.
+/// Returns whether no call without a position ended before this one began.
 fn may_come_next(calls: &[Made], placed: u64, next: &Made) -> bool {
     let mut others = calls.iter().enumerate().filter(|(at, _)| placed & 1 << at == 0);
     others.all(|(_, other)| other.ended > next.began)

@@ -1,4 +1,4 @@
-//! Followers of the change feed: one of its latest versions, one of all versions. Whenever nobody writes, both know what is there.
+//! Readers of the change feed: one of its latest versions, one of all versions. Whenever no client writes, both know which items exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use bolide_core::{
     Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, ScanScope, StoredItem,
 };
 
-/// See the module.
+/// The two readers; see the module.
 pub struct Followers {
     latest: FeedStart,
     all: FeedStart,
-    /// Etags by id, from the latest versions: of what is there, and of what has ended.
+    /// Etags by id from the latest-version feed: of existing items, and of items that have ended.
     seen: BTreeMap<String, String>,
-    /// Etags by id, from all versions: of what is stored.
+    /// Etags by id from the all-versions feed: of the stored items.
     stored: BTreeMap<String, String>,
     expired: u64,
 }
@@ -27,12 +27,12 @@ impl Followers {
             stored: BTreeMap::new(),
             expired: 0,
         };
-        // A place, not a wish: the next page begins here.
+        // A start from now becomes a fixed position here: the next page begins at it.
         followers.follow_all(account, container).await;
         followers
     }
 
-    /// Reads on to the end. Nobody may be writing.
+    /// Reads both feeds to their ends. No client may be writing.
     pub async fn catch_up(&mut self, account: &Account, container: &Arc<Container>) {
         self.follow_latest(account, container).await;
         self.follow_all(account, container).await;
@@ -43,7 +43,7 @@ impl Followers {
         }
     }
 
-    /// Everything is purged: what all versions have left is what is listed, and each ghost has ended once (P7).
+    /// Purges everything, and asserts that the items left by the all-versions feed are those listed, and that each ghost has ended once (P7).
     pub async fn assert_complete(&mut self, account: &Account, container: &Arc<Container>) {
         let purged = account.purge(container, PurgeMode::Force, None).await;
         purged.expect("a purge");
@@ -109,7 +109,7 @@ impl Followers {
     }
 }
 
-/// A few changes at a time, so that there are many places between pages.
+/// Returns a request for a few changes at a time, so that there are many pages.
 fn page(start: &FeedStart) -> ReadChanges {
     ReadChanges {
         scope: ScanScope::default(),

@@ -1,15 +1,14 @@
-//! Linearizability: clients race on a few items of one logical partition, and every answer must fit one order of all calls.
+//! Linearizability: clients race on a few items of one logical partition, and there must be one order of all calls that explains every answer.
 //!
-//! The clients share ids, etags, one unique key and TTL, in single operations, batches and lists. A round of calls happens within one
-//! second of the virtual clock, which steps between rounds; sometimes a purge runs beside it. After each round [`checker`] looks for an
-//! order of its calls that agrees with who answered before whom called, and in which the literal model of [`action`]
-//! gives every answer that was seen. All of the partition is one object to it, so a torn batch or a unique key held twice has no
-//! such order either.
+//! The clients share ids, etags, one unique key and TTL, in single operations, batches and lists. A round of calls happens within one second of the
+//! virtual clock, which steps between rounds; sometimes a purge runs at the same time. After each round [`checker`] searches for an order of its
+//! calls that respects which answers came before which calls, and in which the literal model of [`action`] gives every answer that was seen. The
+//! model treats the whole partition as one object, so there is no such order either for a torn batch or a unique key that is held twice.
 //!
-//! Stored procedures, deletions of the whole key and splits take part. After each round two followers catch up with the change feed, in both
-//! of its modes, and must have seen what is there; in the end each item has ended once (P7).
+//! Stored procedures, deletions of the whole key and splits take part. After each round two readers catch up with the change feed, in both of its
+//! modes, and must have seen the existing items; in the end each item has ended once (P7).
 //!
-//! `BOLIDE_SECONDS` gives each engine so much time, and `BOLIDE_SEED` begins with another seed.
+//! `BOLIDE_SECONDS` sets the time for each engine, in seconds, and `BOLIDE_SEED` the first seed.
 
 mod action;
 mod checker;
@@ -27,11 +26,11 @@ use crate::random::Kind;
 use checker::Checker;
 use racers::SharedContainer;
 
-/// Time for each engine, unless told otherwise.
+/// Time for each engine in seconds, unless `BOLIDE_SECONDS` is set.
 const SECONDS: u64 = 2;
-/// Rounds of one container; then another one begins.
+/// Number of rounds in one container; then another one begins.
 const ROUNDS: u64 = 200;
-/// Even on a machine that is too busy for them, so that everything happens.
+/// Minimum number of rounds, also on a busy machine, so that every kind of call occurs.
 const MIN_ROUNDS: u64 = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -1,4 +1,4 @@
-//! The stored procedure that clients race with: their operations as one transaction, errors handled.
+//! The stored procedure that clients race with: it executes their operations in one transaction and handles their errors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::test_container::{define_procedure, key};
 
 const NAME: &str = "race";
 
-/// Gives back of each step: a number for an error, `null` for a delete, else the item and whether it was created.
+/// Returns for each step: a number for an error, `null` for a delete, otherwise the item and whether it was created.
 const SOURCE: &str = "function (steps) {
     var x = getContext(), c = x.getCollection(), l = c.getSelfLink(), seen = [];
     function next(i) {
@@ -73,7 +73,7 @@ fn step(action: &Action) -> Value {
     }
 }
 
-/// What became of each operation.
+/// Returns the outcome of each operation.
 pub fn outcomes(actions: &[Action], executed: &Executed) -> Vec<Result<Seen, Refused>> {
     let body = executed.body.as_deref().expect("the procedure sets a body");
     let seen: Vec<Value> = serde_json::from_str(body).expect("a list");

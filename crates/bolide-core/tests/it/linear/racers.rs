@@ -1,4 +1,4 @@
-//! The clients, and the round that they race in.
+//! The clients, and the rounds of calls in which they race.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::random::{Kind, RandomChoices, Store};
 use crate::test_container::{START, definition, patient_options};
 
 const CLIENTS: usize = 4;
-/// Splits of one container.
+/// Maximum number of splits of one container.
 const MAX_SPLITS: usize = 3;
-/// Calls of one client in one round.
+/// Number of calls of one client in one round.
 const CALLS: u64 = 4;
 
-/// A container that is raced on.
+/// A container that the clients share.
 pub struct SharedContainer {
     clock: Arc<Clock>,
     store: Store,
@@ -38,7 +38,7 @@ pub struct SharedContainer {
     choices: RandomChoices,
     followers: Followers,
     splits: usize,
-    /// Deletions of the whole key since the last purge: there may be few at once.
+    /// Number of deletions of the whole key since the last purge; only few are allowed at once.
     deletions: usize,
 }
 
@@ -89,7 +89,7 @@ impl SharedContainer {
         }
     }
 
-    /// Lets all clients make their calls at once, perhaps a second later than the round before.
+    /// Runs the calls of all clients at the same time, sometimes a second later than the previous round.
     pub async fn round(&mut self) -> Vec<Made> {
         if self.choices.percent(60) {
             self.second += 1;
@@ -138,7 +138,7 @@ impl SharedContainer {
         all
     }
 
-    /// Begins a split: the round's first calls come behind its first pages, and some of the others while it ends.
+    /// Begins a split: the round's first calls come after its first pages, and some of the others while it ends.
     async fn split(&mut self) -> tokio::task::JoinHandle<()> {
         let (account, container) = (self.account.clone(), self.container.clone());
         let engine = self.store.engine().clone();
@@ -168,7 +168,7 @@ impl SharedContainer {
         })
     }
 
-    /// Items, indexes, queues and feeds agree in the end.
+    /// Asserts that items, indexes, queues and feeds agree at the end.
     pub async fn assert_sound(&mut self) {
         self.followers.assert_complete(&self.account, &self.container).await;
         let report = self.account.verify(&self.container).await.expect("a check");
@@ -234,7 +234,7 @@ impl Client {
         }
     }
 
-    /// Remembers the etags that an answer showed.
+    /// Stores the etags that an answer showed.
     fn learn(&mut self, call: &Call, outcome: &Outcome) {
         let (actions, seen) = match (call, outcome) {
             (Call::One(action), Outcome::Seen(seen)) => (std::slice::from_ref(action), std::slice::from_ref(seen)),

@@ -1,4 +1,4 @@
-//! Where the clients' calls become requests, and answers outcomes.
+//! Converts the clients' calls to requests, and answers to outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +15,7 @@ use super::action::{Action, Body, Call, Outcome, Refused, Seen};
 use super::procedure;
 use crate::test_container::{key, scope_of, shown};
 
-/// Where a round takes place.
+/// The account and the container of a round.
 pub struct Track {
     pub account: Arc<Account>,
     pub container: Arc<Container>,
@@ -94,7 +94,7 @@ fn found(item: &StoredItem) -> Seen {
     }
 }
 
-/// What a call came to, and the position that its answer showed.
+/// The outcome of a call, and the position that its answer showed.
 type Positioned<T> = Result<(T, u64), (Error, u64)>;
 
 fn position(cost: &Cost) -> u64 {

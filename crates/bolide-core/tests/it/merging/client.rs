@@ -1,8 +1,8 @@
-//! A client that merges the sorted rows of several ranges page by page, each page with a new iterator from the token of the page before.
+//! A client that merges the sorted rows of several ranges page by page, each page with a new iterator from the token of the previous page.
 //!
-//! It does as the SDKs do (.NET's `OrderByCrossPartitionQueryPipelineStage`; Java's, JavaScript's and Rust's are alike): the row that comes
-//! first in the order is taken from the range whose next row it is, of equal ones from the leftmost range. A token names the row that was
-//! given last, its range, and that range's continuation.
+//! It works like the SDKs (.NET's `OrderByCrossPartitionQueryPipelineStage`; Java's, JavaScript's and Rust's are similar): it takes the row that
+//! comes first in the order from the range whose next row it is, and of equal rows the one from the leftmost range. A token names the row that was
+//! returned last, its range, and that range's continuation.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -17,14 +17,14 @@ use crate::test_container::TestContainer;
 
 const PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
-/// How a client says where a range goes on.
+/// How a client resumes reading a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
-    /// By `resumeFilter`, and the continuation of the range where it was (.NET since 2024).
+    /// By `resumeFilter`, and the continuation of the range where the page ended (.NET since 2024).
     FilterAndToken,
     /// By `resumeFilter` alone (Rust).
     Filter,
-    /// By a rewritten filter, and the continuation of the range where it was (.NET before, Java, Python, JavaScript).
+    /// By a rewritten filter, and the continuation of the range where the page ended (.NET before, Java, Python, JavaScript).
     Rewriting,
 }
 
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// A row: what it is sorted by, its item, and its content.
+/// A row: its sort values, its item, and its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// `None` is undefined.
@@ -97,7 +97,7 @@ impl Row {
 #[derive(Debug, Clone)]
 pub struct Token {
     last: Row,
-    /// Rows of that item that were given out.
+    /// Number of rows of that item that were returned.
     given: usize,
     range: EpkRange,
     continuation: Option<String>,
@@ -105,7 +105,7 @@ pub struct Token {
     take: Option<usize>,
 }
 
-/// The rows of one range, read as they are needed.
+/// The rows of one range, which are read when they are needed.
 struct Stream<'a> {
     test: &'a TestContainer,
     query: QueryItems,
@@ -118,7 +118,7 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Whether there is a row, which is then the first of `rows`.
+    /// Reads until there is a row, which is then the first of `rows`. Returns whether there is one.
     async fn fill(&mut self) -> bool {
         while self.rows.is_empty() && !(self.is_read && self.next.is_none()) {
             if self.is_read {
@@ -139,7 +139,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// One page of at most `size` rows by a new iterator; the token of the next page, if there may be one.
+/// Returns one page of at most `size` rows from a new iterator, and the token of the next page, if there may be one.
 pub async fn page(
     test: &TestContainer,
     plan: &Plan,
@@ -188,7 +188,7 @@ pub async fn page(
             Some((last, ..)) if last.rid == row.rid => given + 1,
             _ => 1,
         };
-        // Behind a page that is used up, its successor goes on.
+        // After the last row of a page, the next page of the range follows.
         let continuation = if stream.rows.is_empty() && stream.next.is_some() && resume != Resume::Filter {
             given = 0;
             stream.next.clone()
@@ -273,7 +273,7 @@ fn streams<'a>(
     streams.collect()
 }
 
-/// Passes over what earlier pages gave of the range where the last one ended.
+/// Skips the rows that earlier pages returned, in the range where the last one ended.
 async fn pass(stream: &mut Stream<'_>, plan: &Plan, from: &Token) {
     let mut given = from.given;
     while stream.fill().await {

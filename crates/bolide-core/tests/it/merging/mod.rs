@@ -1,5 +1,5 @@
-//! Sorted queries over one range and over several, with a new iterator for every page, resumed in each of the ways that clients resume: the
-//! rows are the same (cosmos-rest §6.1).
+//! Sorted queries over one range and over several, with a new iterator for every page, resumed in each of the ways that clients use: the rows are
+//! the same (cosmos-rest §6.1).
 
 mod client;
 mod order;
@@ -17,7 +17,8 @@ use order::HASHED;
 
 const ITEMS: usize = 48;
 
-/// `ORDER BY` lists, each with whether its order is total. `c.m` has values of every type and none, `c.primitive` no arrays and objects.
+/// `ORDER BY` lists, each with whether its order is total. `c.m` has values of every type and is missing in some items; `c.primitive` has no arrays
+/// and objects.
 const ORDERS: [(&str, bool); 14] = [
     ("c.n", true),
     ("c.n DESC", true),
@@ -35,14 +36,14 @@ const ORDERS: [(&str, bool); 14] = [
     ("c.primitive DESC", false),
 ];
 
-/// What comes around them, with `ORDER` in the place of the list.
+/// The queries around these lists, with `ORDER` in the place of the list.
 const SHAPES: [&str; 3] = [
     "SELECT * FROM c ORDER BY ORDER",
     "SELECT TOP 25 c.id, c.n FROM c WHERE c.n >= 5 ORDER BY ORDER",
     "SELECT VALUE c.id FROM c ORDER BY ORDER OFFSET 7 LIMIT 30",
 ];
 
-/// More: rows of one item in several places, and values that only `resumeFilter` can name.
+/// More queries: several rows of one item at different positions, and values that only `resumeFilter` can name.
 const JOINS: [&str; 3] = [
     "SELECT c.id, t FROM c JOIN t IN c.tags ORDER BY c.n",
     "SELECT c.id, t FROM c JOIN t IN c.tags ORDER BY c.g DESC",
@@ -61,7 +62,7 @@ fn queries() -> Vec<String> {
         .collect()
 }
 
-/// A value of each type, and none; each several times.
+/// Returns a value of each type, or none; each several times.
 fn mixed(n: usize) -> Option<Value> {
     let hashed = |at: usize| serde_json::from_str(HASHED[at].0).ok();
     match n % 14 {
@@ -108,13 +109,13 @@ async fn filled() -> TestContainer {
     test
 }
 
-/// The `ORDER BY` list of a query.
+/// Returns the `ORDER BY` list of a query.
 fn order_of(text: &str) -> &str {
     let order = text.split("ORDER BY ").nth(1).unwrap();
     order.split(" OFFSET").next().unwrap()
 }
 
-/// All rows of a text over the whole container, in pages of one iterator each.
+/// Returns all rows of a query over the whole container, in pages of one iterator each.
 async fn direct(test: &TestContainer, text: &str, size: usize) -> Vec<Value> {
     let mut query = QueryItems {
         text: text.to_owned(),
@@ -137,7 +138,7 @@ async fn direct(test: &TestContainer, text: &str, size: usize) -> Vec<Value> {
     }
 }
 
-/// All rows, merged by a client that goes on with a new iterator after every page. A range is split behind the third page.
+/// Returns all rows, merged by a client that uses a new iterator for every page. If `splits`, a range is split after the third page.
 async fn merged(test: &TestContainer, text: &str, size: usize, resume: Resume, splits: bool) -> Vec<Row> {
     let plan = Plan::of(test, text).await;
     let mut all = Vec::new();
@@ -157,7 +158,7 @@ async fn merged(test: &TestContainer, text: &str, size: usize, resume: Resume, s
     all
 }
 
-/// Whether rows are those of one range: the same sort values in the same order, and among equal ones the same rows in any.
+/// Checks that the rows are those of one range: the same sort values in the same order, and the same rows in any order among equal ones.
 fn check(rows: &[Row], all: &[Row], expected: &[Value], is_total: bool, what: &str) {
     let payloads: Vec<&Value> = rows.iter().map(|row| &row.payload).collect();
     assert_eq!(payloads.len(), expected.len(), "{what}");
@@ -175,7 +176,7 @@ fn check(rows: &[Row], all: &[Row], expected: &[Value], is_total: bool, what: &s
 
 async fn compare(splits: bool) {
     for text in queries() {
-        // Of equal values in another child of a split, a client does not know which it has given out.
+        // After a split, a client does not know which rows of equal values it has returned from another child.
         let is_total = ORDERS.contains(&(order_of(&text), true));
         if splits && !is_total {
             continue;

@@ -1,4 +1,4 @@
-//! The order of rows as clients have it.
+//! The order of rows as clients define it.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub const HASHED: [(&str, &str); 6] = [
     ("{\"prop\":false}", "E153B742E17353146267B841E32DC5EE"),
 ];
 
-/// The hash as clients compare it: its lowest byte first.
+/// Returns the hash as clients compare it: its lowest byte first.
 fn hash_of(value: &Value) -> [u8; 16] {
     let text = value.to_string();
     let (_, hash) = HASHED.iter().find(|(json, _)| *json == text).unwrap();
@@ -33,7 +33,7 @@ fn rank(value: Option<&Value>) -> u8 {
     }
 }
 
-/// How the sort values of two rows stand to each other.
+/// Compares the sort values of two rows.
 pub fn compare(descending: &[bool], one: &[Option<Value>], other: &[Option<Value>]) -> Ordering {
     let pairs = one.iter().zip(other).zip(descending);
     let mut orders = pairs.map(|((a, b), descends)| {
@@ -50,7 +50,7 @@ pub fn compare(descending: &[bool], one: &[Option<Value>], other: &[Option<Value
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// A sort value as `resumeFilter` has it.
+/// Returns a sort value in the form of `resumeFilter`.
 pub fn resume_value(value: &Option<Value>) -> Value {
     match value {
         None => json!([]),

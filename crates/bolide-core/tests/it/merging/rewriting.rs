@@ -1,8 +1,8 @@
-//! The filters that clients write into a query where they go on without `resumeFilter`.
+//! The filters that clients write into a query when they resume without `resumeFilter`.
 
 use serde_json::Value;
 
-/// The types in their order, as the tests of a query.
+/// The types in their order, as the conditions of a query.
 const TYPES: [&str; 7] = [
     "NOT IS_DEFINED",
     "IS_NULL",
@@ -13,9 +13,9 @@ const TYPES: [&str; 7] = [
     "IS_OBJECT",
 ];
 
-/// The filter for what comes after some sort values, and for them themselves unless `exclude`.
+/// Returns the filter for the rows after given sort values, and for the rows with these values unless `exclude`.
 ///
-/// Of two keys: the first is beyond, or it is equal and the second is beyond.
+/// For two keys: the first is greater, or it is equal and the second is greater.
 pub fn filter(expressions: &[String], descending: &[bool], values: &[Option<Value>], exclude: bool) -> String {
     let prefixes = (0..expressions.len()).map(|last| {
         let equal = (0..last).map(|at| match &values[at] {

@@ -1,4 +1,4 @@
-//! What SDKs write into a query themselves, to the letter: filters with which they go on in a sorted query, and queries for several items.
+//! The exact texts that SDKs write into a query: filters with which they resume a sorted query, and queries for several items.
 //!
 //! Sources: .NET's `OrderByCrossPartitionQueryPipelineStage` and `CosmosElementToQueryLiteral`, and `OrderByDocumentQueryExecutionContext`
 //! of version 2; Java's `OrderByDocumentQueryExecutionContext`, `ReadManyByPartitionKeyQueryHelper` and `LeaseStoreManagerImpl`; JavaScript's
@@ -14,7 +14,7 @@ use crate::test_container::TestContainer;
 
 const PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
-/// Items in the order of `c.m`, which the first lacks.
+/// Returns items in the order of `c.m`, which the first item lacks.
 fn items() -> Vec<Value> {
     let sorted = [
         ("none", None),
@@ -53,7 +53,7 @@ async fn filled() -> TestContainer {
     test
 }
 
-/// The ids of all rows, separated by spaces.
+/// Returns the ids of all rows, separated by spaces.
 async fn ids(test: &TestContainer, text: String, parameters: Vec<(String, Value)>) -> String {
     let query = QueryItems {
         parameters: Arc::new(parameters),
@@ -78,12 +78,12 @@ async fn ids(test: &TestContainer, text: String, parameters: Vec<(String, Value)
     rows.iter().map(id).collect::<Vec<_>>().join(" ")
 }
 
-/// Of each `ORDER BY` list, the filters that SDKs write for it, and the items that pass.
+/// For each `ORDER BY` list, the filters that SDKs write for it, and the items that pass.
 const FILTERS: [(&str, &[(&str, &str)]); 4] = [
     (
         "c.m",
         &[
-            // Every first page; Python and the Rust engine write nothing else.
+            // Every first page; Python and the Rust engine write no other filter.
             ("true", "none null false true -3 1e10 quotes z array object"),
             // .NET 3.
             (
@@ -110,10 +110,10 @@ const FILTERS: [(&str, &[(&str, &str)]); 4] = [
                 r#"( c.m > "a'b\"c" OR IS_ARRAY(c.m) OR IS_OBJECT(c.m) )"#,
                 "z array object",
             ),
-            // No comparison by order tells anything of arrays and objects.
+            // No comparison by order is true for arrays and objects.
             ("( c.m >= [1] OR IS_OBJECT(c.m) )", "object"),
             (r#"( c.m > {"x":1} )"#, ""),
-            // .NET 2, Java 3: of the same type only.
+            // .NET 2, Java 3: only of the same type.
             ("c.m >= -3", "-3 1e10"),
             (r#"c.m > "a'b\"c""#, "z"),
             // Java 4.
@@ -183,7 +183,7 @@ const FILTERS: [(&str, &[(&str, &str)]); 4] = [
     ),
     (
         "c.m, c.n",
-        // Under a composite index arrays and objects stand where undefined does.
+        // Under a composite index arrays and objects sort where undefined does.
         &[
             // .NET 3.
             (
@@ -264,7 +264,7 @@ async fn queries_that_sdks_make_of_several_items_are_understood() {
             json!({"@__rmPk_0": true, "@__rmPk_1": 0, "@__rmPk_2": "z", "@__rmPk_3": 9}),
             "true",
         ),
-        // Java's and .NET's leases of change feeds, Java's control of throughput.
+        // Java's and .NET's leases of change feeds, Java's throughput control.
         (
             "SELECT TOP @Top * FROM c WHERE STARTSWITH(c.id, @PartitionLeasePrefix) AND c.n <> null",
             json!({"@Top": 1, "@PartitionLeasePrefix": "qu"}),

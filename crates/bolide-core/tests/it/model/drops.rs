@@ -1,10 +1,10 @@
-//! Deleting everything of a partition key: gone for every request from then on, removed later, by the purge or by a writer in whose way it
-//! is. Until then it is neither an item nor a ghost, so it does not expire: its end is the delete (P7).
+//! Deletes all items of a partition key: invisible for every request from then on, removed later, by the purge or by a writer that needs their id
+//! or unique key. Until then they are neither items nor ghosts, so they do not expire: the delete ends them (P7).
 
 use super::{Model, Version};
 
 impl Model {
-    /// All live items of a key are deleted. What had expired before was gone already, and stays a ghost.
+    /// Deletes all live items of a key. Items that had expired before were invisible already, and stay ghosts.
     pub fn drop_all(&mut self, pk: &str) {
         let dropped = self.live_items().filter(|version| version.pk == pk);
         let dropped: Vec<Version> = dropped.cloned().collect();
@@ -13,8 +13,8 @@ impl Model {
         self.dropped.extend(dropped);
     }
 
-    /// In one turn ghosts are purged, and what was deleted with its key is removed: only now its events come. That is paid from the
-    /// budget of the purge, but no figure of expiry counts it.
+    /// Purges ghosts and removes items that were deleted with their key, in one commit: only now their events appear. The removal is paid from the
+    /// budget of the purge, but the statistics of expiry do not count it.
     pub fn purged_and_removed(&mut self, is_gone: impl Fn(&Version) -> bool, is_removed: impl Fn(&Version) -> bool) {
         self.events.begin_turn();
         self.purged_in_turn(is_gone);

@@ -1,4 +1,4 @@
-//! The all-versions feed: what happened, and in which order a feed may show it (TTL-250, TTL-274, P7).
+//! The all-versions feed: the events, and the orders in which a feed may show them (TTL-250, TTL-274, P7).
 
 use super::Version;
 
@@ -11,28 +11,28 @@ pub enum Happened {
     Purged,
 }
 
-/// Something that happened to an item.
+/// An event of an item.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub happened: Happened,
     /// The second of the commit.
     pub at: i64,
-    /// The new version, or the one that is gone.
+    /// The new version, or the version that was removed.
     pub version: Version,
-    /// The version before.
+    /// The previous version.
     pub before: Option<Version>,
-    /// Events of one number may come in any order: what one purge removes.
+    /// Events with the same number may appear in any order: those of one purge.
     pub turn: u64,
 }
 
 impl Event {
-    /// What tells it from all others: no version comes or goes twice.
+    /// Returns what identifies the event: no version is created or removed twice.
     pub fn name(&self) -> (Happened, String) {
         (self.happened, self.version.etag.clone())
     }
 }
 
-/// Everything that ever happened, in the order of commit within a range.
+/// All events so far, in the order of commit within a range.
 #[derive(Debug, Clone, Default)]
 pub struct Events {
     all: Vec<Event>,
@@ -48,26 +48,26 @@ impl Events {
         self.all.iter().enumerate().skip(start)
     }
 
-    /// What comes until the next turn may be shown in any order.
+    /// Begins a group of events that may be shown in any order.
     pub fn begin_turn(&mut self) {
         self.turn += 1;
     }
 
-    /// Ghosts are gone.
+    /// Records that ghosts were removed.
     pub fn purged(&mut self, at: i64, ghosts: &[Version]) {
         for ghost in ghosts {
             self.push(Happened::Purged, at, ghost.clone(), Some(ghost.clone()));
         }
     }
 
-    /// What was deleted with its partition key is gone.
+    /// Records that items deleted with their partition key were removed.
     pub fn removed(&mut self, at: i64, dropped: &[Version]) {
         for version in dropped {
             self.push(Happened::Deleted, at, version.clone(), Some(version.clone()));
         }
     }
 
-    /// A version took the place of another.
+    /// Records that a version replaced another.
     pub fn written(&mut self, at: i64, version: Option<Version>, before: Option<Version>) {
         self.turn += 1;
         let happened = match (&version, &before) {

@@ -1,4 +1,4 @@
-//! What feeds show, page by page (TTL-247…249).
+//! The content of feeds, page by page (TTL-247…249).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use bolide_model::epk::{Epk, EpkRange};
 
 use super::{Model, Version};
 
-/// The part of a container that a feed is about.
+/// The part of the container that a feed reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Part {
     All,
@@ -15,14 +15,14 @@ pub enum Part {
     Range(u32),
 }
 
-/// How far a read feed was read: of these keys, what was inserted up to this was listed.
+/// How far a read feed was read: in each of these key ranges, items up to this insertion number were listed.
 pub type Listed = Vec<(EpkRange, u64)>;
 
-/// How far a change feed was read: the place of the last change shown, or known to be done with, by range.
+/// How far a change feed was read, by range: the position of the last change that was shown or that needs no more reading.
 pub type ChangesPlace = BTreeMap<u32, u64>;
 
 impl Model {
-    /// Whether the part is there: a range that was split is gone.
+    /// Returns whether the part exists: a range that was split does not.
     pub fn has(&self, part: Part) -> bool {
         match part {
             Part::All | Part::Key(_) => true,
@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// Live items that were not listed, in the order of the read feed: range by range, then by insertion.
+    /// Returns the live items that were not listed, in the order of the read feed: range by range, then by insertion.
     pub fn listed(&self, part: Part, done: &Listed) -> Vec<&Version> {
         let is_done = |version: &Version| {
             let mut done = done.iter();
@@ -52,7 +52,7 @@ impl Model {
         listed
     }
 
-    /// Notes a page of the read feed, which ends with its range: the first `shown` of what was to be listed.
+    /// Records a page of the read feed, which ends with its range: the first `shown` of the items that were to be listed.
     pub fn note_listed(&self, want: &[&Version], shown: usize, done: &mut Listed) {
         let (Some(last), Some(next)) = (shown.checked_sub(1).map(|at| want[at]), want.get(shown)) else {
             return;
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    /// How many of some items a page of a size shows: it ends with a range.
+    /// Returns how many of the items a page of `size` shows: it ends with a range.
     pub fn items_of_page(&self, items: &[&Version], size: usize) -> usize {
         let first = items.first().map(|version| self.range_id_of(version));
         let alike = items
@@ -74,7 +74,7 @@ impl Model {
         alike.count().min(size)
     }
 
-    /// Live items behind a place, in the order of the change feed: range by range, by last write.
+    /// Returns the live items after a position, in the order of the change feed: range by range, by last write.
     pub fn changed(&self, part: Part, after: &ChangesPlace) -> Vec<&Version> {
         let done = |range: usize| after.get(&self.ranges[range].id).copied().unwrap_or(0);
         let mut changed: Vec<(usize, &Version)> = self
@@ -87,7 +87,7 @@ impl Model {
         changed.into_iter().map(|(_, version)| version).collect()
     }
 
-    /// How many of some changes a page of a size shows: it ends with a range, and a transaction is not cut in two.
+    /// Returns how many of the changes a page of `size` shows: it ends with a range, and a transaction is not cut in two.
     pub fn page_of(&self, changed: &[&Version], size: usize) -> usize {
         let transaction = |at: usize| (self.range_id_of(changed[at]), changed[at].transaction);
         let mut end = self.items_of_page(changed, size);
@@ -97,12 +97,12 @@ impl Model {
         end
     }
 
-    /// The place behind everything written so far.
+    /// Returns the position after everything written so far.
     pub fn end_of_changes(&self) -> ChangesPlace {
         self.ranges.iter().map(|range| (range.id, self.writes)).collect()
     }
 
-    /// The place before the first change after a second.
+    /// Returns the position before the first change after a second.
     pub fn changes_since(&self, second: i64) -> ChangesPlace {
         let mut place = ChangesPlace::new();
         for version in self.versions.iter().filter(|version| version.written <= second) {
@@ -112,7 +112,7 @@ impl Model {
         place
     }
 
-    /// The range a version is in, by its id.
+    /// Returns the id of the range that a version is in.
     pub fn range_id_of(&self, version: &Version) -> u32 {
         self.ranges[self.range_of(&version.epk)].id
     }

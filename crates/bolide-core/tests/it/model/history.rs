@@ -1,10 +1,10 @@
 //! Settings over time, and the definition of expiry (TTL-225).
 
-/// Every setting a container ever had. Times are whole seconds.
+/// All settings of a container so far. Times are whole seconds.
 #[derive(Debug, Clone)]
 pub struct History(Vec<Stretch>);
 
-/// A stretch of time under one setting; it ends where the next begins.
+/// A period of time under one setting; it ends where the next begins.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     start: i64,
@@ -17,12 +17,12 @@ impl History {
         History(vec![Stretch { start, default_ttl }])
     }
 
-    /// The setting in force.
+    /// Returns the setting in force.
     pub fn default_ttl(&self) -> Option<i64> {
         self.0.last().expect("a history has a beginning").default_ttl
     }
 
-    /// Another setting from `now` on. The same one begins no new stretch (TTL-231).
+    /// Sets another setting from `now` on. The same setting begins no new period (TTL-231).
     pub fn change(&mut self, now: i64, default_ttl: Option<i64>) {
         if default_ttl != self.default_ttl() {
             self.0.push(Stretch {
@@ -32,12 +32,12 @@ impl History {
         }
     }
 
-    /// Whether a version written at `written` with its `own` value is expired at `now`.
+    /// Returns whether a version written at `written` with its `own` value is expired at `now`.
     pub fn is_expired(&self, written: i64, own: Option<i64>, now: i64) -> bool {
         self.moment_of_expiry(written, own, now).is_some()
     }
 
-    /// The smallest max(*w* + *nᵢ*, start of i) over the stretches for which min(*uᵢ*, *T*) ≥ *w* + *nᵢ*.
+    /// Returns the smallest max(*w* + *nᵢ*, start of i) over the periods for which min(*uᵢ*, *T*) ≥ *w* + *nᵢ*.
     pub fn moment_of_expiry(&self, written: i64, own: Option<i64>, now: i64) -> Option<i64> {
         let caught = self.0.iter().enumerate().filter_map(|(i, stretch)| {
             let end = self.0.get(i + 1).map_or(now, |next| next.start);
@@ -47,13 +47,13 @@ impl History {
         caught.min()
     }
 
-    /// When a version ends under the setting in force; `None`: never.
+    /// Returns when a version expires under the setting in force; `None`: never.
     pub fn end_in_force(&self, written: i64, own: Option<i64>) -> Option<i64> {
         effective_ttl(self.default_ttl(), own).map(|ttl| written + ttl)
     }
 }
 
-/// Unset *D*: never. Otherwise *t* if present, else *D*; −1 means never.
+/// Returns the ttl in force; `None`: never expires. With *D* unset, never. Otherwise *t* if present, else *D*; −1 means never.
 fn effective_ttl(default_ttl: Option<i64>, own: Option<i64>) -> Option<i64> {
     let ttl = own.unwrap_or(default_ttl?);
     (ttl != -1).then_some(ttl)

@@ -1,13 +1,13 @@
-//! A literal model of one container: what every answer must be, from the words of the TTL specification alone.
+//! A literal model of one container: what every answer must be, derived from the TTL specification alone.
 //!
-//! It keeps the whole history of settings and evaluates TTL-225 item by item, has no floors, cursors, queues or counters, and calls no
-//! product code for a verdict. Of the product it takes over only labels it cannot know: etags, resource ids, and what requests were
-//! charged.
+//! It keeps the whole history of settings and evaluates TTL-225 item by item. It has no floors, cursors, queues or counters, and calls no product
+//! code to decide whether an item is live. From the product it takes only labels that it cannot know: etags, resource ids, and the charges of
+//! requests.
 //!
-//!   history    settings and verdicts          versions   what is stored, ghosts included
-//!   writes     what a write comes to          feeds      what pages hold and where the next one goes on
-//!   windows    what the purge may spend       figures    counts, previews, reasons
-//!   events     what the all-versions feed shows       drops      what was deleted with its partition key
+//!   history    settings and whether items are live       versions   the stored versions, ghosts included
+//!   writes     the outcome of a write                    feeds      the content of pages and where the next one starts
+//!   windows    what the purge may spend                  figures    counts, previews, reasons
+//!   events     what the all-versions feed shows          drops      items deleted with their partition key
 
 mod drops;
 mod events;
@@ -28,10 +28,10 @@ pub use writes::{Plan, Write};
 use bolide_model::epk::{Epk, EpkRange};
 use windows::Windows;
 
-/// What purging an item costs: an explicit delete of one below 1 KB. Source: the published table of charges.
+/// Request units for purging an item: those of an explicit delete of an item below 1 KB. Source: the published table of charges.
 const DELETE_RU: f64 = 4.95;
 
-/// A container and everything that ever happened to its settings.
+/// A container, and the history of its settings.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Server time in milliseconds (TTL-201).
@@ -39,7 +39,7 @@ pub struct Model {
     pub history: History,
     /// Live items and ghosts.
     pub versions: Vec<Version>,
-    /// Deleted with their partition key, and not removed yet.
+    /// Items deleted with their partition key, and not removed yet.
     pub dropped: Vec<Version>,
     pub ranges: Vec<Range>,
     pub purged_total: u64,
@@ -47,13 +47,13 @@ pub struct Model {
     pub billed_total: f64,
     budget: Budget,
     delete_ru: Option<f64>,
-    /// Whether no two items of a logical partition may share `u`.
+    /// Whether the items of a logical partition must have different values of `u`.
     has_unique_key: bool,
-    /// Writes and insertions so far.
+    /// Number of writes and insertions so far.
     writes: u64,
     transactions: u64,
     is_in_transaction: bool,
-    /// For the all-versions feed.
+    /// The events of the all-versions feed.
     pub events: Events,
 }
 
@@ -61,9 +61,9 @@ pub struct Model {
 #[derive(Debug, Clone, Copy)]
 pub struct Affordable {
     pub range: u32,
-    /// Ghosts, if nothing else is removed.
+    /// Maximum number of ghosts, if nothing else is removed.
     pub ghosts: usize,
-    /// Ghosts, and what was deleted with its key.
+    /// Maximum number of ghosts and of items deleted with their key, together.
     pub all: usize,
 }
 
@@ -76,7 +76,7 @@ pub struct Range {
 }
 
 impl Model {
-    /// A container created now.
+    /// Creates the model of a container created at `now_ms`.
     pub fn new(
         now_ms: i64,
         default_ttl: Option<i64>,
@@ -110,27 +110,27 @@ impl Model {
         }
     }
 
-    /// *T* in whole seconds.
+    /// Returns *T* in whole seconds.
     pub fn now(&self) -> i64 {
         self.now_ms.div_euclid(1000)
     }
 
-    /// The wall clock shows `clock_ms`: server time follows forwards, and stands still when the clock is behind (TTL-202).
+    /// Sets the wall clock to `clock_ms`: server time follows it forwards, and stands still while the clock is behind (TTL-202).
     pub fn clock_shows(&mut self, clock_ms: i64) {
         self.now_ms = self.now_ms.max(clock_ms);
     }
 
-    /// TTL-225.
+    /// Returns whether a version is live, by TTL-225.
     pub fn is_live(&self, version: &Version) -> bool {
         !self.history.is_expired(version.written, version.own, self.now())
     }
 
-    /// The live item of this name.
+    /// Returns the live item of this name.
     pub fn live(&self, pk: &str, id: &str) -> Option<&Version> {
         self.stored(pk, id).filter(|version| self.is_live(version))
     }
 
-    /// The live item or ghost of this name.
+    /// Returns the live item or ghost of this name.
     pub fn stored(&self, pk: &str, id: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.is_called(pk, id))
     }
@@ -143,13 +143,13 @@ impl Model {
         self.versions.iter().filter(|version| !self.is_live(version))
     }
 
-    /// A settings change at *T* (TTL-227). No item is touched.
+    /// Changes the default at *T* (TTL-227). No item is changed.
     pub fn set_default(&mut self, default_ttl: Option<i64>) {
         let now = self.now();
         self.history.change(now, default_ttl);
     }
 
-    /// A range was split in two (TTL-277): items and their places stay, the new ranges start without credit (TTL-259).
+    /// Splits a range in two (TTL-277): items and their positions stay, the new ranges start without credit (TTL-259).
     pub fn split(&mut self, parent: u32, children: [(u32, EpkRange); 2]) {
         let at = self.range_at(parent).expect("split ranges exist");
         let now = self.now();
@@ -163,7 +163,7 @@ impl Model {
         self.pace(self.budget, self.delete_ru);
     }
 
-    /// A new budget, and what purging an item costs if that is not what deleting it costs.
+    /// Sets a budget, and the cost of purging an item if it is not that of deleting it.
     pub fn pace(&mut self, budget: Budget, delete_ru: Option<f64>) {
         (self.budget, self.delete_ru) = (budget, delete_ru);
         let (now, share) = (self.now(), budget.share(self.ranges.len()));
@@ -172,7 +172,7 @@ impl Model {
         }
     }
 
-    /// The server was started again: credit is 0 (TTL-259), everything else as it was (TTL-269).
+    /// Records a restart of the server: credit is 0 (TTL-259), everything else is unchanged (TTL-269).
     pub fn restarted(&mut self) {
         let now = self.now();
         for range in &mut self.ranges {
@@ -180,7 +180,7 @@ impl Model {
         }
     }
 
-    /// A user's request was charged `units` in a range.
+    /// Records that a user's request was charged `units` in a range.
     pub fn charged(&mut self, units: f64, range: u32) {
         let now = self.now();
         if let Some(range) = self.ranges.iter_mut().find(|known| known.id == range) {
@@ -188,7 +188,7 @@ impl Model {
         }
     }
 
-    /// Users want to consume `units`: tells whether the budget of every range lets them, and then they do.
+    /// Consumes `units` as users would, if the budget of every range allows it; returns whether it did.
     pub fn consume(&mut self, units: f64) -> bool {
         let now = self.now();
         let share = units / self.ranges.len() as f64;
@@ -201,13 +201,13 @@ impl Model {
         fits
     }
 
-    /// What the purge may spend now, over all ranges; `None` without a limit.
+    /// Returns the units that the purge may spend now, over all ranges; `None` without a limit.
     pub fn credit(&mut self) -> Option<f64> {
         let now = self.now();
         self.ranges.iter_mut().map(|range| range.windows.credit(now)).sum()
     }
 
-    /// How many items a paced purge may remove in each range: the next one while there is credit left (TTL-259).
+    /// Returns how many items a paced purge may remove in each range: another one while there is credit left (TTL-259).
     pub fn affordable(&mut self) -> Vec<Affordable> {
         let (now, cost) = (self.now(), self.cost());
         let waiting: Vec<[usize; 2]> = (0..self.ranges.len()).map(|at| self.waiting_in(at)).collect();
@@ -229,7 +229,7 @@ impl Model {
         affordable.collect()
     }
 
-    /// Ghosts, and what was deleted with its key, in a range.
+    /// Returns the number of ghosts, and of items deleted with their key, in a range.
     fn waiting_in(&self, range: usize) -> [usize; 2] {
         let epk = &self.ranges[range].epk;
         let ghosts = self.ghosts().filter(|ghost| epk.contains(&ghost.epk)).count();
@@ -237,13 +237,13 @@ impl Model {
         [ghosts, dropped]
     }
 
-    /// Ghosts are gone, removed by the purge or by a writer (TTL-255): counted, and what they cost is spent.
+    /// Removes ghosts, as the purge or a writer does (TTL-255): counts them and spends their cost.
     pub fn purged(&mut self, is_gone: impl Fn(&Version) -> bool) -> usize {
         self.events.begin_turn();
         self.purged_in_turn(is_gone)
     }
 
-    /// As [`Model::purged`], together with what else goes in this turn.
+    /// As [`Model::purged`], as a part of a commit that removes other items too.
     fn purged_in_turn(&mut self, is_gone: impl Fn(&Version) -> bool) -> usize {
         let gone: Vec<Version> = self
             .versions
@@ -274,7 +274,7 @@ impl Model {
         self.delete_ru.unwrap_or(DELETE_RU)
     }
 
-    /// Where in [`Model::ranges`] a key belongs.
+    /// Returns the index in [`Model::ranges`] of the range of a key.
     pub fn range_of(&self, epk: &Epk) -> usize {
         self.ranges
             .iter()

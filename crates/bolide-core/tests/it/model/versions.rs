@@ -4,7 +4,7 @@ use bolide_model::epk::Epk;
 use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyDefinition};
 use serde_json::{Map, Value, json};
 
-/// A document: `{"id", "pk", "n", …}` with a ttl, a unique value `u` and filler where wanted.
+/// A document: `{"id", "pk", "n", …}` with a ttl, a unique value `u` and padding, each if set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doc {
     pub pk: &'static str,
@@ -12,11 +12,11 @@ pub struct Doc {
     pub ttl: Ttl,
     pub n: i64,
     pub u: Option<i64>,
-    /// Bytes of filler.
+    /// Number of bytes of padding.
     pub pad: usize,
 }
 
-/// What stands in the property `ttl`.
+/// The value of the property `ttl`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ttl {
     Absent,
@@ -39,7 +39,7 @@ pub enum Change {
 }
 
 impl Ttl {
-    /// The value as the server gives it back.
+    /// Returns the value as the server returns it.
     pub fn value(self) -> Option<Value> {
         match self {
             Ttl::Absent => None,
@@ -50,7 +50,7 @@ impl Ttl {
         }
     }
 
-    /// −1 or *n* if the value is usable (TTL-217).
+    /// Returns the ttl of a body (−1 or *n* if it is usable), and whether it is usable or missing (TTL-217).
     pub fn of(body: &Map<String, Value>) -> (Option<i64>, bool) {
         let own = body.get("ttl").and_then(Value::as_i64);
         let usable = own.filter(|own| *own == -1 || (1..=2_147_483_647).contains(own));
@@ -59,7 +59,7 @@ impl Ttl {
 }
 
 impl Doc {
-    /// The body as a client sends it.
+    /// Returns the body as a client sends it.
     pub fn text(&self) -> String {
         let text = Value::Object(self.body()).to_string();
         match self.ttl {
@@ -70,7 +70,7 @@ impl Doc {
         }
     }
 
-    /// The body as the server gives it back, without system properties.
+    /// Returns the body as the server returns it, without system properties.
     pub fn body(&self) -> Map<String, Value> {
         let mut body = Map::new();
         body.insert("id".into(), self.id.into());
@@ -90,7 +90,7 @@ impl Doc {
 }
 
 impl Change {
-    /// The operation as a client sends it.
+    /// Returns the operation as a client sends it.
     pub fn to_json(&self) -> Value {
         match self {
             Change::SetTtl(ttl) => json!({"op": "set", "path": "/ttl", "value": ttl.value()}),
@@ -101,7 +101,7 @@ impl Change {
         }
     }
 
-    /// Changes a body; tells whether the operation can be applied.
+    /// Changes a body; returns whether the operation can be applied.
     pub fn apply(&self, body: &mut Map<String, Value>) -> bool {
         match self {
             Change::SetTtl(ttl) => {
@@ -129,17 +129,17 @@ pub struct Version {
     pub pk: &'static str,
     pub id: &'static str,
     pub body: Map<String, Value>,
-    /// *t*, as it was understood when the version was written.
+    /// *t*, as the server understood it when the version was written.
     pub own: Option<i64>,
     /// `_ts`.
     pub written: i64,
     /// The server's labels for the version and for the item.
     pub etag: String,
     pub rid: String,
-    /// Its place among all insertions, and among all writes.
+    /// Its position among all insertions, and among all writes.
     pub inserted: u64,
     pub order: u64,
-    /// Writes of one transaction share it.
+    /// The same number for all writes of one transaction.
     pub transaction: u64,
     pub epk: Epk,
 }
@@ -149,13 +149,13 @@ impl Version {
         self.pk == pk && self.id == id
     }
 
-    /// What quotas count.
+    /// Returns the bytes that quotas count.
     pub fn bytes(&self) -> u64 {
         Value::Object(self.body.clone()).to_string().len() as u64
     }
 }
 
-/// The place of a logical partition among the ranges of a container with partition key `/pk`.
+/// Returns the effective partition key of a logical partition in a container with partition key `/pk`.
 pub fn epk_of(pk: &str) -> Epk {
     let definition = PartitionKeyDefinition::from_json(&json!({"paths": ["/pk"], "kind": "Hash", "version": 2}))
         .expect("a definition");

@@ -1,11 +1,11 @@
-//! Pacing of the purge, window by window (TTL-259…263).
+//! The pace of the purge, window by window (TTL-259…263).
 
-/// What a container, or a range's equal share of it, may consume in a second.
+/// The throughput that a container, or a range's equal share of it, may consume in a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
     Unlimited,
     Provisioned(f64),
-    /// The maximum.
+    /// The maximum, in request units per second.
     Autoscale(f64),
     Serverless,
 }
@@ -19,7 +19,7 @@ impl Budget {
         }
     }
 
-    /// The most that users may consume in a window.
+    /// Returns the maximum number of units that users may consume in a window.
     fn ceiling(self) -> Option<f64> {
         match self {
             Budget::Unlimited => None,
@@ -34,7 +34,7 @@ impl Budget {
 #[derive(Debug, Clone)]
 pub struct Windows {
     budget: Budget,
-    /// The running window *s*, its *U(s)*, spent(s) and credit(s).
+    /// The current window *s*, its *U(s)*, spent(s) and credit(s).
     window: i64,
     used: f64,
     spent: f64,
@@ -79,13 +79,13 @@ impl Windows {
         self.spent += units;
     }
 
-    /// What is left of the credit; `None` without a limit.
+    /// Returns what is left of the credit; `None` without a limit.
     pub fn credit(&mut self, now: i64) -> Option<f64> {
         self.pass(now);
         (self.budget != Budget::Unlimited).then_some(self.credit - self.spent)
     }
 
-    /// credit(s+1) = min(0, credit(s) − spent(s)) + max(0, B(s) − U(s)), for every window that has ended.
+    /// Applies credit(s+1) = min(0, credit(s) − spent(s)) + max(0, B(s) − U(s)) for every window that has ended.
     fn pass(&mut self, now: i64) {
         while self.window < now {
             self.credit = (self.credit - self.spent).min(0.0) + (self.budget_of_window() - self.used).max(0.0);
@@ -96,7 +96,7 @@ impl Windows {
         }
     }
 
-    /// *B(s)* of the running window.
+    /// Returns *B(s)* of the current window.
     fn budget_of_window(&self) -> f64 {
         match self.budget {
             Budget::Unlimited => 0.0,

@@ -1,4 +1,4 @@
-//! What a write comes to (TTL-215…218, TTL-235…242, TTL-251, TTL-255).
+//! The outcome of a write (TTL-215…218, TTL-235…242, TTL-251, TTL-255).
 
 use bolide_model::ErrorKind;
 use serde_json::{Map, Value};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use super::versions::epk_of;
 use super::{Change, Doc, Model, Ttl, Version};
 
-/// A write, with the condition's header as it is sent.
+/// A write, with its `If-Match` header as it is sent.
 #[derive(Debug, Clone)]
 pub enum Write {
     Create(Doc),
     Upsert(Doc, Option<String>),
-    /// Replaces the item of this name in the document's logical partition; another id in the document renames it.
+    /// Replaces the item with this id in the document's logical partition; another id in the document renames the item.
     Replace(&'static str, Doc, Option<String>),
     Patch(&'static str, &'static str, Vec<Change>, Option<String>),
     Delete(&'static str, &'static str, Option<String>),
@@ -21,21 +21,21 @@ pub enum Write {
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub is_new: bool,
-    /// The version it makes, without the server's labels; `None` for a delete.
+    /// The new version, without the server's labels; `None` for a delete.
     pub version: Option<Version>,
-    /// Etags of what it takes away: the version in its place.
+    /// The etag of the version that it replaces or deletes.
     replaced: Option<String>,
-    /// Etags of the ghosts in its way.
+    /// Etags of the ghosts that it removes.
     ghosts: Vec<String>,
-    /// Etags of what is in its way of what was deleted with its key.
+    /// Etags of the items deleted with their key that it removes.
     dropped: Vec<String>,
 }
 
-/// The kinds of error of which a refusal may be one.
+/// The kinds of error that a refusal may have.
 pub type Refused = Vec<ErrorKind>;
 
 impl Write {
-    /// Where the write's item is, or will be.
+    /// Returns the partition key and the id of the write's item.
     pub fn name(&self) -> (&'static str, &'static str) {
         match self {
             Write::Create(doc) | Write::Upsert(doc, _) | Write::Replace(_, doc, _) => (doc.pk, doc.id),
@@ -92,7 +92,7 @@ impl Model {
         }
     }
 
-    /// Carries a plan out, with the labels that the server gave the version.
+    /// Executes a plan, with the labels that the server gave the version.
     pub fn carry_out(&mut self, plan: Plan, etag: &str, rid: &str) {
         self.purged_and_removed(
             |version| plan.ghosts.contains(&version.etag),
@@ -115,7 +115,7 @@ impl Model {
         self.events.written(self.now(), version, before);
     }
 
-    /// What is carried out until the end is one transaction.
+    /// Begins a transaction with the following writes.
     pub fn begin_transaction(&mut self) {
         self.transactions += 1;
         self.is_in_transaction = true;
@@ -125,7 +125,7 @@ impl Model {
         self.is_in_transaction = false;
     }
 
-    /// A version as it would be written now. Its ttl must be usable, whether TTL is on or off (TTL-215, TTL-216).
+    /// Returns a version as it would be written now. Its ttl must be usable, whether TTL is on or off (TTL-215, TTL-216).
     fn draft(&self, pk: &'static str, id: &'static str, body: Map<String, Value>) -> Result<Version, Refused> {
         let (own, is_usable) = Ttl::of(&body);
         if !is_usable {
@@ -164,7 +164,7 @@ impl Model {
         let is_taken = draft.id != live.id && self.live(draft.pk, draft.id).is_some();
         let ghosts = self.ghosts_in_the_way(&draft, Some(live));
         if is_taken {
-            // Two conflicts at once may be reported as either.
+            // If there are two conflicts at once, either may be reported.
             let mut kinds = ghosts.err().unwrap_or_default();
             kinds.push(ErrorKind::Conflict);
             return Err(kinds);
@@ -182,7 +182,7 @@ impl Model {
         })
     }
 
-    /// The ghosts that hold the id or the unique value; a live holder of the value, other than the item itself, is a conflict (TTL-251).
+    /// Returns the ghosts that hold the id or the unique value; if another live item holds the value, it is a conflict (TTL-251).
     fn ghosts_in_the_way(&self, draft: &Version, itself: Option<&Version>) -> Result<Vec<String>, Refused> {
         let others = || {
             self.versions
@@ -202,7 +202,7 @@ impl Model {
 }
 
 impl Model {
-    /// What was deleted with its key and still holds the id or the unique value. It is no conflict.
+    /// Returns the items deleted with their key that still hold the id or the unique value. They are no conflict.
     fn dropped_in_the_way(&self, draft: &Version) -> Vec<String> {
         let is_in_the_way = |dropped: &&Version| {
             let shares_value = self.has_unique_key && unique_value(dropped) == unique_value(draft);
@@ -213,7 +213,7 @@ impl Model {
     }
 }
 
-/// An absent value counts as null: two items without it are in conflict.
+/// Returns the unique value. A missing value counts as null: two items without it are in conflict.
 fn unique_value(version: &Version) -> &Value {
     version.body.get("u").unwrap_or(&Value::Null)
 }

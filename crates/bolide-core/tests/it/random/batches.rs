@@ -11,7 +11,7 @@ use crate::test_container::key;
 
 impl Runner {
     pub(super) async fn batch(&mut self, pk: &'static str, ops: Vec<Op>) -> Stepped {
-        // A batch of unknown outcome could not be told from one of other writes.
+        // After a batch of unknown outcome, its effect could not be distinguished from that of other writes.
         self.be_calm(true);
         let writes: Vec<Write> = ops.into_iter().filter_map(|op| self.write_of(op)).collect();
         let batch = Batch {
@@ -59,7 +59,7 @@ impl Runner {
     }
 }
 
-/// The first write that is refused, and why; each is judged over the effects of those before it.
+/// Returns the first write that is refused, and why; each is decided after the effects of those before it.
 fn refused_at(mut model: Model, writes: &[Write]) -> Option<(usize, Vec<bolide_model::ErrorKind>)> {
     for (at, write) in writes.iter().enumerate() {
         match model.plan(write) {

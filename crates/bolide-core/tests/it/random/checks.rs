@@ -1,4 +1,4 @@
-//! Comparing with the model: items, figures, and the purge.
+//! Comparing with the model: items, statistics, and the purge.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use crate::test_container::{key, shown};
 
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
-/// An error if the two are not the same.
+/// Returns an error if the two differ.
 pub fn differ<T: PartialEq + Debug>(what: &str, got: T, want: T) -> Result<(), String> {
     if got == want {
         Ok(())
@@ -25,7 +25,7 @@ pub fn differ<T: PartialEq + Debug>(what: &str, got: T, want: T) -> Result<(), S
     }
 }
 
-/// An error if two sums of request units are further apart than adding in another order can bring them.
+/// Returns an error if two sums of request units differ by more than a different order of addition can explain.
 fn differ_in_units(what: &str, got: Option<f64>, want: Option<f64>) -> Result<(), String> {
     match (got, want) {
         (Some(got), Some(want)) if (got - want).abs() < 1e-6 => Ok(()),
@@ -33,12 +33,12 @@ fn differ_in_units(what: &str, got: Option<f64>, want: Option<f64>) -> Result<()
     }
 }
 
-/// The server's labels of a version and its item.
+/// Returns the server's labels of a version and its item.
 pub fn labels(item: &StoredItem) -> (String, String) {
     (item.etag().to_string(), item.rid().to_string())
 }
 
-/// An item as it is shown must be the model's version.
+/// Checks that a returned item is the model's version.
 pub fn check_item(item: &StoredItem, version: &Version) -> Result<(), String> {
     check_shown(shown(item), version)
 }
@@ -73,7 +73,7 @@ impl Runner {
         Ok(())
     }
 
-    /// P1 at a glance: everything that is live is listed and counted, and no ghost can be read.
+    /// Checks P1: every live item is listed and counted, and no ghost can be read.
     pub(super) async fn audit(&mut self) -> Result<(), String> {
         let ctx = self.begin().await.map_err(what)?;
         let (mut read, mut items) = (ReadFeed::default(), Vec::new());
@@ -100,7 +100,7 @@ impl Runner {
         Ok(())
     }
 
-    /// What metrics show, from memory as far as it is exact.
+    /// Returns the container's statistics for metrics, which are read from memory if they are exact there.
     async fn figures(&self) -> Result<ContainerFigures, Stop> {
         let figures = self.account().container_figures().await.map_err(trouble_or_wrong)?;
         let of_container = |figures: &ContainerFigures| figures.rid == self.container().rid();
@@ -109,7 +109,7 @@ impl Runner {
     }
 
     pub(super) async fn usage(&mut self) -> Stepped {
-        // First: asking for the quota figures counts.
+        // Metrics are read first, because a request for the storage used counts the ghosts.
         let figures = self.figures().await?.usage;
         differ("live in metrics", (figures.items, figures.bytes), self.model.usage())?;
         let usage = self.account().usage(self.container()).await.map_err(trouble_or_wrong)?;
@@ -227,7 +227,7 @@ impl Runner {
         })
     }
 
-    /// P5.
+    /// Runs a full check (P5).
     pub(super) async fn verify(&mut self) -> Stepped {
         let report = self
             .account()
@@ -241,7 +241,7 @@ impl Runner {
         Ok("verified".into())
     }
 
-    /// A purge of the program (P6, P8).
+    /// Runs a purge of the program (P6, P8).
     pub(super) async fn purge(&mut self, mode: PurgeMode, most: Option<u64>) -> Stepped {
         if self.options.purging != Purging::AsWritten {
             return Ok("not purged".into());
@@ -254,7 +254,7 @@ impl Runner {
             PurgeMode::Paced => affordable.iter().map(|range| range.ghosts).sum(),
             PurgeMode::Force => self.model.ghosts().count(),
         };
-        // What was deleted with its key is paid from the same credit, so there may be less for ghosts.
+        // Removing items deleted with their key is paid from the same credit, so less may be left for ghosts.
         let may_be_less = mode == PurgeMode::Paced && !self.model.dropped.is_empty();
         let expected = most.map_or(due as u64, |most| most.min(due as u64));
         let purged = self.account().purge(self.container(), mode, most).await;
@@ -293,8 +293,8 @@ impl Runner {
         Ok("purged".into())
     }
 
-    /// Finds out which ghosts are gone, and takes them out of the model. In each line the oldest go first (TTL-266). Which of the items
-    /// deleted with their key are gone cannot be seen: if it is some of them, everything is purged.
+    /// Finds out which ghosts were removed, and removes them from the model. In each queue the oldest are removed first (TTL-266). Which of the items
+    /// deleted with their key were removed is not visible: if only some of them were, everything is purged.
     pub(super) async fn note_purged(&mut self) -> Result<Removed, String> {
         self.be_calm(true);
         let (mut removed, mut left) = (Vec::new(), Vec::new());
@@ -340,7 +340,7 @@ impl Runner {
         })
     }
 
-    /// Purges everything, and no more is said about it.
+    /// Purges everything, without comparing the result.
     pub(super) async fn purge_quietly(&mut self) -> Result<(), String> {
         let purged = self.account().purge(self.container(), PurgeMode::Force, None).await;
         let purged = purged.map_err(|error| error.to_string())?;
@@ -352,7 +352,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Writes and deletes an item: whatever was still on its way into its partition comes too late now.
+    /// Writes and deletes an item: an earlier commit of unknown outcome can no longer happen in this partition.
     pub(super) async fn fence(&mut self, pk: &'static str) -> Result<(), String> {
         self.be_calm(true);
         let doc = self.fence_doc(pk);

@@ -1,20 +1,20 @@
-//! Deleting everything of a partition key in the programs, and how far its removal has come.
+//! Deleting all items of a partition key in the programs, and the progress of their removal.
 
 use super::checks::differ;
 use super::runner::{Runner, Stepped};
 use crate::model::Version;
 use crate::test_container::key;
 
-/// What a purge was seen to have removed.
+/// The items that a purge has removed, as far as it is visible.
 pub struct Removed {
     pub ghosts: Vec<Version>,
-    /// How many items that were deleted with their key.
+    /// The number of items that were deleted with their key.
     pub dropped: usize,
 }
 
 impl Runner {
     pub(super) async fn drop_key(&mut self, pk: &'static str) -> Stepped {
-        // A deletion of unknown outcome could not be told from one that did not happen, until somebody looks.
+        // A deletion of unknown outcome could not be distinguished from one that did not happen, until a request reads the key.
         self.be_calm(true);
         let ctx = self.begin().await?;
         let answer = self.account().delete_all_of_key(&ctx, self.container(), &key(pk)).await;
@@ -27,7 +27,7 @@ impl Runner {
         Ok(format!("deleted {:?}", answer.cost.charge))
     }
 
-    /// How many items that were deleted with their key are still stored. The engine must be calm.
+    /// Returns the number of items deleted with their key that are still stored. The engine must be calm.
     pub(super) async fn stored_of_dropped(&self, ghosts_left: usize) -> Result<usize, String> {
         let report = self.account().verify(self.container()).await;
         let report = report.map_err(|error| format!("verify: {error}"))?;

@@ -1,4 +1,4 @@
-//! Feeds of the programs: pages, and the places between them.
+//! Feeds of the programs: pages, and the positions between them.
 
 use bolide_core::{
     ChangePage, ChargedResult, FeedPage, FeedStart, ReadChanges, ReadFeed, RequestContext, Response, ScanScope,
@@ -13,7 +13,7 @@ use super::troubles::is_trouble;
 use crate::model::{ChangesPlace, Listed, Part};
 use crate::test_container::scope_of;
 
-/// A read feed under way.
+/// A read feed in progress.
 #[derive(Debug, Clone)]
 pub struct Listing {
     pub(super) part: Part,
@@ -21,7 +21,7 @@ pub struct Listing {
     pub(super) continuation: Option<String>,
 }
 
-/// A change feed under way.
+/// A change feed in progress.
 #[derive(Debug, Clone)]
 pub struct Following {
     pub(super) part: Part,
@@ -94,7 +94,7 @@ impl Runner {
             return Ok("not following".into());
         };
         let page = match self.changes_page(&following, size).await {
-            // What these mean depends on when they are asked for.
+            // The meaning of these depends on the time of the request, so a retry could differ.
             Err(Stop::Trouble) if matches!(following.start, FeedStart::Now | FeedStart::Time(_)) => {
                 return Err(Stop::Trouble);
             }
@@ -120,7 +120,7 @@ impl Runner {
         Ok(answered)
     }
 
-    /// A page of changes; `None` if the range is gone, as it should be.
+    /// Returns a page of changes; `None` if the range was split, as in the model.
     async fn changes_page(&mut self, following: &Following, size: usize) -> Result<Option<Response<ChangePage>>, Stop> {
         let ctx = self.begin().await?;
         let read = ReadChanges {

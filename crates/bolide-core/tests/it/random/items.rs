@@ -37,7 +37,7 @@ impl Runner {
         }
     }
 
-    /// Sends a write. `None` is written by a delete.
+    /// Sends a write. Returns the written item; `None` for a delete.
     pub(super) async fn send(&self, ctx: &RequestContext, write: Write) -> ChargedResult<Option<ItemWritten>> {
         let (account, container) = (self.account(), self.container());
         let parse = |text: &str| Document::parse(text.as_bytes()).expect("programs send JSON objects");
@@ -102,7 +102,7 @@ impl Runner {
         })
     }
 
-    /// A write was acknowledged.
+    /// Applies an acknowledged write to the model.
     pub(super) fn written(&mut self, write: &Write, plan: Plan, written: Option<&ItemWritten>) -> Result<(), String> {
         let Some(written) = written else {
             differ("a delete answers without an item", plan.version.is_none(), true)?;
@@ -113,7 +113,7 @@ impl Runner {
         self.stored(write, plan, &written.item)
     }
 
-    /// A version was stored.
+    /// Applies a stored version to the model.
     pub(super) fn stored(&mut self, write: &Write, plan: Plan, item: &StoredItem) -> Result<(), String> {
         let (pk, id) = write.name();
         let (etag, rid) = labels(item);
@@ -121,7 +121,7 @@ impl Runner {
         check_item(item, self.model.stored(pk, id).expect("just stored"))
     }
 
-    /// A plan was carried out, and the server has given these labels.
+    /// Applies a plan to the model, with the labels that the server gave.
     pub(super) fn labelled(
         &mut self,
         pk: &'static str,

@@ -1,4 +1,4 @@
-//! The life of a container and its server: settings, budgets, time, splits, restarts and crashes.
+//! Changes of a container and its server: settings, budgets, time, splits, restarts and crashes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::store::{Kind, Store};
 use crate::model::Budget;
 use crate::test_container::{definition, options};
 
-/// A split under way.
+/// A split in progress.
 pub struct Splitting {
     parent: u32,
-    /// How many more steps may begin before it ends.
+    /// Number of steps that may still begin before the split ends.
     pub(super) steps_left: usize,
     task: JoinHandle<bolide_model::Result<SplitReport>>,
 }
@@ -67,7 +67,7 @@ impl Runner {
 
     pub(super) fn move_clock(&mut self, by_ms: i64) -> Stepped {
         let by_ms = match self.options.kind {
-            // At a second's boundary every request waits, in real time, for an uncertain clock to pass it: few programs may go there.
+            // At a second's boundary every request waits, in real time, until an uncertain clock has passed it, so only few programs go there.
             Kind::InTrouble(seed) if seed % 20 != 0 => by_ms / 100 * 100,
             _ => by_ms,
         };
@@ -79,7 +79,7 @@ impl Runner {
         Ok(format!("{}", self.model.now_ms))
     }
 
-    /// Begins a split, which stands still when it has copied some kinds of rows: the steps that follow use the range meanwhile.
+    /// Begins a split and holds it after some kinds of rows are copied: the following steps use the range meanwhile.
     pub(super) async fn begin_split(&mut self, nth: usize) -> Stepped {
         const MAX: usize = 8;
         let ranges = ranges_of(self.container());
@@ -103,7 +103,7 @@ impl Runner {
         Ok(format!("splitting {parent}"))
     }
 
-    /// Lets a split end, if one is under way.
+    /// Lets a split end, if one is in progress.
     pub(super) async fn end_split(&mut self) -> Result<(), String> {
         let Some(Splitting { parent, task, .. }) = self.splitting.take() else {
             return Ok(());
@@ -140,7 +140,7 @@ impl Runner {
                 let _ = splitting.task.await;
                 self.server = None;
                 self.store.engine().release_scans();
-                // The split ends with the dropped server.
+                // The split ends when the server is dropped.
                 while Arc::strong_count(self.store.engine()) > 1 {
                     tokio::time::sleep(Duration::from_micros(100)).await;
                 }
@@ -158,14 +158,14 @@ impl Runner {
         }
         self.be_calm(true);
         self.store.engine().cut_after(commits);
-        // How far it came shows afterwards.
+        // How many items it removed is found out afterwards.
         let _ = self.account().purge(self.container(), PurgeMode::Force, None).await;
         self.server = None;
         self.store.engine().mend();
         self.store.reopen().await;
         self.open().await?;
         self.note_purged().await?;
-        // What that purged to find out was spent after the start.
+        // The purge in `note_purged` spent units after the start, so the server is started again.
         self.server = None;
         self.store.reopen().await;
         self.open().await?;
@@ -174,7 +174,7 @@ impl Runner {
         Ok("restarted".into())
     }
 
-    /// Opens the account over the store. Server time may have lost what nobody was answered by, and nothing else (TTL-203).
+    /// Opens the account over the store. Server time may only have lost time that no answer has shown (TTL-203).
     async fn open(&mut self) -> Result<(), String> {
         let account = open(&self.store).await;
         let container = account.all_containers().pop().ok_or("the container is lost")?;
@@ -216,7 +216,7 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
 fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {
     let mut more = json!({});
     if setup.keeps_history {
-        // Longer than any program lasts.
+        // Longer than any program runs.
         more["changeFeedPolicy"] = json!({"retentionDuration": 10_000_000});
     }
     if setup.has_unique_key {

@@ -1,8 +1,8 @@
 //! Random programs against the literal model (P1–P9): items, batches, stored procedures, deletions by partition key, queries, feeds,
 //! settings, budgets, the clock, splits, restarts and crashes.
 //!
-//! A seed makes a program ([`program`]); a runner carries it out on an account and on the model at once and compares every answer
-//! ([`runner`]). A program that fails is made smaller before it is shown ([`shrink`]).
+//! A seed determines a program ([`program`]); a runner executes it on an account and on the model at the same time and compares every answer
+//! ([`runner`]). A program that fails is reduced before it is shown ([`shrink`]).
 //!
 //! `BOLIDE_PROGRAMS=n` runs n programs of each claim instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
 
@@ -26,7 +26,7 @@ use program::{Program, Theme};
 use runner::{Options, Purging};
 pub use store::{Kind, Store};
 
-/// Steps of a program.
+/// Number of steps of a program.
 const LENGTH: usize = 60;
 
 #[test]

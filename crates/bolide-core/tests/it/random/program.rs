@@ -1,23 +1,23 @@
-//! Random programs: what a container can be told to do, and how programs are made from a seed.
+//! Random programs: the operations on a container, and how programs are made from a seed.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Budget, Change, Doc, Ttl};
 
-/// A container, and what happens to it.
+/// A container, and the operations on it.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub setup: Setup,
     pub ops: Vec<Op>,
 }
 
-/// What a program's container is at its creation.
+/// The container of a program at its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
     pub default_ttl: Option<i64>,
     pub has_unique_key: bool,
     pub has_several_ranges: bool,
-    /// For the all-versions feed.
+    /// Whether the container keeps the history of the all-versions feed.
     pub keeps_history: bool,
 }
 
@@ -26,30 +26,30 @@ pub struct Setup {
 pub enum Op {
     Create(Doc),
     Upsert(Doc, Match),
-    /// Of the item of this name by the document, whose id may be another.
+    /// Replaces the item with this id by the document, whose id may be another.
     Replace(&'static str, Doc, Match),
     Patch(&'static str, &'static str, Vec<Change>, Match),
     Delete(&'static str, &'static str, Match),
     /// Creates, upserts, replaces, patches and deletes of one key.
     Batch(&'static str, Vec<Op>),
-    /// A stored procedure that makes such writes in a key, and lists what it sees then.
+    /// A stored procedure that makes such writes in a key, and then lists the items that it sees.
     Script(&'static str, Vec<Op>, Ending),
-    /// Deletes everything of a key.
+    /// Deletes all items of a key.
     DropKey(&'static str),
     Read(&'static str, &'static str, Match),
-    /// Begins a read feed, and keeps its place in a slot.
+    /// Begins a read feed, and keeps its position in a slot.
     List(usize, Where, usize),
-    /// The next page of the read feed in a slot.
+    /// Reads the next page of the read feed in a slot.
     ListOn(usize, usize),
     Changes(usize, Where, Since, usize),
     ChangesOn(usize, usize),
     /// Begins an all-versions feed now.
     Versions(usize, Where, usize),
     VersionsOn(usize, usize),
-    /// The ids of items whose `n` is at least so much, in pages of a size.
+    /// Returns the ids of items whose `n` is at least this, in pages of a size.
     Select(Where, i64, usize),
     Count(&'static str),
-    /// So many of the highest `n`.
+    /// Returns this many of the highest `n`.
     Top(&'static str, usize),
     Usage,
     Report,
@@ -60,49 +60,49 @@ pub enum Op {
     PurgeSome(u64),
     PurgePaced(Option<u64>),
     Consume(f64),
-    /// A budget, a price of a purged item, and whether only `Consume` counts as use.
+    /// Sets a budget, the cost of purging an item, and whether only `Consume` counts as use.
     Pace(Budget, Option<f64>, bool),
     SetDefault(Option<i64>),
     /// Moves the clock by milliseconds.
     Clock(i64),
-    /// Of the n-th range, counted round.
+    /// Splits the n-th range, modulo their number.
     Split(usize),
-    /// Orderly: close and open.
+    /// Closes and opens the account.
     Restart,
-    /// Open without a close before.
+    /// Opens the account without closing it before.
     Crash,
-    /// A purge that is cut off after so many commits, and a crash.
+    /// A purge that is cut off after this many commits, then a crash.
     CrashInPurge(i64),
 }
 
 /// How a stored procedure ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ending {
-    /// With what succeeded; it handles the errors of the rest.
+    /// It completes with the writes that succeeded, and handles the errors of the others.
     Tolerant,
-    /// At the first error, which it does not handle.
+    /// It ends at the first error, which it does not handle.
     Strict,
-    /// With an error of its own, after all writes.
+    /// It throws an error of its own, after all writes.
     Throws,
 }
 
-/// A condition: on which version.
+/// The version that a write's condition names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Match {
     None,
     Any,
-    /// The newest version there ever was of this name, live or not.
+    /// The newest version of this name so far, live or not.
     Newest,
     Oldest,
     Foreign,
 }
 
-/// The part of the container that a feed is about.
+/// The part of the container that a feed reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Where {
     All,
     Key(&'static str),
-    /// The n-th range that ever was, counted round; it may be gone.
+    /// The n-th range so far, modulo their number; it may have been split.
     Range(usize),
 }
 
@@ -111,24 +111,24 @@ pub enum Where {
 pub enum Since {
     Beginning,
     Now,
-    /// So many seconds before now.
+    /// This many seconds before now.
     Ago(i64),
 }
 
-/// Which steps a program may have.
+/// The kinds of steps that a program may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Theme {
     Everything,
-    /// Nothing that depends on how long the purge was allowed to spend.
+    /// Without steps that depend on how much the purge was allowed to spend.
     WithoutPacing,
 }
 
 pub const KEYS: [&str; 4] = ["ant", "bee", "cat", "dog"];
 pub const IDS: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
-/// Slots that feeds keep their places in.
+/// Number of slots in which feeds keep their positions.
 pub const SLOTS: usize = 3;
 
-/// Chance that can be repeated.
+/// Random choices that can be repeated.
 pub struct RandomChoices(fastrand::Rng);
 
 impl RandomChoices {
@@ -136,7 +136,7 @@ impl RandomChoices {
         RandomChoices(fastrand::Rng::with_seed(seed))
     }
 
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
         self.0.u64(..sides)
     }
@@ -154,11 +154,12 @@ impl RandomChoices {
     }
 }
 
-/// Deletions of one partition key that a container takes before the purge has removed any of its items, which some runs never let it do.
+/// Maximum number of deletions of one partition key in a program: the container refuses more before the purge has removed any items, and some runs
+/// never purge.
 const MAX_DELETIONS: u32 = 4;
 
 impl Program {
-    /// The program of a seed.
+    /// Returns the program of a seed.
     pub fn of_seed(seed: u64, length: usize, theme: Theme) -> Program {
         let mut choices = RandomChoices::new(seed);
         let setup = Setup {
@@ -167,7 +168,7 @@ impl Program {
             has_several_ranges: choices.percent(40),
             keeps_history: choices.percent(60),
         };
-        // Few names make many meetings.
+        // With few names, the operations often meet the same items.
         let names = Names {
             keys: &KEYS[..choices.between(1, 4) as usize],
             ids: &IDS[..choices.between(2, 6) as usize],
@@ -247,7 +248,7 @@ fn op(choices: &mut RandomChoices, names: Names, theme: Theme) -> Op {
     }
 }
 
-/// A write inside a batch.
+/// Returns a write inside a batch.
 fn write(choices: &mut RandomChoices, names: Names, pk: &'static str) -> Op {
     let id = choices.pick(names.ids);
     match choices.roll(8) {
@@ -307,7 +308,7 @@ fn default_ttl(choices: &mut RandomChoices) -> Option<i64> {
     }
 }
 
-/// Mostly seconds, so that much ends; now and then backwards, a fraction, or hours.
+/// Returns a clock step in milliseconds: mostly seconds, so that many items expire; sometimes backwards, a fraction, or hours.
 fn step(choices: &mut RandomChoices) -> i64 {
     match choices.roll(20) {
         0..3 => choices.between(1, 999),

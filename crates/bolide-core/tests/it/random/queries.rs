@@ -13,7 +13,7 @@ use super::troubles::is_trouble;
 use crate::model::Part;
 
 impl Runner {
-    /// The ids of items whose `n` is at least so much, over all pages of some size.
+    /// Returns the ids of items whose `n` is at least `least`, over all pages of `size`.
     pub(super) async fn select(&mut self, part: Where, least: i64, size: usize) -> Stepped {
         let part = self.part(part);
         if !self.model.has(part) {
@@ -28,7 +28,7 @@ impl Runner {
             .filter(|version| version.body["n"].as_i64() >= Some(least))
             .map(|version| version.id.into())
             .collect();
-        // Without ORDER BY no order is promised; `smoke::queries` has the one that there is.
+        // Without ORDER BY no order is guaranteed; `smoke::queries` tests the order of creation.
         let in_any_order = |rows: &[Value]| {
             let mut texts: Vec<String> = rows.iter().map(Value::to_string).collect();
             texts.sort();
@@ -47,7 +47,7 @@ impl Runner {
         Ok(format!("{want} {charge:?}"))
     }
 
-    /// The highest `n`: a limit is filled up with live items (TTL-246).
+    /// Returns the highest `n`: a limit is filled with live items (TTL-246).
     pub(super) async fn top(&mut self, pk: &'static str, most: usize) -> Stepped {
         let text = format!("SELECT TOP {most} VALUE c.n FROM c ORDER BY c.n DESC");
         let (rows, charge) = self.query(&text, vec![], Part::Key(pk), 10).await?;
@@ -60,7 +60,7 @@ impl Runner {
         Ok(format!("{rows:?} {charge:?}"))
     }
 
-    /// The rows of all pages, and what they were charged together.
+    /// Returns the rows of all pages, and their charges together.
     async fn query(
         &mut self,
         text: &str,

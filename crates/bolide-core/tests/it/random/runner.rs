@@ -1,4 +1,4 @@
-//! Carries a program out on an account and on the model at once.
+//! Executes a program on an account and on the model at the same time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::troubles::is_trouble;
 use super::versions::Watching;
 use crate::model::{Budget, Model, Part, Write};
 
-/// How a program is carried out.
+/// How a program is executed.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub kind: Kind,
@@ -33,17 +33,17 @@ impl Options {
     }
 }
 
-/// Who purges.
+/// When ghosts are purged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Purging {
-    /// The program's own steps.
+    /// In the program's own steps.
     AsWritten,
-    /// Everything, after each step.
+    /// All of them, after each step.
     AtOnce,
     Never,
 }
 
-/// What went wrong, and in which step.
+/// The error, and the step in which it occurred.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub step: usize,
@@ -53,9 +53,9 @@ pub struct Failure {
 /// Why a step ended early.
 #[derive(Debug)]
 pub enum Stop {
-    /// Another answer than the model's.
+    /// The answer differs from the model's.
     Wrong(String),
-    /// The engine could not serve.
+    /// The engine could not serve the request.
     Trouble,
 }
 
@@ -65,10 +65,10 @@ impl From<String> for Stop {
     }
 }
 
-/// The answer to a step, as far as two servers must agree on it.
+/// The answer to a step, limited to what two servers must agree on.
 pub type Stepped = Result<String, Stop>;
 
-/// Carries a program out. Returns the answers.
+/// Executes a program. Returns the answers.
 pub fn run(program: &Program, options: Options) -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -88,7 +88,7 @@ pub fn run(program: &Program, options: Options) -> Result<Vec<String>, Failure> 
     })
 }
 
-/// See the module.
+/// The state of an execution; see the module.
 pub struct Runner {
     pub(super) options: Options,
     pub(super) model: Model,
@@ -97,19 +97,19 @@ pub struct Runner {
     pub(super) setup: Setup,
     /// `None` only while the server is down.
     pub(super) server: Option<(Arc<Account>, Arc<Container>)>,
-    /// Every version there ever was of a name, oldest first.
+    /// All versions of a name so far, oldest first.
     pub(super) known: HashMap<(&'static str, &'static str), Vec<String>>,
     pub(super) etags: HashSet<String>,
-    /// Versions that were answered as missing (P2).
+    /// Versions that an answer has shown as missing (P2).
     pub(super) gone: HashSet<String>,
-    /// Ranges there ever were.
+    /// All ranges so far.
     pub(super) ranges: Vec<u32>,
     pub(super) listings: [Option<Listing>; SLOTS],
     pub(super) followings: [Option<Following>; SLOTS],
     pub(super) watchings: [Option<Watching>; SLOTS],
     pub(super) splitting: Option<Splitting>,
     pub(super) counts_only_load: bool,
-    /// The latest second by which a request was answered.
+    /// The latest second in which a request was answered.
     pub(super) answered_by: i64,
     pub(super) fences: i64,
 }
@@ -151,7 +151,7 @@ impl Runner {
             fences: 0,
         };
         if let Kind::InTrouble(_) = options.kind {
-            // Which ghosts a commit of unknown outcome removed is found out in a later second than they were spent in.
+            // After a commit of unknown outcome, the ghosts that it removed are found out in a later second than the one in which they were paid.
             runner
                 .pace(Budget::Unlimited, None, false)
                 .await
@@ -169,14 +169,14 @@ impl Runner {
         &self.server.as_ref().expect("the server is up").1
     }
 
-    /// Interrupts the engine's trouble, where there is any, for what the program must be able to rely on.
+    /// Begins or ends a period without engine faults, if there are any, for steps whose success the program needs.
     pub(super) fn be_calm(&self, is_calm: bool) {
         self.store.engine().be_calm(is_calm);
     }
 
     async fn step(&mut self, op: &Op, audit: bool) -> Result<String, String> {
         if let Some(splitting) = &mut self.splitting {
-            // A crash ends it otherwise.
+            // Otherwise a crash ends it.
             let must_end = matches!(op, Op::Split(_) | Op::Restart | Op::CrashInPurge(_));
             if must_end || splitting.steps_left == 0 && !matches!(op, Op::Crash) {
                 self.end_split().await?;
@@ -200,7 +200,7 @@ impl Runner {
         Ok(answer)
     }
 
-    /// The end of every program: the server must still be able to do everything.
+    /// Checks at the end of every program that the server can still do everything.
     async fn finish(&mut self) -> Result<(), String> {
         self.end_split().await?;
         self.be_calm(true);
@@ -268,7 +268,7 @@ impl Runner {
         }
     }
 
-    /// The write that an operation asks for, if it asks for one.
+    /// Returns the write of an operation, if it is one.
     pub(super) fn write_of(&self, op: Op) -> Option<Write> {
         Some(match op {
             Op::Create(doc) => Write::Create(doc),
@@ -286,7 +286,7 @@ impl Runner {
         })
     }
 
-    /// Begins a request; server time must be the model's.
+    /// Begins a request; server time must be that of the model.
     pub(super) async fn begin(&mut self) -> Result<RequestContext, Stop> {
         let ctx = self.account().begin().await.map_err(trouble_or_wrong)?;
         differ("server time", ctx.now.0, self.model.now_ms)?;
@@ -294,7 +294,7 @@ impl Runner {
         Ok(ctx)
     }
 
-    /// A version is shown: it must never have been answered as missing before (P2).
+    /// Checks that a version that is shown was never reported as missing before (P2).
     pub(super) fn shown(&self, item: &StoredItem) -> Result<(), String> {
         let etag = item.etag().to_string();
         if self.gone.contains(&etag) {
@@ -303,7 +303,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Versions were answered as missing.
+    /// Records versions as reported missing.
     pub(super) fn missed(&mut self, is_missing: impl Fn(&str) -> bool) {
         self.gone
             .extend(self.etags.iter().filter(|etag| is_missing(etag)).cloned());

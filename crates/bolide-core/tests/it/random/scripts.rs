@@ -1,4 +1,4 @@
-//! Stored procedures of the programs: one transaction each, which sees what it has written (TTL-252).
+//! Stored procedures of the programs: one transaction each, which sees its own writes (TTL-252).
 
 use std::sync::Arc;
 
@@ -14,8 +14,7 @@ use crate::test_container::{define_procedure, key};
 
 const NAME: &str = "program";
 
-/// Takes steps and an ending. Gives back what became of each step (the item; `null` for a delete; a number for an error) and, last, all
-/// items.
+/// Takes steps and an ending. Returns the outcome of each step (the item; `null` for a delete; a number for an error) and, last, all items.
 const SOURCE: &str = "function (steps, ending) {
     var x = getContext(), c = x.getCollection(), l = c.getSelfLink(), seen = [];
     function finish() {
@@ -51,7 +50,7 @@ pub async fn define(account: &Account, container: &Arc<Container>) {
 
 impl Runner {
     pub(super) async fn script(&mut self, pk: &'static str, ops: Vec<Op>, ending: Ending) -> Stepped {
-        // As with a batch.
+        // As for a batch: its outcome must be known.
         self.be_calm(true);
         let writes: Vec<Write> = ops.into_iter().filter_map(|op| self.write_of(op)).collect();
         // Scripts have no patches.
@@ -133,7 +132,7 @@ impl Runner {
     }
 }
 
-/// Whether one of the writes is refused, each over the effects of those before it.
+/// Returns whether one of the writes is refused, each decided after the effects of those before it.
 fn any_fails(mut model: Model, writes: &[Write]) -> bool {
     writes.iter().enumerate().any(|(at, write)| match model.plan(write) {
         // Labels that no client knows.
@@ -156,7 +155,7 @@ fn step(write: &Write) -> Value {
     }
 }
 
-/// What a script sees of a refusal. Source: cosmos-rest §11.3.
+/// Returns the status of a refusal that a script sees. Source: cosmos-rest §11.3.
 fn status(kind: &ErrorKind) -> u64 {
     match kind {
         ErrorKind::NotFound => 404,

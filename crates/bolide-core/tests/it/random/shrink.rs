@@ -1,12 +1,12 @@
-//! Showing a failure: the smallest program found that still fails.
+//! Reduces a program that fails to the smallest one found that still fails.
 
 use super::program::Program;
 use super::runner::Failure;
 
-/// Most runs spent on making a program smaller.
+/// Maximum number of runs for reducing a program.
 const RUNS: usize = 400;
 
-/// Runs a claim on a program. If it fails, panics with a smaller program that fails too.
+/// Checks a claim on a program. If it fails, panics with a reduced program that fails too.
 pub fn check(seed: u64, program: &Program, claim: impl Fn(&Program) -> Result<(), Failure>) {
     let Err(failure) = claim(program) else { return };
     let (small, failure) = shrink(program, failure, claim);
@@ -18,7 +18,7 @@ pub fn check(seed: u64, program: &Program, claim: impl Fn(&Program) -> Result<()
     panic!("{text}");
 }
 
-/// Compares the answers that two runs of a program gave.
+/// Compares the answers of two runs of a program.
 pub fn same_answers(program: &Program, one: &[String], other: &[String]) -> Result<(), Failure> {
     let different = (0..program.ops.len()).find(|step| one.get(*step) != other.get(*step));
     match different {
@@ -30,7 +30,7 @@ pub fn same_answers(program: &Program, one: &[String], other: &[String]) -> Resu
     }
 }
 
-/// Leaves out ever smaller pieces for as long as the claim still fails.
+/// Removes ever smaller parts as long as the claim still fails.
 fn shrink(program: &Program, failure: Failure, claim: impl Fn(&Program) -> Result<(), Failure>) -> (Program, Failure) {
     let mut best = program.clone();
     best.ops.truncate(failure.step + 1);

@@ -1,4 +1,4 @@
-//! Where a program's data is, so that it is still there after a restart.
+//! The store of a program's data, which survives a restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use tempfile::TempDir;
 
 use crate::probe::Probe;
 
-/// Which engine.
+/// The kind of engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Memory,
-    /// The embedded engine: a restart really opens the directory again.
+    /// The embedded engine: a restart opens the directory again.
     Embedded,
-    /// The memory engine, in trouble.
+    /// The memory engine, with faults.
     InTrouble(u64),
 }
 
-/// See the module.
+/// The store; see the module.
 pub struct Store {
     clock: Arc<Clock>,
     home: Option<TempDir>,
@@ -33,7 +33,7 @@ impl Store {
         let memory = || Arc::new(MemoryEngine::new(clock.clone()));
         let (home, engine) = match kind {
             Kind::Memory => (None, Some(Probe::new(memory()))),
-            Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::bad_day(seed)))),
+            Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::frequent(seed)))),
             Kind::Embedded => (Some(tempfile::tempdir().expect("a directory")), None),
         };
         let mut store = Store {
@@ -51,13 +51,13 @@ impl Store {
         self.engine.as_ref().expect("open between restarts")
     }
 
-    /// Opens the store again; nobody may use it meanwhile. An engine in memory stays as it is: a closed one has nothing to forget.
+    /// Opens the store again; no account may use it meanwhile. An engine in memory stays as it is, because closing it has no effect on its data.
     pub async fn reopen(&mut self) {
         if self.home.is_none() {
             return;
         }
         let mut engine = self.engine.take();
-        // The workers of the account that was dropped let go of the engine when they next run.
+        // The workers of the account that was dropped release the engine when they next run.
         while let Some(held) = engine {
             match Arc::try_unwrap(held) {
                 Ok(alone) => {

@@ -1,7 +1,7 @@
-//! When the engine is in trouble: what an error leaves open, and how that is found out.
+//! Faults of the engine: what an error leaves undecided, and how the outcome is found out.
 //!
-//! `Unavailable` and `StorageFull` promise that nothing happened. After `Timeout` a write has happened or has not, and may still
-//! happen until something else is committed in its partition.
+//! `Unavailable` and `StorageFull` guarantee that nothing happened. After `Timeout` a write has happened or not, and may still happen until
+//! another commit in its partition.
 
 use bolide_core::{ItemRead, ItemTarget, ReadItem};
 use bolide_model::{Error, ErrorKind};
@@ -10,7 +10,7 @@ use super::runner::{Runner, Stepped, Stop};
 use crate::model::{Plan, Write};
 use crate::test_container::key;
 
-/// Whether an error is about the engine, not about the request.
+/// Returns whether an error is about the engine, not about the request.
 pub fn is_trouble(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -19,7 +19,7 @@ pub fn is_trouble(error: &Error) -> bool {
 }
 
 impl Runner {
-    /// A write ended in trouble: finds out whether it happened, and if so carries it out in the model.
+    /// Finds out whether a write that ended in an engine error happened, and if so applies it to the model.
     pub(super) async fn settle_write(
         &mut self,
         write: &Write,

@@ -1,7 +1,7 @@
 //! The all-versions feed of the programs (P7).
 //!
-//! A follower may get the ghosts of one purge in any order, everything else in the order of commit within its range. A page is of one
-//! range, of which one that is not full leaves nothing behind; an empty one leaves nothing anywhere.
+//! A reader may get the ghosts of one purge in any order, all other events in the order of commit within their range. A page contains events of
+//! one range; after a page that is not full, no event of that range is left, and after an empty page, none of any range.
 
 use std::collections::HashSet;
 
@@ -16,11 +16,11 @@ use super::store::Kind;
 use super::troubles::is_trouble;
 use crate::model::{Event, Happened, Part};
 
-/// An all-versions feed under way.
+/// An all-versions feed in progress.
 #[derive(Debug, Clone)]
 pub struct Watching {
     part: Part,
-    /// The first event that may be shown, and which of those behind it were.
+    /// The first event that may be shown, and which of the events after it were shown.
     from: usize,
     shown: HashSet<usize>,
     start: FeedStart,
@@ -37,7 +37,7 @@ impl Runner {
     }
 
     pub(super) async fn watch(&mut self, slot: usize, size: usize) -> Stepped {
-        // What is committed in trouble is found out too late to know its place.
+        // The outcome of a commit with an engine error is found out too late to know its position in the feed.
         if matches!(self.options.kind, Kind::InTrouble(_)) {
             return Ok("not watching".into());
         }
@@ -76,11 +76,11 @@ impl Runner {
         self.charged(&page.cost);
         watching.start = FeedStart::After(page.value.continuation);
         self.watchings[slot] = Some(watching);
-        // Two servers that purge at other times show other events (P4).
+        // Two servers that purge at different times show different events (P4).
         Ok("watched".into())
     }
 
-    /// Events of a follower's part that it has not seen yet.
+    /// Returns the events of a reader's part that it has not seen yet.
     fn unseen<'a>(&'a self, watching: &'a Watching) -> impl Iterator<Item = (usize, &'a Event)> {
         self.model
             .events
@@ -88,7 +88,7 @@ impl Runner {
             .filter(|(at, event)| self.model.contains(watching.part, &event.version) && !watching.shown.contains(at))
     }
 
-    /// Notes a change that was shown; tells its range.
+    /// Records a change that was shown; returns its range.
     fn take(&self, watching: &mut Watching, change: &ItemChange) -> Result<u32, String> {
         let happened = match change.kind {
             ChangeKind::Create => Happened::Created,

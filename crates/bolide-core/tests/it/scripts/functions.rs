@@ -29,7 +29,7 @@ async fn functions_are_called_for_every_item() {
         .query("SELECT VALUE udf.twice(c.n) FROM c WHERE udf.twice(c.n) > 2")
         .await;
     assert_eq!(rows, Ok(json!([4, 6])));
-    // No result is undefined, and what is undefined is left out.
+    // A function without a result returns undefined, and undefined is left out.
     assert_eq!(
         test.query("SELECT VALUE udf.odd(c.n).odd FROM c").await,
         Ok(json!([true, true]))
@@ -61,7 +61,7 @@ async fn functions_that_fail_fail_the_query() {
         thrown.message.contains("why") && thrown.message.contains("throws"),
         "{thrown}"
     );
-    // The sub-status, which the .NET SDK's tests expect.
+    // The sub-status, as the .NET SDK's tests expect.
     let numbered = failed("numbered").await;
     assert_eq!(numbered.kind, ErrorKind::ScriptFailed { number: 32766 }, "{numbered}");
     assert_eq!(failed("broken").await.kind, ErrorKind::ScriptSyntax);

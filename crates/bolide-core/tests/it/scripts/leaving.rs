@@ -1,4 +1,4 @@
-//! Scripts that nobody waits for any more, and those who wait for the partition meanwhile.
+//! Scripts whose client has gone, and requests that wait for the partition meanwhile.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::test_container::{TestContainer, options};
 
-/// A test whose scripts may run for so long.
+/// Returns a test whose scripts may run for `script_time`.
 async fn test(script_time: Duration) -> Arc<TestContainer> {
     let options = AccountOptions {
         script_time,
@@ -27,7 +27,7 @@ async fn all_is_given_back(test: &TestContainer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_procedure_that_nobody_waits_for_is_ended_and_gives_its_partition_back() {
-    // Waiting for its time would take for ever.
+    // The time is so long that only the client's leaving can end the script.
     let test = test(Duration::from_secs(1_000_000)).await;
     test.create(json!({"id": "a"})).await.unwrap();
     let running = tokio::spawn({
@@ -37,7 +37,7 @@ async fn a_procedure_that_nobody_waits_for_is_ended_and_gives_its_partition_back
                 .await
         }
     });
-    // The procedure's own item is created before the loop, in the turn.
+    // The procedure creates its own item before the loop, inside the transaction.
     while test.account.script_figures().running == 0 {
         tokio::task::yield_now().await;
     }
@@ -80,7 +80,7 @@ async fn writes_get_their_turn_between_two_scripts() {
             ended.lock().expect("no panic").push("script");
         }));
     }
-    // All three were asked for before the write.
+    // All three were requested before the write.
     while test.account.script_figures().waiting < 2 {
         tokio::task::yield_now().await;
     }
@@ -120,13 +120,13 @@ async fn without_memory_for_it_a_script_is_refused_for_a_while() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expensive_query_of_a_script_ends_with_the_script() {
-    // An operation is refused in the last fifth of the time, and where it begins is for a busy machine to say.
+    // An operation is refused in the last fifth of the time, and on a busy machine it is uncertain when that begins.
     let test = test(Duration::from_secs(8)).await;
     let many: Vec<u32> = (0..100).collect();
     for n in 0..300 {
         test.create(json!({"id": format!("i{n}"), "many": many})).await.unwrap();
     }
-    // A million rows for each item: minutes.
+    // A million rows for each item take minutes.
     let query = "SELECT COUNT(1) FROM c JOIN x IN c.many JOIN y IN c.many JOIN z IN c.many WHERE x + y + z = -1";
     let source = format!(
         "if (!c.queryDocuments(l, '{query}', function (e, rows) {{ r.setBody(rows); }})) throw new Error('not accepted');"

@@ -1,4 +1,4 @@
-//! Scripts that want too much harm no one.
+//! Scripts that exceed their limits do not affect other requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn an_endless_procedure_ends_and_leaves_nothing_and_reads_go_on() {
     assert!(!endless.is_finished(), "it has time left");
     let write = test.clone();
     let write = tokio::spawn(async move { write.create(json!({"id": "c"})).await });
-    // Not once by its five seconds: whoever counts them may not have begun yet.
+    // Not once by five seconds: the task that measures them may not have begun yet.
     while !endless.is_finished() || !write.is_finished() {
         monotonic.advance(Duration::from_secs(1));
         tokio::task::yield_now().await;
@@ -116,10 +116,10 @@ async fn time_is_the_servers() {
     );
 }
 
-/// Takes memory fast, so that it is memory that ends it on a busy machine too, and not time.
+/// Takes memory fast, so that memory ends it and not time, also on a busy machine.
 const GREEDY: &str = "if (a) { var all = []; for (;;) all.push(new Uint8Array(1e6)); } r.setBody(1);";
 
-/// Executes the procedure, greedy or not.
+/// Executes the procedure, which takes memory if `is_greedy`.
 async fn run_greedy(test: &TestContainer, is_greedy: bool) -> Result<(), ErrorKind> {
     let source = super::run_script::procedure(GREEDY);
     let executed = test.execute_stored_with(&source, &json!([is_greedy])).await;

@@ -198,7 +198,7 @@ async fn a_document_without_id_is_given_one() {
     assert_eq!(test.count().await, 2);
 }
 
-/// Counts by reading, then writing: lost updates would show.
+/// Increments by reading, then writing, so that lost updates are visible.
 const INCREMENT: &str = "var link = c.getAltLink() + '/docs/counter'; c.readDocument(link, function (e, d) { if (e) throw e; d.n++; \
     c.replaceDocument(link, d, function (e) { if (e) throw e; r.setBody(d.n) }) });";
 
@@ -246,7 +246,7 @@ async fn trouble_of_the_engine_neither_loses_nor_doubles_anything() {
             unknown_percent: 25,
             down_percent: 0,
             span_ms: 0,
-            ..Faults::bad_day(seed)
+            ..Faults::frequent(seed)
         };
         let troubled = test.beside(Arc::new(FaultyEngine::new(memory.clone(), faults))).await;
         let executed = troubled.execute_stored(INCREMENT).await;

@@ -41,7 +41,7 @@ async fn a_script_goes_through_its_life() {
         .unwrap();
     assert_eq!((is_new, upserted.rid, &*upserted.body), (false, created.rid, "2"));
     assert_ne!(upserted.etag, created.etag);
-    // The same id in another kind is another script.
+    // The same id with another kind names another script.
     account
         .create_script(&ctx, container, ScriptKind::UserDefinedFunction, draft("s", "f"), false)
         .await

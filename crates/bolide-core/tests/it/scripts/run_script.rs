@@ -15,7 +15,7 @@ use crate::test_container::{TestContainer, key, scope_of};
 /// The start of most procedures: the response and the collection with its link.
 pub const START: &str = "var x = getContext(), r = x.getResponse(), c = x.getCollection(), l = c.getSelfLink();";
 
-/// A procedure that begins with [`START`].
+/// Returns a procedure that begins with [`START`].
 pub fn procedure(rest: &str) -> String {
     format!("function (a, b) {{ {START} {rest} }}")
 }
@@ -52,7 +52,7 @@ impl TestContainer {
         self.execute_named(pk, id, arguments).await
     }
 
-    /// Executes a procedure that is there.
+    /// Executes an existing procedure.
     async fn execute_named(&self, pk: &str, id: String, arguments: &Value) -> Result<Executed, Error> {
         let execute = ExecuteProcedure {
             name: ScriptName::Id(id),
@@ -72,7 +72,7 @@ impl TestContainer {
         self.execute_named("p", format!("p{:x}", source.len()), arguments).await
     }
 
-    /// Creates an item with a trigger before it.
+    /// Creates an item with a pre-trigger.
     pub async fn create_with_trigger(&self, trigger: &str) -> Result<(), ErrorKind> {
         let document = Document::parse(br#"{"id": "t", "pk": "p"}"#).expect("an item");
         let write = TriggeredWrite {
@@ -89,14 +89,14 @@ impl TestContainer {
         written.map(|_| ()).map_err(|refusal| refusal.error.kind)
     }
 
-    /// The body that a procedure that begins with [`START`] leaves.
+    /// Returns the response body of a procedure that begins with [`START`].
     pub async fn execute(&self, rest: &str) -> Result<Value, ErrorKind> {
         let executed = self.execute_in("p", &procedure(rest), &Value::Array(vec![])).await;
         let body = executed.map_err(|error| error.kind)?.body;
         Ok(body.map_or(Value::Null, |body| serde_json::from_str(&body).expect("a body is JSON")))
     }
 
-    /// As [`TestContainer::execute`], of a procedure that an earlier call has stored.
+    /// As [`TestContainer::execute`], for a procedure that an earlier call has stored.
     pub async fn execute_stored(&self, rest: &str) -> Result<Value, ErrorKind> {
         let id = format!("p{:x}", procedure(rest).len());
         let executed = self.execute_named("p", id, &Value::Array(vec![])).await;
@@ -104,7 +104,7 @@ impl TestContainer {
         Ok(body.map_or(Value::Null, |body| serde_json::from_str(&body).expect("a body is JSON")))
     }
 
-    /// The rows of a query over the partition `p`.
+    /// Returns the rows of a query over the partition `p`.
     pub async fn query(&self, text: &str) -> Result<Value, Error> {
         let query = QueryItems {
             text: text.into(),

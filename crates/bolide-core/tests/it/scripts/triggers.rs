@@ -66,7 +66,7 @@ async fn a_trigger_that_throws_takes_the_write_back() {
         ErrorKind::ScriptFailed { number: 0 }
     );
     assert_eq!(test.listed().await, [""; 0]);
-    // And a write that is refused takes back what a trigger did before it.
+    // A write that is refused also undoes the writes of its pre-trigger.
     let insert =
         "function () { var c = getContext().getCollection(); c.createDocument(c.getSelfLink(), {id: 'a', pk: 'p'}) }";
     test.trigger("insert", "Pre", "Create", insert).await;

@@ -1,4 +1,4 @@
-//! Changes one by one: each is made in one account and looked for in the other.
+//! Changes one by one: each is made in one account and checked in the other.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ async fn what_one_account_creates_the_other_finds_and_what_it_deletes_is_gone_th
     assert_eq!(second.database_by_name("d").unwrap(), database);
     let seen = second.container_by_name(database.rid, "c").unwrap();
     assert_eq!((seen.rid(), seen.info().etag), (created.rid(), created.info().etag));
-    // Names are taken, and numbers go on, whether the other was seen or not.
+    // Names are taken, and numbers continue, whether the other account's change was read or not.
     let taken = second.create_database(&ctx, "d", None).await;
     assert_eq!(taken.unwrap_err().kind, ErrorKind::Conflict);
     first.create_database(&ctx, "e", None).await.unwrap();
@@ -62,7 +62,7 @@ async fn what_one_account_creates_the_other_finds_and_what_it_deletes_is_gone_th
         .replace_container(&ctx, &created, &container_text("c", &json!({})), None)
         .await;
     assert_eq!(replaced.unwrap_err().kind, ErrorKind::NotFound);
-    // The name is free again; what is there now is another container.
+    // The name is free again; the container that has it now is another one.
     let anew = first
         .create_container(&ctx, database.rid, container("c", &json!({})), None)
         .await
@@ -103,7 +103,7 @@ async fn settings_that_one_account_changed_hold_in_the_other() {
         .replace_container(&ctx, &here, &container_text("c", &json!({"defaultTtl": 10})), None)
         .await
         .unwrap();
-    // The other changes something else, without having seen that.
+    // The other account makes another change, without having read this one.
     let pacing = PacingSettings {
         delete_ru: Some(7.0),
         ..PacingSettings::of(None)
@@ -151,7 +151,7 @@ async fn offers_scripts_users_and_permissions_of_one_account_are_changed_by_the_
         .await
         .unwrap();
 
-    // None of it was looked for before: changes find what they need.
+    // The second account has read none of it before: a change reads what it needs.
     for offer in first.list_offers() {
         let throughput = Throughput::Manual { ru: 500 };
         second.replace_offer(&ctx, offer.rid, throughput, None).await.unwrap();

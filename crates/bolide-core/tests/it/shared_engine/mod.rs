@@ -1,4 +1,4 @@
-//! Two accounts over one engine, as two processes that share a store: what one changes in the catalog, the other sees and keeps.
+//! Two accounts over one engine, as two processes that share a store: catalog changes of one are seen and kept by the other.
 
 mod changes;
 mod names;
@@ -29,7 +29,7 @@ impl Two {
         Two::through(|engine, _| engine).await
     }
 
-    /// Each account reaches the engine through what `wrap` makes of it.
+    /// Creates both accounts; each uses the engine that `wrap` returns for it.
     async fn through(wrap: impl Fn(Arc<dyn Engine>, u64) -> Arc<dyn Engine>) -> Two {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
         let engine = Arc::new(MemoryEngine::shared(clock.clone()));
@@ -45,13 +45,13 @@ impl Two {
         }
     }
 
-    /// Another account over the same engine, which reads everything.
+    /// Opens another account over the same engine, which reads the whole catalog.
     async fn third(&self) -> Arc<Account> {
         Account::open(self.engine.clone(), options()).await.expect("an account")
     }
 }
 
-/// A definition with partition key `/pk`, and what `more` adds to it.
+/// Returns a definition with partition key `/pk`, extended by `more`.
 fn container(id: &str, more: &Value) -> ContainerProperties {
     ContainerProperties::from_json(&container_text(id, more)).expect("a definition")
 }

@@ -1,4 +1,4 @@
-//! What follows from the rows of the catalog: the index of names, and the log of changes.
+//! The data derived from the rows of the catalog: the index of names, and the log of changes.
 
 use bolide_model::ErrorKind;
 use bolide_storage::{Batch, CommitToken, Engine, Key, Outcome, PartitionId, Put, ReadRequest, Scan, Space};
@@ -25,7 +25,7 @@ async fn rows(two: &Two, space: Space) -> Vec<(Bytes, Bytes)> {
     reply.pages.pop().unwrap().rows
 }
 
-/// Commits to the catalog's partition as a version would that knows rows only.
+/// Commits to the catalog's partition like a version of Bolide that writes rows only.
 async fn commit(two: &Two, puts: Vec<Put>, deletes: Vec<Key>) {
     let head = two
         .engine

@@ -1,6 +1,6 @@
-//! Both accounts change the catalog at the same time, over engines that say `Stale` and `Unknown` where nothing is wrong. Whatever the order was:
-//! every change that was acknowledged is there in the end, in both accounts and in one that opens then, and no id was given twice. A change whose
-//! outcome stayed unknown, because the other account committed so much before anybody could ask, may be there or not.
+//! Both accounts change the catalog at the same time, over engines that return `Stale` and `Unknown` although nothing is wrong. In any order of
+//! events, every acknowledged change exists at the end, in both accounts and in one that is opened then, and no id was given twice. A change whose
+//! outcome stayed unknown, because the other account committed too much before the outcome could be queried, may exist or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,22 +23,22 @@ const TASKS: u64 = 3;
 const STEPS: u64 = 8;
 const SCRIPT: ScriptKind = ScriptKind::UserDefinedFunction;
 
-/// What was acknowledged.
+/// The acknowledged changes.
 #[derive(Default)]
 struct Acknowledged {
-    /// What there is to be, by kind and name, with its resource id.
+    /// The resources that must exist, by kind and name, with their resource ids.
     there: BTreeMap<(&'static str, String), String>,
-    /// What there may be.
+    /// The resources that may exist.
     unknown: BTreeSet<(&'static str, String)>,
-    /// Names that both accounts wanted, and one got.
+    /// Names that both accounts tried to create, and one created.
     won: BTreeSet<String>,
     /// Paths that were added to the definition of the shared container, one by one.
     paths: BTreeSet<String>,
-    /// Databases that were created and not deleted yet: whoever comes by deletes one.
+    /// Databases that were created and not deleted yet, for any task to delete.
     to_delete: Vec<(String, DatabaseRid)>,
 }
 
-/// What one task of one account works with.
+/// The data of one task of one account.
 struct Worker {
     account: Arc<Account>,
     ctx: RequestContext,
@@ -116,7 +116,7 @@ impl Worker {
         let Some(created) = self.acknowledge("database", &name, created, |created| created.rid.to_string())? else {
             return Ok(());
         };
-        // A part of them with throughput: then there are more numbers to give out.
+        // Some of them get throughput, which needs more numbers.
         let throughput = step.is_multiple_of(3).then_some(Throughput::Manual { ru: 12_000 });
         let properties = container("c", &json!({}));
         let inside = account.create_container(ctx, created.rid, properties, throughput).await;
@@ -145,7 +145,7 @@ impl Worker {
         self.delete_one_of_another(name, created.rid).await
     }
 
-    /// Takes note of what was created; `None` if nobody knows whether it was.
+    /// Records what was created; returns `None` if the outcome is unknown.
     fn acknowledge<T>(
         &self,
         kind: &'static str,
@@ -165,7 +165,7 @@ impl Worker {
         Ok(created)
     }
 
-    /// Creates what every other task wants to create too.
+    /// Creates a database that every other task tries to create too.
     async fn win(&self, step: u64) -> Result<(), Error> {
         let name = format!("contested-{step}");
         let created = self.account.create_database(&self.ctx, &name, None).await;
@@ -180,7 +180,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Adds to the definition that all change: whoever writes on an older version than he read is refused, and begins again.
+    /// Adds to the definition that all tasks change: a task that writes on an older version than the current one is refused, and starts again.
     async fn add_path(&self, name: &str) -> Result<(), Error> {
         let path = format!("/{name}/?");
         loop {
@@ -200,13 +200,13 @@ impl Worker {
                 .replace_container(&self.ctx, &self.shared, &sent, Some(&etag));
             match replaced.await {
                 Err(error) if error.kind == ErrorKind::PreconditionFailed => {}
-                // It is there when it is seen there.
+                // Acknowledged or of unknown outcome: the next iteration checks whether the path is visible.
                 replaced => drop(known(replaced)?),
             }
         }
     }
 
-    /// The offer of the shared container, which nobody may lose while others change the definition.
+    /// Replaces the offer of the shared container, which must not be lost while other tasks change the definition.
     async fn replace_an_offer(&self) -> Result<(), Error> {
         let mut offers = self.account.list_offers().into_iter();
         let shared = OfferResource::Container(self.shared.rid());
@@ -218,7 +218,7 @@ impl Worker {
             .map(drop)
     }
 
-    /// Offers a database for deletion, and deletes one that the other account offered, which has to be known by then.
+    /// Adds a database to those to delete, and deletes one that the other account has added, which must be visible by then.
     async fn delete_one_of_another(&self, name: String, rid: DatabaseRid) -> Result<(), Error> {
         let found = {
             let mut acknowledged = self.acknowledged.lock();
@@ -244,7 +244,7 @@ impl Worker {
     }
 }
 
-/// `None` if the outcome is unknown.
+/// Returns `None` if the outcome is unknown.
 fn known<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(error) if error.kind == ErrorKind::Timeout => Ok(None),
@@ -320,7 +320,7 @@ fn assert_shows(account: &Account, acknowledged: &Acknowledged, seed: u64) {
     assert_eq!(raised.count(), 1);
 }
 
-/// Partition ids and offer numbers as they are stored.
+/// Asserts that no stored partition id or offer number occurs twice.
 async fn assert_no_number_twice(engine: &dyn Engine) {
     let scan = Scan {
         space: Space::Meta,

@@ -1,4 +1,4 @@
-//! Import, split, figures.
+//! Import, splits, statistics.
 
 use std::pin::pin;
 
@@ -16,7 +16,7 @@ async fn import(test: &TestContainer, lines: &str) -> Result<u64, ErrorKind> {
     import_parts(test, &[lines]).await
 }
 
-/// As [`import`], of a text that comes in parts.
+/// As [`import`], for a text that arrives in parts.
 async fn import_parts(test: &TestContainer, parts: &[&str]) -> Result<u64, ErrorKind> {
     let parts = parts.iter().map(|part| Ok(Bytes::copy_from_slice(part.as_bytes())));
     let imported = test.account.import(&test.container, stream::iter(parts)).await;
@@ -108,7 +108,7 @@ async fn an_import_comes_in_parts_of_any_length() {
 
 #[tokio::test]
 async fn an_import_holds_little_of_what_it_loads() {
-    // 24 MB of items, in a server that has as much memory in all; the text of the import alone took twice that.
+    // 24 MB of items, in a server with 48 MB of memory for all requests; the text of the import alone used to take 48 MB.
     let options = AccountOptions {
         memory_bytes: 48 << 20,
         ..options()
@@ -225,7 +225,7 @@ async fn a_split_keeps_the_figures_of_the_purge() {
     );
 }
 
-/// All metrics were answered 404 while one container was being deleted.
+/// All metrics requests were answered 404 while one container was being deleted.
 #[tokio::test]
 async fn figures_leave_out_a_container_that_is_deleted_meanwhile() {
     let test = TestContainer::with_ttl(10).await;

@@ -1,4 +1,4 @@
-//! The all-versions feed: what it shows, for how long, and when it is there at all.
+//! The all-versions feed: what it shows, for how long, and when it is available.
 
 use bolide_core::{ChangeKind, FeedStart, ItemChange, ReadChanges, ScanScope};
 use bolide_model::ErrorKind;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::test_container::{TestContainer, scope_of, shown};
 
-/// A container that keeps its history for ten minutes.
+/// Returns a container that keeps its history for ten minutes.
 async fn with_history(default_ttl: i64) -> TestContainer {
     TestContainer::with(json!({"defaultTtl": default_ttl, "changeFeedPolicy": {"retentionDuration": 10}})).await
 }
@@ -38,7 +38,7 @@ async fn since(test: &TestContainer, continuation: &str) -> Vec<(ChangeKind, Str
     let start = FeedStart::After(continuation.to_owned());
     let (mut found, mut start) = (Vec::new(), start);
     loop {
-        // A page is of one range.
+        // A page contains changes of one range only.
         let (changes, next) = page(test, ScanScope::default(), start).await.expect("a page");
         found.extend(changes.iter().map(what));
         if changes.is_empty() {

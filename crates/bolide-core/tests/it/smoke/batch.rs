@@ -136,7 +136,7 @@ async fn a_ghost_is_absent_to_a_batch_and_gives_way_to_its_creates() {
 
 #[tokio::test]
 async fn what_a_batch_needs_is_read_at_once() {
-    // Whatever is found missing has the whole batch decided again, in the partition's worker.
+    // The partition's worker decides the whole batch again when a row that it needs was not read yet.
     const READS: u64 = 5;
     let test = TestContainer::with(json!({"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}})).await;
     let creates = |from: u32| {
@@ -160,7 +160,7 @@ async fn what_a_batch_needs_is_read_at_once() {
     assert!(traffic.reads <= READS, "{traffic:?}");
 }
 
-/// So many items of 1.9 MB.
+/// Returns a container with `count` items of 1.9 MB.
 async fn stage_with_large_items(count: usize) -> TestContainer {
     let test = TestContainer::with(json!({})).await;
     for n in 0..count {
@@ -178,12 +178,12 @@ async fn a_batch_that_will_be_refused_does_not_read_all_that_it_names() {
     test.begin().await;
     test.engine.value_bytes();
     let reads = || (0..20).map(|n| read(&format!("i{n}"))).collect();
-    // All of them together are too large, and the last one says so.
+    // All of them together are too large; the last one is refused.
     assert_eq!(refused(run(&test, reads()).await), (19, ErrorKind::TooLarge));
     let read_bytes = test.engine.value_bytes();
     assert!(read_bytes <= READ_BYTES, "{read_bytes} bytes");
 
-    // Side by side, too.
+    // Also at the same time.
     let many = futures_util::future::join_all((0..10).map(|_| run(&test, reads()))).await;
     for answer in many {
         assert_eq!(refused(answer), (19, ErrorKind::TooLarge));
@@ -195,7 +195,7 @@ async fn a_batch_that_will_be_refused_does_not_read_all_that_it_names() {
 
 #[tokio::test]
 async fn a_batch_of_large_items_is_read_in_few_steps() {
-    // The batch is decided anew after each.
+    // The batch is decided again after each read.
     const ITEMS: usize = 30;
     const READS: u64 = 12;
     let test = stage_with_large_items(ITEMS).await;

@@ -29,7 +29,7 @@ async fn databases_and_containers_are_there_after_a_restart() {
     assert_eq!(test.container.properties().policy.to_number(), Some(10));
 }
 
-/// Lets a request come as far as to wait for something, and drops it there, as when its client leaves.
+/// Runs a request until it first waits, and drops it there, as when its client disconnects.
 async fn begin_and_leave<T>(request: impl Future<Output = T>) {
     tokio::select! {
         biased;
@@ -38,7 +38,7 @@ async fn begin_and_leave<T>(request: impl Future<Output = T>) {
     }
 }
 
-/// A database that was committed while its client left was unknown until the next start, and the next one took its place.
+/// A database that was committed while its client disconnected was unknown until the next start, and the next database took its place.
 #[tokio::test]
 async fn a_change_is_carried_out_although_its_client_leaves() {
     let test = TestContainer::with(json!({})).await;
@@ -148,7 +148,7 @@ async fn an_offer_is_replaced_and_more_throughput_brings_more_ranges() {
         .replace_offer(&ctx, offer.rid, Throughput::Manual { ru: 450 }, None)
         .await;
     assert_eq!(bad.unwrap_err().kind, ErrorKind::BadRequest);
-    // As many as are needed, of which each serves 10,000: Python's `test_incremental_merge_handles_split_partitions`.
+    // As many as are needed if each serves 10,000 request units: Python's `test_incremental_merge_handles_split_partitions`.
     let mut before = Vec::new();
     for (ru, count, kept) in [(11_000, 2, 0), (20_000, 2, 2), (25_000, 3, 1), (400, 3, 3)] {
         let throughput = Throughput::Manual { ru };

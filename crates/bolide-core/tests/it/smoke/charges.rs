@@ -1,4 +1,4 @@
-//! What an operation over several ranges is charged, range by range: to each what was done there.
+//! The charge of an operation over several ranges: each range is charged for the work in it.
 
 use bolide_core::{
     Container, Cost, FeedStart, Pacing, PacingSettings, QueryItems, ReadChanges, ReadFeed, ScanScope, Throughput,
@@ -12,10 +12,10 @@ use crate::test_container::{TestContainer, key, options};
 /// A container of two ranges. Its items are in one of them.
 struct Lopsided {
     test: TestContainer,
-    /// A partition key of each range.
+    /// A partition key in each range.
     full: String,
     empty: String,
-    /// Before the first item, in all versions.
+    /// The position before the first item in the all-versions feed.
     start: FeedStart,
 }
 
@@ -54,7 +54,7 @@ impl Lopsided {
         }
     }
 
-    /// All of the work was done in the full range, so that there is room in the empty one only.
+    /// Asserts that the full range was charged for all of the work, so that only the empty one can admit more.
     async fn assert_borne_by_the_full_range(&self, what: &str, cost: &Cost) {
         let sum: RequestUnits = cost.touched.iter().map(|position| position.charge).sum();
         assert!((sum.0 - cost.charge.0).abs() < 1e-9, "{what}: {cost:?}");

@@ -1,4 +1,4 @@
-//! Partition keys that hash alike are keys of their own: whoever chooses a key reaches no other's items (security).
+//! Partition keys with the same hash are separate keys: a client that crafts a key does not reach another key's items (security).
 
 use bolide_core::{DeleteItem, ItemTarget, QueryItems, ReadFeed, ReadItem, ScanScope};
 use bolide_model::ErrorKind;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::test_container::{TestContainer, ids, key, scope_of};
 
 const VICTIM: &str = "victim";
-/// Has the effective partition key of [`VICTIM`]: murmur3 can be turned around.
+/// Has the effective partition key of [`VICTIM`]: murmur3 can be inverted.
 const CRAFTED: &str = "user00000001513O4\u{f3}&]4%\u{ac}>\u{1c2}\u{d8}p";
 
 async fn with_an_item_of_the_victim() -> TestContainer {

@@ -1,4 +1,4 @@
-//! Continuations of queries: what they belong to, and what they outlive (TTL-247, TTL-277).
+//! Continuations of queries: what they belong to, and which changes they survive (TTL-247, TTL-277).
 
 use bolide_core::{QueryItems, Refusal, ScanScope};
 use bolide_model::ErrorKind;
@@ -9,7 +9,7 @@ use crate::test_container::{TestContainer, key, scope_of};
 
 const ITEMS: usize = 24;
 
-/// A page of a query: its rows, and where it goes on.
+/// A page of a query: its rows, and its continuation.
 type Page = (Vec<Value>, Option<String>);
 
 fn asked(text: &str, scope: ScanScope, size: usize, continuation: Option<String>) -> QueryItems {
@@ -34,7 +34,7 @@ async fn refusal(test: &TestContainer, query: &QueryItems) -> ErrorKind {
     ask(test, query).await.expect_err("a refusal").error.kind
 }
 
-/// All rows from a continuation on; from the beginning without one.
+/// Returns all rows from a continuation on; from the beginning without one.
 async fn rest(
     test: &TestContainer,
     text: &str,
@@ -64,7 +64,7 @@ fn range(id: u32) -> ScanScope {
     }
 }
 
-/// A container that all the pipelines can work on, with items in one range.
+/// Returns a container with items in one range that suits all the queries.
 async fn filled() -> TestContainer {
     let paths = json!([[{"path": "/g", "order": "ascending"}, {"path": "/n", "order": "descending"}]]);
     let more = json!({
@@ -95,7 +95,7 @@ async fn filled() -> TestContainer {
     test
 }
 
-/// Queries whose rows come in one order.
+/// Queries whose rows have a fixed order.
 const ORDERED: &[&str] = &[
     "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
     "SELECT VALUE c.id FROM c ORDER BY c.g, c.n DESC",
@@ -183,7 +183,7 @@ async fn each_child_of_a_split_goes_on_in_its_own_part() {
     }
 }
 
-/// TTL-246, TTL-247: what expires between two pages takes nothing else with it, and brings nothing back.
+/// TTL-246, TTL-247: an item that expires between two pages removes no other row, and causes none to be returned again.
 #[tokio::test]
 async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
     for (text, was_first) in [
@@ -202,7 +202,7 @@ async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
         let all = ScanScope::default();
         let (mut rows, continuation) = ask(&test, &asked(text, all.clone(), 1, None)).await.unwrap();
         assert_eq!(rows, [was_first], "{text}");
-        // Every item that has that row now goes; another with the same value of `g` stays.
+        // Every item with that row now expires; another item with the same value of `g` stays.
         for n in [0, 3, 4, 6] {
             let renewed = json!({"id": format!("i{n:02}"), "pk": format!("p{n}"), "ttl": 10});
             test.upsert(renewed, None).await.unwrap();
@@ -222,7 +222,7 @@ async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
     }
 }
 
-/// Clients ask for continuations of at most a kilobyte.
+/// Clients request continuations of at most a kilobyte.
 #[tokio::test]
 async fn continuations_stay_within_a_kilobyte() {
     let test = filled().await;
@@ -271,7 +271,7 @@ async fn one_key_is_one_part_however_it_is_named() {
     }
 }
 
-/// Clients rewrite the filter of a sorted query when they go on (cosmos-rest §6.1).
+/// Clients rewrite the filter of a sorted query when they resume it (cosmos-rest §6.1).
 #[tokio::test]
 async fn a_continuation_of_a_sorted_query_belongs_to_its_order() {
     let test = filled().await;

@@ -1,7 +1,7 @@
-//! Deciding a write has no effect outside of its batch.
+//! Deciding a write has no effect outside of its write batch.
 //!
-//! Builds with debug assertions decide every round twice and compare batch, state and what is to be done after the commit; a difference is
-//! an internal error. So every test of a write is one of this, too. This one goes through the kinds of writes, so that none is forgotten.
+//! Builds with debug assertions decide every write batch twice and compare the batch, the state and the actions after the commit; a difference is an
+//! internal error. So every test that writes also tests this. This one covers all kinds of writes, so that none is missed.
 
 use bolide_core::{Batch, BatchOperation, BatchResponse, FeedStart, Pacing, PacingSettings, PurgeMode};
 use bolide_model::document::{Document, Patch};
@@ -30,7 +30,7 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
     };
     test.account.set_pacing(&test.container, pacing).await.unwrap();
 
-    // Single items; each of the second writes of "g…" and "u…" meets a ghost, by id or by unique key.
+    // Single items; each second write of "g…" and "u…" meets a ghost, by id or by unique key.
     test.create(json!({"id": "a", "u": 1})).await.unwrap();
     test.upsert(json!({"id": "b", "u": 2}), None).await.unwrap();
     test.upsert(json!({"id": "b", "u": 3}), None).await.unwrap();
@@ -47,7 +47,7 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
     test.upsert(json!({"id": "g2", "u": 21}), None).await.unwrap();
     test.create(json!({"id": "u2", "u": 12})).await.unwrap();
 
-    // Several as one.
+    // Several items in one batch.
     let patch = Patch::from_value(&json!([{"op": "set", "path": "/n", "value": 1}])).unwrap();
     let batch = |operations| Batch {
         partition_key: key("p"),
@@ -90,7 +90,7 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
         );
     }
 
-    // The background: expired items, those of a deleted key, the history.
+    // Background work: expired items, those of a deleted key, the history.
     test.account
         .purge(&test.container, PurgeMode::Paced, None)
         .await

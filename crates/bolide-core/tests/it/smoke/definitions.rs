@@ -1,4 +1,4 @@
-//! How much the definitions of an account may take.
+//! The memory limit for the definitions of an account.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn container(id: &str, more: &Value) -> ContainerProperties {
     ContainerProperties::from_json(&sent).expect("a definition")
 }
 
-/// What makes a definition larger by so many indexed paths.
+/// Returns an indexing policy with `count` paths, which makes a definition larger.
 fn paths(count: u64) -> Value {
     let paths = (0..count).map(|n| json!({"path": format!("/some/property/p{n}/?")}));
     json!({"indexingPolicy": {"includedPaths": paths.collect::<Value>(), "excludedPaths": [{"path": "/*"}]}})
@@ -65,7 +65,7 @@ fn expect_full<T>(refused: Result<T>) {
     assert!(message.contains("--memory-limit"), "{message}");
 }
 
-/// Whatever is created, replaced and deleted: what is counted meanwhile is what a server counts that starts with what is stored.
+/// After creates, replaces and deletes, the counted size is the one that a server counts when it starts with the stored rows.
 #[tokio::test]
 async fn what_is_counted_is_what_is_stored() {
     for seed in 1..=8 {
@@ -86,7 +86,7 @@ async fn what_is_counted_is_what_is_stored() {
     }
 }
 
-/// Creates, replaces or deletes one thing, if it can be.
+/// Creates, replaces or deletes one resource, if possible.
 async fn change_something(test: &TestContainer, choices: &mut RandomChoices) -> Result<()> {
     let (account, ctx) = (&test.account, test.begin().await);
     let name = choices.roll(4).to_string();
@@ -179,7 +179,7 @@ async fn what_would_go_above_the_limit_is_refused_and_deleting_gives_back() {
     assert!((10..20).contains(&keys), "{keys}");
     assert!(used(&account) <= account.definitions().limit_bytes);
 
-    // Nothing of what was refused is there.
+    // None of the refused resources exists.
     assert_eq!(account.list_encryption_keys(database).unwrap().len(), keys);
     expect_full(
         account
@@ -199,7 +199,7 @@ async fn what_would_go_above_the_limit_is_refused_and_deleting_gives_back() {
     let larger = encryption_key("0", 50_000);
     expect_full(account.replace_encryption_key(&ctx, first.rid, larger, None).await);
 
-    // What lets nothing grow is taken.
+    // A change that does not enlarge the definitions is accepted.
     let smaller = encryption_key("0", 10);
     account
         .replace_encryption_key(&ctx, first.rid, smaller, None)

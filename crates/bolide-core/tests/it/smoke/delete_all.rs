@@ -1,4 +1,4 @@
-//! Deleting all items of a partition key: gone at once, removed in the background.
+//! Deleting all items of a partition key: invisible at once, removed in the background.
 
 use bolide_core::{Account, ChangeKind, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ScanScope};
 use bolide_model::ErrorKind;
@@ -190,7 +190,7 @@ async fn a_key_that_is_deleted_again_and_again_leaves_room_for_others() {
     delete_all(&test, "p").await;
 }
 
-/// Tombstones were remembered for ten seconds after the removal of what they hid: a reader that took longer showed it again.
+/// Tombstones were kept for ten seconds after the removal of the items they hid: a reader that took longer showed the items again.
 #[tokio::test]
 async fn a_reader_that_is_stalled_beyond_the_removal_shows_nothing_of_the_key() {
     let test = with_items(json!({})).await;
@@ -201,7 +201,7 @@ async fn a_reader_that_is_stalled_beyond_the_removal_shows_nothing_of_the_key() 
         }
         delete_all(&test, "p").await;
         test.create(json!({"id": "later"})).await.unwrap();
-        // However long the reader is stalled: nothing but the tombstone said that what it has read was deleted, and that is gone.
+        // However long the reader is stalled: only the tombstone says that the items it has read were deleted, and the tombstone is removed here.
         test.purge().await;
         assert_eq!(test.listed().await, ["i0", "later"]);
         test.engine.release_answer();

@@ -62,7 +62,7 @@ async fn a_range_is_listed_in_the_order_of_creation() {
     loop {
         let (page, next) = test.list(7, continuation).await;
         seen.extend(ids(&page).into_iter().map(str::to_owned));
-        // What is created meanwhile comes last, wherever its key lies.
+        // An item that is created meanwhile comes last, wherever its key lies.
         if seen.len() == 14 {
             test.create(json!({"id": "late", "pk": "0"})).await.unwrap();
         }
@@ -97,7 +97,7 @@ async fn a_range_that_outgrows_one_read_while_it_is_listed_gives_each_item_once(
     }
     let all: Vec<String> = (0..1300).map(|n| format!("i{n}")).collect();
     assert_eq!(seen, all);
-    // From the start it is too large for that order, but complete.
+    // From the start the range is too large for that order, but the list is complete.
     let mut listed = test.listed().await;
     listed.sort();
     seen.sort();
@@ -287,7 +287,7 @@ async fn a_page_of_changes_ends_by_its_bytes_too_but_never_before_its_first_item
     assert_eq!(pages, [3, 2], "a page is full with the item that makes it 4 MB");
 }
 
-/// Clients cut feed ranges at bounds that are longer than a key's hash: the key is below them.
+/// Clients split feed ranges at bounds that are longer than a key's hash: the key is below such a bound.
 #[tokio::test]
 async fn a_bound_longer_than_an_effective_partition_key_lies_behind_it() {
     let test = TestContainer::with(json!({})).await;

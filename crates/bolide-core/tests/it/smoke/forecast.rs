@@ -1,4 +1,4 @@
-//! The forecast of a container of many items, counted in several rounds, against a recount of what is live (TTL-272).
+//! The forecast of a container with many items, counted in several steps, against a recount of the live items (TTL-272).
 
 use bolide_core::PurgeMode;
 use bytes::Bytes;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::random::program::RandomChoices;
 use crate::test_container::{TestContainer, key, shown};
 
-/// When the items have been written, and programs begin, in seconds.
+/// When the items have been written and programs begin, in seconds.
 const NOW: i64 = 20_000_000;
 const KEYS: [&str; 4] = ["p", "q", "r", "s"];
-/// Seconds, below and above every end of a slice.
+/// Time spans in seconds, just below and above every boundary of the forecast.
 const SPANS: [i64; 10] = [
     1,
     59,
@@ -25,7 +25,7 @@ const SPANS: [i64; 10] = [
     2_147_483_647,
 ];
 
-/// A container, and what its default ttl is.
+/// A container, and its default ttl.
 struct Program {
     test: TestContainer,
     choices: RandomChoices,
@@ -34,7 +34,7 @@ struct Program {
 }
 
 impl Program {
-    /// A container with so many items of every age.
+    /// Creates a container with `items` items of every age.
     async fn begin(seed: u64, items: u64) -> Program {
         let mut choices = RandomChoices::new(seed);
         let default_ttl = default_ttl(&mut choices);
@@ -88,7 +88,7 @@ impl Program {
                 deleted.await.expect("a key");
             }
             _ => {
-                // Counted in several rounds, between which others write.
+                // Counted in several steps, between which other tasks write.
                 let account = self.test.account.clone();
                 let container = self.test.container.clone();
                 let (report, ()) = tokio::join!(account.ttl_report(&container), self.write());
@@ -97,7 +97,7 @@ impl Program {
         }
     }
 
-    /// Some writes and deletes.
+    /// Makes some writes and deletes.
     async fn write(&mut self) {
         for _ in 0..=self.choices.roll(40) {
             let mut item = item(&mut self.choices, 1_000_000);
@@ -133,7 +133,7 @@ impl Program {
         assert_eq!(report.next_expiry_seconds, ends.into_iter().min(), "{when}");
     }
 
-    /// When the live items end that do.
+    /// Returns when the live items expire, for those that do.
     async fn ends(&self) -> Vec<i64> {
         let (mut ends, mut continuation) = (Vec::new(), None);
         loop {

@@ -1,4 +1,4 @@
-//! A ghost does not exist (TTL-235…255): each operation one second before the end, at the end, and one after.
+//! A ghost does not exist for any operation (TTL-235…255): each operation one second before the end, at the end, and one second after.
 //!
 //! The item is written at 100 in a container with default 10, so it ends at 110.
 
@@ -11,7 +11,7 @@ use crate::test_container::{TestContainer, ids, shown};
 const BEFORE: i64 = 109;
 const AFTER: [i64; 2] = [110, 111];
 
-/// A test with the item "a", and its etag.
+/// Returns a test with the item "a", and its etag.
 async fn with_item() -> (TestContainer, String) {
     let test = TestContainer::with(json!({
         "defaultTtl": 10,
@@ -82,7 +82,7 @@ async fn each_write_one_second_before_the_end_restarts_the_countdown() {
 
 #[tokio::test]
 async fn upsert_creates_a_new_item_and_merges_nothing() {
-    // TTL-240, TTL-242: If-Match on what is missing does not stop an upsert
+    // TTL-240, TTL-242: If-Match does not stop an upsert of a missing item
     for second in AFTER {
         let (test, etag) = with_item().await;
         let ghost = test.read("a").await.unwrap();

@@ -56,7 +56,7 @@ async fn a_replace_may_rename_but_not_onto_another_item() {
 
 #[tokio::test]
 async fn a_name_that_went_to_another_item_leads_to_that_one() {
-    // Reads remember an item's number by its name.
+    // Reads cache an item's number by its id.
     let test = TestContainer::with(json!({})).await;
     let first = test.create(json!({"id": "a", "n": 1})).await.unwrap();
     assert_eq!(test.read("a").await.unwrap().rid(), first.rid());
@@ -127,7 +127,7 @@ async fn a_read_spares_the_body_of_a_version_that_is_known() {
 
 #[tokio::test]
 async fn a_conflict_with_a_write_that_was_never_stored_is_no_conflict() {
-    // Both are decided in one round; its commit fails.
+    // Both are decided in one write batch, whose commit fails.
     let test = TestContainer::with(json!({})).await;
     test.engine.cut_after(0);
     let (one, other) = tokio::join!(test.create(json!({"id": "a"})), test.create(json!({"id": "a"})));

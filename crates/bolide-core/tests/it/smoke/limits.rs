@@ -1,4 +1,4 @@
-//! What users' queries and conditions may use up, and what ends them.
+//! The resource limits of users' queries and conditions, and what ends them.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::test_container::{TestContainer, key, options, shown};
 
-/// Goes through 40,000 rows for each item.
+/// Produces 40,000 rows for each item.
 const CROSS_JOIN: &str = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE a + b < 0";
 
-/// Takes more work than an item may have.
+/// Takes more work than one item may have.
 const WORST_CONDITION: &str = "from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs JOIN z IN c.xs JOIN w IN c.xs \
                                WHERE x + y + z + w < 0)";
 
@@ -125,7 +125,7 @@ async fn queries_beyond_the_memory_of_all_requests_are_throttled_and_later_run()
     assert_eq!(test.account.memory().used_bytes(), 0);
 }
 
-/// An expression of a megabyte and a half, in two or three thousand characters.
+/// Returns an expression of 1.5 MB, written in two or three thousand characters.
 fn large_constants() -> String {
     let constants: Vec<String> = (0..150).map(|n| format!("REPLICATE('{}', 10000)", n % 10)).collect();
     format!("ARRAY_CONTAINS([{}], c.n)", constants.join(", "))
@@ -181,7 +181,7 @@ async fn what_is_made_of_many_keys_is_memory_of_all_requests() {
     assert_eq!(test.account.memory().used_bytes(), 0);
 }
 
-/// Items of 100 KB, more together than there is memory for.
+/// Returns a container with items of 100 KB that together exceed the memory.
 async fn stage_with_large_items(memory_bytes: usize) -> Arc<TestContainer> {
     let options = AccountOptions {
         memory_bytes,
@@ -216,7 +216,7 @@ async fn the_items_that_a_query_has_read_are_memory_of_all_requests() {
         .await
         .expect_err("no room for an item");
     assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{refused}");
-    // What is left is kept for small items.
+    // The rest is kept for small items.
     test.create(json!({"id": "small", "pk": "small"}))
         .await
         .expect("an item");
@@ -248,7 +248,7 @@ async fn others_write_while_an_expensive_condition_is_judged() {
         let test = test.clone();
         async move { patch_with(&test, WORST_CONDITION).await }
     });
-    // It is judged on a thread for queries, not by the partition's worker.
+    // The condition is evaluated on a thread for queries, not by the partition's worker.
     until_running(&test, 1).await;
     test.create(json!({"id": "other", "pk": "p"}))
         .await

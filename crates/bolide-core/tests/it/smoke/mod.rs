@@ -1,4 +1,4 @@
-//! The claims one by one, each with the least data that makes it.
+//! The claims one by one, each with the least data that tests it.
 
 mod admin;
 mod all_versions;

@@ -1,4 +1,4 @@
-//! The purge: what it removes, in which order, at what cost, and what it says about itself.
+//! The purge: what it removes, in which order, at what cost, and what its statistics show.
 
 use bolide_core::{
     AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, ScanScope, Throughput,
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::test_container::{TestContainer, background_options, ids, key, options, run_background};
 
-/// A budget of 400 units a second, of which only explicit load counts as use, and 10 units for each item purged.
+/// Returns a budget of 400 units per second, of which only explicit load counts as use, and 10 units for each item purged.
 fn paced() -> PacingSettings {
     PacingSettings {
         pacing: Pacing::Provisioned { ru: 400.0 },
@@ -240,7 +240,7 @@ async fn why_names_what_decides() {
 
 #[tokio::test]
 async fn a_read_that_began_before_a_purge_shows_none_of_what_was_due_with_what_was_purged() {
-    // docs/ttl.md, "Time": of two items due in the same second an answer never shows one and lacks the other
+    // docs/ttl.md, "Time": of two items that expire in the same second, an answer never shows one and lacks the other
     let test = TestContainer::with_throughput(json!({"defaultTtl": 10}), Some(Throughput::Manual { ru: 20_000 })).await;
     for n in 0..8 {
         test.create(json!({"id": n.to_string(), "pk": n.to_string()}))
@@ -320,7 +320,7 @@ async fn an_account_that_shall_not_purge_does_not_and_still_keeps_its_time() {
         test.engine.durable_time() >= UnixMillis(110_000),
         "durable before the answer"
     );
-    // Its background is at work: it makes a second durable before it begins, as there was a request.
+    // Its background work makes a second durable before the second begins, because there was a request.
     test.clock.set(UnixMillis(110_960));
     run_background(&monotonic, async || test.engine.durable_time() >= UnixMillis(111_000)).await;
     let report = test.account.ttl_report(&test.container).await.unwrap();

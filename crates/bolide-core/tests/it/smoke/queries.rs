@@ -1,4 +1,4 @@
-//! Queries over pages: the order of rows, and what changes of items between pages do to it.
+//! Queries over several pages: the order of rows, and the effect of changes of items between pages.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::test_container::{TestContainer, options, scope_of};
 
-/// One page of a query over the whole container, and where it goes on.
+/// Returns one page of a query over the whole container, and its continuation.
 async fn page(
     test: &TestContainer,
     text: &str,
@@ -61,7 +61,7 @@ async fn a_small_range_is_read_in_the_order_of_creation_over_all_keys() {
     assert_eq!(first, [json!("g"), json!("c")]);
 }
 
-/// TTL-247: what was to come is neither lost nor shown twice.
+/// TTL-247: no item that was still to come is lost or shown twice.
 #[tokio::test]
 async fn pages_in_the_order_of_creation_go_on_behind_what_expired_and_before_what_is_new() {
     let test = TestContainer::with_ttl(-1).await;
@@ -107,7 +107,7 @@ async fn keys_of_one_range_need_no_merge_and_are_read_in_the_order_of_creation()
     assert_eq!(first, [json!("g"), json!("c")]);
 }
 
-/// A query over several ranges is answered without a merge where its filter leaves one partition key over.
+/// A query over several ranges is answered without a merge if its filter fixes one partition key.
 #[tokio::test]
 async fn a_filter_that_pins_the_key_needs_no_merge() {
     let test = TestContainer::with(json!({})).await;
@@ -150,7 +150,7 @@ async fn a_filter_that_pins_the_key_needs_no_merge() {
     }
 }
 
-/// Items whose `v` are 0, 1, 2, 0, 1, 2 and so on; every third lives for ten seconds only.
+/// Creates items whose `v` are 0, 1, 2, 0, 1, 2 and so on; every third lives for ten seconds only.
 async fn with_values(test: &TestContainer, count: usize) {
     for n in 0..count {
         let mut item = json!({"id": format!("i{n}"), "pk": format!("p{n}"), "v": n % 3, "n": n});
@@ -161,7 +161,7 @@ async fn with_values(test: &TestContainer, count: usize) {
     }
 }
 
-/// TTL-246, TTL-247: what expires between two pages takes nothing else with it.
+/// Asserts that an item that expires between two pages removes no other row (TTL-246, TTL-247).
 async fn assert_others_stay(count: usize, text: &str) {
     let test = TestContainer::with_ttl(-1).await;
     with_values(&test, count).await;
@@ -227,7 +227,7 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
     }
 }
 
-/// cosmos-sql §23.3: only what really found the items is told.
+/// cosmos-sql §23.3: only indexes that really found the items are reported.
 #[tokio::test]
 async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
     let test = TestContainer::with(json!({})).await;
@@ -263,10 +263,10 @@ async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
     }
 }
 
-/// A query for so many keys, of which the container has the first `stored`, each with `items` items; what it gave, by how many reads of the
-/// engine and on how many pages.
+/// Queries for `asked` keys, of which the container has the first `stored`, each with `items` items; returns the rows, the number of reads of the
+/// engine, and the number of pages.
 async fn by_keys(stored: usize, asked: usize, items: usize) -> (Vec<Value>, u64, usize) {
-    // However slow the machine, the page does not end by its time.
+    // However slow the machine is, the page does not end because of its time.
     let options = AccountOptions {
         query_page_time: Duration::from_secs(3_600),
         ..options()
@@ -315,7 +315,7 @@ fn assert_ids_of_even_keys(rows: &[Value], stored: usize, items: usize) {
 
 #[tokio::test]
 async fn many_keys_are_read_together() {
-    // Few items: one scan, not 20 000 lookups. Many items: hundreds of keys at once. Few keys with many items: page by page.
+    // Few items: one scan, not 20 000 lookups. Many items: hundreds of keys in one read. Few keys with many items: page by page.
     for (stored, asked, items, most_reads) in [(300, 20_000, 1, 10), (3_000, 300, 1, 20), (40, 10, 100, 40)] {
         let (rows, reads, pages) = by_keys(stored, asked, items).await;
         assert_ids_of_even_keys(&rows, stored.min(2 * asked), items);
@@ -324,7 +324,7 @@ async fn many_keys_are_read_together() {
     }
 }
 
-/// TTL-247 with many keys: pages go on behind their last item whichever way the items are found.
+/// TTL-247 with many keys: each page starts after the last item of the one before, whichever way the items are found.
 #[tokio::test]
 async fn pages_over_many_keys_hold_each_item_once() {
     for (stored, asked, items) in [(300, 400, 2), (2_000, 150, 2), (100, 50, 30)] {
@@ -346,7 +346,7 @@ async fn pages_over_many_keys_hold_each_item_once() {
 
 #[tokio::test]
 async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
-    // Every look at the clock finds the time over, and a page looks behind its first item.
+    // Every check of the clock finds that the time is over, and a page checks it after its first item.
     let options = AccountOptions {
         query_page_time: Duration::ZERO,
         ..options()
@@ -373,7 +373,7 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
             "SELECT VALUE c.n FROM c OFFSET 1 LIMIT 2",
             vec![json!([]), json!([1]), json!([2])],
         ),
-        // These see all items on every page, so ending one early would not help.
+        // These see all items on every page, so ending a page early would not help.
         ("SELECT VALUE SUM(c.n) FROM c", vec![json!([10])]),
         (
             "SELECT VALUE c.n FROM c ORDER BY c.n DESC",
@@ -397,7 +397,7 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
                 break;
             }
         }
-        // That nothing comes behind the last item takes an empty page to say.
+        // An empty page may be needed to tell that nothing follows the last item.
         if given.len() > pages.len() && given.last() == Some(&json!([])) {
             given.pop();
         }
@@ -407,7 +407,7 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
 
 const SORTED: &str = "SELECT VALUE c.n FROM c ORDER BY c.n DESC";
 
-/// A container of many items in one range, the first two pages of ten of [`SORTED`], and where it goes on.
+/// Returns a container of many items in one range, the first two pages of ten rows of [`SORTED`], and their continuation.
 async fn two_pages(count: i64) -> (TestContainer, Vec<Value>, Option<String>) {
     let test = TestContainer::with(json!({"defaultTtl": -1})).await;
     for n in 0..count {
@@ -454,7 +454,7 @@ async fn sorted_rows_show_what_was_written_between_pages() {
     test.delete("78", None).await.unwrap();
     let (mut rows, continuation) = page(&test, SORTED, 10, continuation).await;
     assert_eq!(rows[..5], [json!(79), json!(77), json!(76), json!(75.5), json!(75)]);
-    // Once more, behind rows that this page has kept.
+    // Once more, after rows that this page has kept.
     test.create(json!({"id": "newer", "n": 60.5})).await.unwrap();
     rows.extend(rest(&test, SORTED, 10, continuation).await);
     assert_eq!(rows.len(), 81);

@@ -1,4 +1,4 @@
-//! Changes of the default ttl (TTL-225…234): the worked examples W1–W8, over the API.
+//! Changes of the default ttl (TTL-225…234): the worked examples W1–W8, through the API.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ async fn set(test: &TestContainer, default_ttl: Value) {
     test.define(json!({"defaultTtl": default_ttl})).await.unwrap();
 }
 
-/// The second before which an item is there and from which it is not.
+/// Asserts that an item is visible until the second before `end`, and not from `end` on.
 async fn assert_ends(test: &TestContainer, id: &str, end: i64) {
     test.at(end - 1);
     assert!(test.has(id).await, "{id} at {}", end - 1);
@@ -203,7 +203,7 @@ async fn server_time_stands_still_while_the_clock_is_behind() {
     assert_eq!(test.read("b").await.unwrap().last_modified().0, 110);
 }
 
-/// Lets others run for long enough to do what they need not wait for.
+/// Lets other tasks run for long enough to finish what they need not wait for.
 async fn let_others_run(is_done: impl Fn() -> bool) {
     for _ in 0..10_000 {
         if is_done() {
@@ -213,7 +213,7 @@ async fn let_others_run(is_done: impl Fn() -> bool) {
     }
 }
 
-/// All requests waited behind the change, as long as the longest page took.
+/// All requests waited for the change, as long as the longest page took.
 #[tokio::test]
 async fn requests_are_answered_while_a_change_waits_for_a_long_page() {
     // TTL-233
@@ -264,14 +264,14 @@ async fn requests_are_answered_while_a_change_waits_for_a_long_page() {
     test.assert_sound().await;
 }
 
-/// A change that waits for nobody but short requests keeps the next ones out until it is made: none is judged by two settings.
+/// A change that waits only for short requests keeps new ones out until it is made, so that no request uses two settings.
 #[tokio::test]
 async fn a_change_waits_for_requests_that_are_under_way() {
     // TTL-233
     let test = Arc::new(TestContainer::with_ttl(1000).await);
     test.create(json!({"id": "a"})).await.unwrap();
     let removed = test.clone();
-    // A step of the purge is a short one.
+    // A step of the purge is a short request.
     test.engine.hold_scans_of(Space::Log);
     let purge = tokio::spawn(async move { removed.purge().await });
     test.engine.until_held(1).await;

@@ -1,4 +1,4 @@
-//! Throughput that the containers of a database share (TTL-264), and what users over theirs are told.
+//! Throughput that the containers of a database share (TTL-264), and the refusals of users who exceed it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::test_container::{background_options, definition, options, run_background};
 
-/// A database of 400 units with two containers.
+/// A database of 400 units per second with two containers.
 struct Shared {
     clock: Arc<Clock>,
     engine: Arc<MemoryEngine>,
@@ -83,7 +83,7 @@ impl Shared {
     }
 }
 
-/// An item below 1 KB costs 4.95 to delete, and the one that overdraws the credit still goes: 81 for 400 units.
+/// Deleting an item below 1 KB costs 4.95 units, and the one that overdraws the credit is still removed: 81 for 400 units.
 const FOR_400: u64 = 81;
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn users_over_the_throughput_hear_when_the_next_second_begins() {
 
 #[tokio::test]
 async fn the_background_purge_gives_each_container_its_turn() {
-    // TTL-264. The clock stands, so that there is one second's credit and no more.
+    // TTL-264. The clock stands still, so that there is only one second's credit.
     let monotonic = Monotonic::manual();
     let shared = Shared::new(background_options(&monotonic)).await;
     shared.fill(0, 100).await;

@@ -1,4 +1,4 @@
-//! Splits of ranges that are in use: nothing that happens meanwhile is lost, and whatever ends one leaves nothing behind.
+//! Splits of ranges that are in use: no concurrent change is lost, and a split that ends early leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::probe::Probe;
 use crate::random::RandomChoices;
 use crate::test_container::{TestContainer, options, shown};
 
-/// The container's first partition, and those that the first split takes.
+/// The container's first partition, and the ids of the partitions that the first split creates.
 const PARENT: PartitionId = PartitionId(1);
 const CHILDREN: [PartitionId; 2] = [PartitionId(2), PartitionId(3)];
 
 type Splitting = JoinHandle<Result<SplitReport, ErrorKind>>;
 
-/// A split that has begun and waits: the log, the expiry queue and items are copied, indexes and the history are not.
+/// Begins a split that waits: the log, the expiry queue and items are copied, indexes and the history are not.
 async fn held_split(test: &TestContainer) -> Splitting {
     test.engine.hold_scans_of(Space::Index);
     let split = begin(test, None);
@@ -46,7 +46,7 @@ fn name(n: usize) -> String {
     format!("i{n:04}")
 }
 
-/// An item in one of many logical partitions.
+/// Writes an item in one of many logical partitions.
 async fn write(test: &TestContainer, n: usize, v: i64) {
     let item = json!({"id": name(n), "pk": format!("p{}", n % 90), "u": n, "v": v});
     test.upsert(item, None).await.unwrap();
@@ -64,7 +64,7 @@ async fn delete(test: &TestContainer, n: usize) {
     deleted.unwrap();
 }
 
-/// All items, as id and version number.
+/// Returns all items, as id and version number.
 async fn stored(test: &TestContainer) -> BTreeMap<String, i64> {
     let (mut stored, mut continuation) = (BTreeMap::new(), None);
     loop {
@@ -82,7 +82,7 @@ async fn stored(test: &TestContainer) -> BTreeMap<String, i64> {
 
 #[tokio::test]
 async fn a_range_is_written_and_read_while_it_is_split() {
-    // TTL-277. Several pages of each kind of row; some writes come before their page, some behind it.
+    // TTL-277. Several pages of each kind of row; some writes are in the part that is already copied, some in the rest.
     let test = TestContainer::with(json!({
         "defaultTtl": 1000,
         "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
@@ -283,7 +283,7 @@ async fn a_split_goes_on_without_its_request() {
     test.assert_sound().await;
 }
 
-/// However far it comes, one of the two is true: the range is as it was, or it is split.
+/// Wherever the engine fails, either the range is as it was, or it is split.
 #[tokio::test]
 async fn an_engine_that_fails_during_a_split_leaves_the_range_as_it_was() {
     let mut outcomes = [0, 0];
@@ -300,7 +300,7 @@ async fn an_engine_that_fails_during_a_split_leaves_the_range_as_it_was() {
         assert!(matches!(split, Ok(_) | Err(ErrorKind::Unavailable)), "{split:?}");
         outcomes[usize::from(split.is_ok())] += 1;
         for test in [test.beside(test.engine.clone()).await, test] {
-            // The process that failed, and one that was started after it.
+            // In the process that failed, and in one that was started after it.
             let test = test.reopen().await;
             assert_eq!(test.container.ranges().ranges.len(), 1 + usize::from(split.is_ok()));
             assert_eq!(stored(&test).await, expected);
@@ -332,10 +332,10 @@ async fn a_split_that_failed_can_be_made_again() {
     test.assert_sound().await;
 }
 
-/// Writes into the wrong ranges would be lost: nobody is let in before it is known which they are.
+/// Writes into the wrong ranges would be lost, so no request is admitted before the outcome is known.
 #[tokio::test]
 async fn a_split_whose_commit_is_lost_finds_out_what_became_of_it() {
-    // The commit that names the parent for removal.
+    // The commit that marks the parent for removal.
     let switches = |partition, batch: &Batch| {
         let names_parent = |put: &Put| put.key.bytes.ends_with(&PARENT.0.to_be_bytes()) && put.value.is_empty();
         partition == PartitionId::CATALOG && batch.puts.iter().any(names_parent)
@@ -358,7 +358,7 @@ async fn a_split_whose_commit_is_lost_finds_out_what_became_of_it() {
     }
 }
 
-/// A write that nobody was answered is part of the copy if it happened.
+/// A write of unknown outcome is part of the copy if it happened.
 #[tokio::test]
 async fn a_write_whose_outcome_is_lost_during_a_split_is_found_or_not() {
     for is_done in [true, false] {
@@ -377,7 +377,7 @@ async fn a_write_whose_outcome_is_lost_during_a_split_is_found_or_not() {
     }
 }
 
-/// What a writer in trouble knows of an item: what it may have by now.
+/// What a writer knows of items after engine errors: the values that each may have by now.
 #[derive(Default)]
 struct Possible(BTreeMap<usize, Vec<i64>>);
 
@@ -391,7 +391,7 @@ async fn an_engine_in_trouble_may_refuse_a_split_but_loses_nothing() {
             down_percent: 1,
             stale_percent: 10,
             unknown_percent: 10,
-            ..Faults::bad_day(seed)
+            ..Faults::frequent(seed)
         };
         let engine = Arc::new(Probe::with_faults(memory, faults));
         let test = TestContainer::over(engine.clone(), clock, json!({}), None, options()).await;
@@ -455,7 +455,7 @@ async fn try_write(test: &TestContainer, n: usize, v: i64, possible: &mut Possib
     }
 }
 
-/// A split holds the account's engine no longer than to its next page.
+/// A split keeps the account's engine open only until its next page.
 #[tokio::test]
 async fn an_account_that_is_dropped_ends_its_split() {
     let test = TestContainer::with(json!({})).await;

@@ -1,4 +1,4 @@
-//! Figures for metrics: what the newest commits left in memory (TTL-272).
+//! Statistics for metrics, which the newest commits publish in memory (TTL-272).
 
 use std::pin::pin;
 
@@ -15,7 +15,7 @@ async fn scrape(test: &TestContainer) -> ContainerFigures {
     test.account.container_figures().await.unwrap().remove(0)
 }
 
-/// As [`scrape`], `None` if it waits for something.
+/// Like [`scrape`], but returns `None` if the scrape has to wait.
 async fn scrape_at_once(test: &TestContainer) -> Option<ContainerFigures> {
     let mut figures = pin!(scrape(test));
     for _ in 0..100 {
@@ -27,7 +27,7 @@ async fn scrape_at_once(test: &TestContainer) -> Option<ContainerFigures> {
     None
 }
 
-/// A scrape joined the queue of every partition's worker.
+/// Earlier, a scrape sent a request to the worker of every partition, and so waited for stalled ones.
 #[tokio::test]
 async fn a_scrape_shows_the_last_commit_while_the_worker_is_stalled() {
     let monotonic = Monotonic::manual();
@@ -101,7 +101,8 @@ async fn a_scrape_reads_nothing_of_the_engine() {
     assert_eq!(test.engine.traffic(), nothing);
 }
 
-/// What metrics show must be this: live items, ghosts, the age of the oldest and how many were purged. So must a restart, which counts anew.
+/// Checks the values that metrics show: live items, ghosts, the age in seconds of the oldest ghost, and the number of purged ghosts. A second account on
+/// the same engine, which counts again from the start, must show the same values.
 async fn assert_shows(test: TestContainer, expected: (u64, u64, i64, u64)) -> TestContainer {
     let shown = async |test: &TestContainer| {
         let shown = scrape(test).await;
@@ -119,8 +120,8 @@ async fn assert_shows(test: TestContainer, expected: (u64, u64, i64, u64)) -> Te
 #[tokio::test]
 async fn counts_in_memory_are_those_of_a_recount() {
     let test = TestContainer::with_ttl(50).await;
-    // More than are counted at first, of each kind: p has 75 by the default and 75 that end at 120; q has 50 that end at 105, 25 at 106, and 75
-    // that never end.
+    // More items of each kind than the first write batch counts: p has 75 items under the default and 75 that expire at 120; q has 50 that expire at
+    // 105, 25 at 106, and 75 that never expire.
     let ttl_of = |n: i64| match (n % 4, n < 200) {
         (0, _) => None,
         (1, true) => Some(5),
@@ -145,10 +146,10 @@ async fn counts_in_memory_are_those_of_a_recount() {
         .await;
     deleted.expect("a deletion");
     let test = assert_shows(test, (75, 75, 7, 0)).await;
-    // What was deleted with its key ends, too: it is no ghost.
+    // Items that were deleted with their partition key expire, too; they do not become ghosts.
     test.at(120);
     let test = assert_shows(test, (75, 75, 15, 0)).await;
-    // Writers remove ghosts that are in their way, the oldest.
+    // Writers remove the oldest ghosts, whose ids conflict with the new items.
     for n in (1..200).step_by(4) {
         test.create(json!({"id": format!("i{n}"), "pk": "q", "ttl": -1}))
             .await
@@ -170,7 +171,7 @@ async fn counts_in_memory_are_those_of_a_recount() {
 async fn the_oldest_ghost_is_found_behind_many_entries_of_others() {
     let test = TestContainer::with_ttl(10).await;
     test.create(json!({"id": "first"})).await.unwrap();
-    // In the log, but not by the default.
+    // These items have entries in the log, but do not expire by the default.
     for n in 0..100 {
         test.create(json!({"id": n.to_string(), "ttl": 1_000})).await.unwrap();
     }

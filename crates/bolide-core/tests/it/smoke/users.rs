@@ -34,7 +34,7 @@ async fn users_and_permissions_are_there_after_a_restart() {
     assert_eq!(test.account.user_by_name(database, "u").unwrap(), user);
     let found = test.account.permission_by_name(user.rid, "p").unwrap();
     assert_eq!((&found, &*found.properties), (&permission, &properties));
-    // Numbers go on where they were.
+    // Numbers continue after a restart.
     let ctx = test.begin().await;
     let next = test.account.create_user(&ctx, database, "v").await.unwrap();
     assert!(next.rid > user.rid);
@@ -133,7 +133,7 @@ async fn what_belongs_to_a_deleted_user_or_database_goes_with_it() {
         ErrorKind::NotFound
     );
     test.account.delete_database(&ctx, database, None).await.unwrap();
-    // A row left behind would be one without its parent, at which opening fails.
+    // A row left behind would lack its parent, and opening would fail.
     let options = crate::test_container::options();
     let account = bolide_core::Account::open(test.engine.clone(), options).await.unwrap();
     assert!(account.list_databases().is_empty());

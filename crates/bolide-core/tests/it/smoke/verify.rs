@@ -1,4 +1,4 @@
-//! The full check: what it finds, and that everything else goes on beside it.
+//! The full check: what it finds, and that other requests continue meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 use crate::random::RandomChoices;
 use crate::test_container::{START, TestContainer};
 
-/// Items of several pages.
+/// Number of items, enough for several pages.
 const MANY: usize = 200;
-/// The first byte of the keys of the history, behind the log.
+/// The first byte of the keys of the history, which sort after the log.
 const HISTORY: u8 = 0xFE;
 
-/// Whatever keeps entries: unique keys, ttls, a history.
+/// Returns a definition with every feature that has entries: unique keys, ttls, a history.
 fn everything() -> Value {
     json!({
         "defaultTtl": 1_000, "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/n"]}]},
@@ -36,7 +36,7 @@ async fn expect_problem(test: &TestContainer, words: &str, damage: &str) {
     assert!(is_found, "{damage}: no '{words}' in {problems:?}");
 }
 
-/// Some items, half of which have a ttl of their own, and one of these has expired.
+/// Returns a container with some items, half of which have a ttl of their own; one of these has expired.
 async fn filled() -> TestContainer {
     let test = TestContainer::with(everything()).await;
     for n in 0..4 {
@@ -79,7 +79,7 @@ async fn every_entry_that_is_no_items_is_found() {
     for space in [Space::Index, Space::Log, Space::Expiry] {
         let rows = test.engine.rows(space).await;
         for (key, value) in rows.into_iter().filter(|(key, _)| key[0] != HISTORY) {
-            // Another id or digest, or another place in its transaction.
+            // Another id or digest, or another position in its transaction.
             let mut other = key.to_vec();
             *other.last_mut().unwrap() ^= 1;
             let other = Key::new(space, other);
@@ -219,12 +219,12 @@ async fn a_history_that_does_not_lead_to_what_is_stored_is_found() {
     test.assert_sound().await;
 }
 
-/// One of them, that ends within the first forty seconds.
+/// Returns an item that expires within the first forty seconds.
 fn item(n: usize) -> Value {
     json!({"id": n.to_string(), "n": n, "ttl": 10 + n % 30, "text": "x".repeat(n % 50)})
 }
 
-/// A container of several pages, whose scans wait.
+/// Returns a container of several pages, whose scans wait.
 async fn held() -> Arc<TestContainer> {
     let test = TestContainer::with(everything()).await;
     for n in 0..MANY {
@@ -239,7 +239,7 @@ fn start(test: &Arc<TestContainer>) -> JoinHandle<Result<VerifyReport>> {
     tokio::spawn(async move { test.account.verify(&test.container).await })
 }
 
-/// Lets others go on until it is so.
+/// Lets other tasks run until the condition holds.
 async fn until(mut is_so: impl FnMut() -> bool) {
     loop {
         tokio::task::yield_now().await;
@@ -249,7 +249,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What waits for a check that does not go on would wait for ever.
+/// Awaits a request that must not wait for a check that is stopped.
 async fn goes_on<T>(request: impl Future<Output = T>) -> T {
     let timeout = Duration::from_secs(60);
     tokio::time::timeout(timeout, request)
@@ -291,7 +291,7 @@ async fn a_change_of_the_container_waits_for_a_page_and_not_for_the_check() {
     assert_eq!(check.await.unwrap().unwrap().problems, Vec::<String>::new());
 }
 
-/// Items are written and end before, at and behind the place that a check has come to, between any two of its reads.
+/// Items are written and end before, at and after the position of a check, between any two of its reads.
 #[tokio::test]
 async fn what_happens_meanwhile_is_no_problem() {
     for seed in 1..=3 {
@@ -340,7 +340,7 @@ async fn a_range_that_is_split_meanwhile_is_checked_as_its_children() {
     let test = Arc::new(test);
     let check = start(&test);
     until(|| test.engine.held_scans() == 1).await;
-    // Far enough to have counted some items.
+    // Far enough that some items are counted.
     for _ in 0..8 {
         test.engine.let_through(1);
         until(|| test.engine.held_scans() == 1).await;

@@ -4,7 +4,7 @@ use super::*;
 use crate::admin;
 use crate::operation::Operation;
 
-/// The page that shows the table.
+/// The document that shows the table.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
 const BEGIN: &str =
     "<!-- rights: begin; `UPDATE=1 cargo test -p bolide-cosmos --lib rights` writes this from the code -->\n";

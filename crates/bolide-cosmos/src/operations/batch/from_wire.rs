@@ -1,4 +1,4 @@
-//! Batches as clients send them: operations as JSON, or as rows of .NET's binary form.
+//! Batches from clients: operations as JSON, or as rows in .NET's binary format.
 
 use bolide_core::BatchOperation;
 use bolide_model::document::{Document, Patch, parse_json_body};
@@ -7,20 +7,20 @@ use bolide_model::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::wire::binary_json::{self, Room};
+use crate::wire::binary_json::{self, TextBudget};
 use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
-/// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
+/// One operation as sent. An error in it makes this operation fail, and the others according to the mode.
 pub(super) struct Sent {
     pub operation: Result<BatchOperation>,
-    /// Of an operation in bulk.
+    /// Only in bulk requests.
     pub partition_key: Result<Option<PartitionKey>>,
     /// The client does not want the item back.
     pub is_minimal: bool,
 }
 
 impl Sent {
-    /// Refuses the operation if it writes a document that does not pass.
+    /// Refuses the operation if it writes a document that fails the check.
     pub fn check(&mut self, check: impl Fn(&Document) -> Result<()>) {
         let written = match &self.operation {
             Ok(
@@ -36,7 +36,7 @@ impl Sent {
     }
 }
 
-/// What an operation is made of, in either form.
+/// The parts of an operation, in either format.
 struct Parts {
     kind: String,
     id: Option<String>,
@@ -52,15 +52,15 @@ enum ResourceBody {
     Bytes(Bytes),
 }
 
-/// Reads the operations of a batch or bulk.
+/// Reads the operations of a batch or bulk request.
 ///
 /// # Errors
-/// `BadRequest` for the request as a whole: no array or malformed rows, no operations, too many.
+/// `BadRequest` for the request as a whole: not an array or malformed rows, no operations, too many.
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
         let rows = hybrid_row::operations(body, BATCH_OPERATIONS)?;
-        let mut room = Room::of_batch();
-        rows.into_iter().map(|row| sent_row(row, &mut room)).collect()
+        let mut text_budget = TextBudget::of_batch();
+        rows.into_iter().map(|row| sent_row(row, &mut text_budget)).collect()
     } else {
         let operations = array(body)?;
         operations.into_iter().map(sent_value).collect()
@@ -96,13 +96,13 @@ fn sent_value(operation: Value) -> Sent {
     let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
     let partition_key = partition_key(&members);
     Sent {
-        operation: parts(&mut members).and_then(|parts| parts.read(&mut Room::of_batch())),
+        operation: parts(&mut members).and_then(|parts| parts.read(&mut TextBudget::of_batch())),
         partition_key,
         is_minimal,
     }
 }
 
-fn sent_row(row: hybrid_row::Operation, room: &mut Room) -> Sent {
+fn sent_row(row: hybrid_row::Operation, text_budget: &mut TextBudget) -> Sent {
     let is_minimal = row.is_minimal;
     let partition_key = row.partition_key.as_deref().map(PartitionKey::from_header).transpose();
     let operation = row.check().and_then(|()| {
@@ -113,7 +113,7 @@ fn sent_row(row: hybrid_row::Operation, room: &mut Room) -> Sent {
             if_match: row.if_match,
             if_none_match: row.if_none_match,
         };
-        parts.read(room)
+        parts.read(text_budget)
     });
     Sent {
         operation,
@@ -134,7 +134,7 @@ fn parts(members: &mut Map<String, Value>) -> Result<Parts> {
 }
 
 impl Parts {
-    fn read(self, room: &mut Room) -> Result<BatchOperation> {
+    fn read(self, text_budget: &mut TextBudget) -> Result<BatchOperation> {
         let Parts {
             kind,
             id,
@@ -146,24 +146,24 @@ impl Parts {
         let body = || body.ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"));
         Ok(match kind.as_str() {
             "Create" => BatchOperation::Create {
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
             },
             "Upsert" => BatchOperation::Upsert {
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
                 if_match,
             },
             "Replace" => BatchOperation::Replace {
                 id: id()?,
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
                 if_match,
             },
             "Patch" => BatchOperation::Patch {
                 id: id()?,
-                patch: body()?.patch(room)?,
+                patch: body()?.patch(text_budget)?,
                 if_match,
             },
             "Delete" => BatchOperation::Delete { id: id()?, if_match },
-            // In a batch, either condition on a read spares the body of a version that the client has. Source: .NET's suite.
+            // In a batch, either condition on a read leaves out the body of a version that the client has. Source: .NET's suite.
             "Read" => BatchOperation::Read {
                 id: id()?,
                 if_none_match: if_none_match.or(if_match),
@@ -178,22 +178,22 @@ impl Parts {
 }
 
 impl ResourceBody {
-    fn document(self, room: &mut Room) -> Result<Document> {
+    fn document(self, text_budget: &mut TextBudget) -> Result<Document> {
         match self {
             ResourceBody::Value(value) => Document::from_value(value),
-            ResourceBody::Bytes(bytes) => Document::parse(&room.text_of(&bytes)?),
+            ResourceBody::Bytes(bytes) => Document::parse(&text_budget.text_of(&bytes)?),
         }
     }
 
-    fn patch(self, room: &mut Room) -> Result<Patch> {
+    fn patch(self, text_budget: &mut TextBudget) -> Result<Patch> {
         match self {
             ResourceBody::Value(value) => Patch::from_value(&value),
-            ResourceBody::Bytes(bytes) => Patch::parse(&room.text_of(&bytes)?),
+            ResourceBody::Bytes(bytes) => Patch::parse(&text_budget.text_of(&bytes)?),
         }
     }
 }
 
-/// A partition key inside an operation is JSON in a string; SDKs that have parsed it already send the array.
+/// A partition key in an operation is JSON in a string; SDKs that have already parsed it send the array.
 fn partition_key(members: &Map<String, Value>) -> Result<Option<PartitionKey>> {
     match members.get("partitionKey") {
         None | Some(Value::Null) => Ok(None),

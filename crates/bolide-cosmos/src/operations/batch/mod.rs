@@ -1,7 +1,7 @@
 //! Transactional batch and bulk (cosmos-rest §5.8, §5.9).
 //!
-//! A batch is atomic: one transaction of the core. Bulk is not: its operations are carried out one after the other, each for itself.
-//! Both come as JSON, or from .NET as rows, and are answered in the form they came in.
+//! A batch is atomic: one transaction of the core. Bulk is not: its operations are carried out one after the other, independently. Both come as JSON,
+//! or from .NET as rows, and the response has the same format.
 
 mod from_wire;
 mod to_wire;
@@ -40,7 +40,7 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
     let partition_key = scope::one_key(call.headers(), container)?;
     let reads = |sent: &Sent| matches!(sent.operation, Ok(BatchOperation::Read { .. }));
     if sent.iter().any(reads) {
-        // Before anything is written: a range only goes forward.
+        // Read before anything is written: the position of a range only increases.
         let position = call.account().position(container, &partition_key).await?;
         SessionToken::of(call.headers())?.check(&[position])?;
     }
@@ -116,7 +116,7 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> C
     })
 }
 
-/// Carries out one operation of a bulk by itself.
+/// Carries out one operation of a bulk request.
 async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> ChargedResult<OperationResult> {
     let (account, ctx) = (call.account(), &call.ctx);
     let operation = sent.operation?;
@@ -178,7 +178,7 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Charged
     })
 }
 
-/// The partition key of one operation of a bulk. The header's key, which was checked with the head, is not the one that counts here.
+/// The partition key of one operation of a bulk request. The key in the header, which was checked with the head, is not used here.
 fn own_key(call: &Call<'_>, container: &Container, sent: Option<PartitionKey>) -> Result<Option<PartitionKey>> {
     let key = sent.and_then(|key| container.properties().partition_key.meant_by(key));
     call.sender.check_key(key.as_ref())?;
@@ -209,7 +209,7 @@ fn finish<T>(answer: Response<T>, done: impl FnOnce(T) -> OperationDone) -> Resp
     }
 }
 
-/// Adds what one more operation took; of a range the newest position counts.
+/// Adds the cost of one more operation; for a range the newest position counts.
 fn add_cost(cost: &mut Cost, more: Cost) {
     cost.charge = RequestUnits(cost.charge.0 + more.charge.0);
     for position in more.touched {
@@ -223,7 +223,7 @@ fn add_cost(cost: &mut Cost, more: Cost) {
     }
 }
 
-/// How many operations of a body can be decoded.
+/// The number of operations in a body that can be decoded.
 #[cfg(test)]
 pub(crate) fn decodable(body: &bytes::Bytes) -> usize {
     let sent = from_wire::operations(body).expect("a batch");

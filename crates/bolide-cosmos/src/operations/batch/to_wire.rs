@@ -1,4 +1,4 @@
-//! The results of a batch, one for each operation and in their order, in the form that the operations came in.
+//! The results of a batch, one per operation and in their order, in the format of the request.
 
 use std::fmt::Write as _;
 
@@ -13,31 +13,30 @@ use crate::status::Failure;
 use crate::wire::hybrid_row::{self, ResultRow};
 use crate::wire::{Reply, headers};
 
-/// Of an operation that was not carried out because of another (cosmos-rest §5.8).
+/// For an operation that was not carried out because of another (cosmos-rest §5.8).
 const FAILED_DEPENDENCY: u16 = 424;
-/// Of an operation that was not carried out because the answer is as large as it may be. .NET's bulk sends such operations again, in another
-/// request.
+/// For an operation that was not carried out because the response has reached its maximum size. .NET's bulk sends such operations again, in another request.
 const TOO_LARGE: u16 = 413;
 const RESPONSE_SIZE_EXCEEDED: u32 = 3402;
 
-/// Results under construction.
+/// The results so far.
 pub(super) struct Results {
     form: Form,
     written: usize,
-    /// Of the items in them.
+    /// Bytes of the items in them.
     bytes: usize,
-    /// For each operation, whether the client does not want its item back.
+    /// For each operation, whether the client does not want its item in the response.
     minimal: Vec<bool>,
     has_failed: bool,
-    /// Whether nothing happened because an item is not there.
+    /// Whether nothing was changed because an item does not exist.
     is_of_missing: bool,
 }
 
-/// What results are written to.
+/// The format of the results.
 enum Form {
-    /// A JSON array under construction.
+    /// A JSON array, not closed yet.
     Json(Vec<u8>),
-    /// .NET's binary form. It has no place for messages.
+    /// .NET's binary format. It has no messages.
     Rows(hybrid_row::Results),
 }
 
@@ -60,22 +59,22 @@ impl Results {
         }
     }
 
-    /// Whether an operation was refused so far.
+    /// Whether an operation has failed so far.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// For each operation, whether the client wants an item that it writes back.
+    /// For each operation, whether the client wants the written item in the response.
     pub fn answers_written(&self) -> Vec<bool> {
         self.minimal.iter().map(|is_minimal| !is_minimal).collect()
     }
 
-    /// Whether the answer is as large as it may be, so that nothing more can be carried out.
+    /// Whether the response has reached its maximum size, so that no more operations are carried out.
     pub fn is_full(&self) -> bool {
         self.bytes >= limits::PAGE_BYTES
     }
 
-    /// Adds what was carried out.
+    /// Adds the result of an operation that was carried out.
     pub fn done(&mut self, result: &OperationResult) {
         let charge = result.charge.rounded().0;
         let (status, etag, body) = match &result.done {
@@ -99,7 +98,7 @@ impl Results {
         self.push(&row, None);
     }
 
-    /// Adds a refusal.
+    /// Adds an error.
     pub fn refused(&mut self, error: Error, charge: RequestUnits) {
         let failure = Failure::from(error);
         let retry_after = failure.retry_after;
@@ -114,7 +113,7 @@ impl Results {
         self.push(&row, Some(&failure.message));
     }
 
-    /// Adds an operation that was not carried out because its result has no room.
+    /// Adds an operation that was not carried out because its result does not fit.
     pub fn too_large(&mut self) {
         let row = ResultRow {
             status: TOO_LARGE,
@@ -139,7 +138,7 @@ impl Results {
         self.push(&row, None);
     }
 
-    /// Adds the results of a batch of which nothing happened, because of the operation at `at`.
+    /// Adds the results of a batch that was rolled back because of the operation at `at`.
     pub fn rolled_back(&mut self, at: usize, error: Error) {
         for _ in 0..at {
             self.failed_dependency();
@@ -187,7 +186,7 @@ impl Results {
     }
 }
 
-/// An item's JSON goes in as it is stored, so the object around it is written by hand.
+/// An item's JSON is inserted as stored, so the object around it is written by hand.
 fn push_json(json: &mut Vec<u8>, result: &ResultRow<'_>, message: Option<&str>) {
     let charge = result.charge.unwrap_or_default();
     let mut head = format!("{{\"statusCode\":{},\"requestCharge\":{charge}", result.status);

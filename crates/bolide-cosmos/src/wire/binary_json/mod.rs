@@ -1,7 +1,7 @@
 //! Cosmos binary JSON: bodies that start with `0x80`, which no JSON text does.
 //!
-//! The Rust SDK sends items so unless told otherwise, .NET with `AZURE_COSMOS_BINARY_ENCODING_ENABLED`. Answers stay text, which both accept
-//! whatever they asked for: they look at the first byte. All integers are little-endian:
+//! The Rust SDK sends items in this format by default, .NET with `AZURE_COSMOS_BINARY_ENCODING_ENABLED`. Responses are always text, which both accept
+//! whatever they requested: they check the first byte. All integers are little-endian:
 //!
 //!   literals   00..1F integer 0..31 · D0 null · D1 false · D2 true
 //!   numbers    C7 u64 · C8 u8 · C9 i16 · CA i32 · CB i64 · CC f64 · CD f32 · CE f64 · D7 u8 · D8 i8 · D9 i16 · DA i32 · DB i64 · DC u32
@@ -11,8 +11,8 @@
 //!   uniform    F0/F1 marker of D7..DC, CD or CE, count (u8/u16), that many numbers without markers
 //!              F2/F3 F0/F1, marker, count of numbers in each array, count of arrays (u8/u16 both), all the numbers
 //!
-//! Refused, as by the SDKs' own readers: CF (half-precision numbers, which JSON has no form for), 40..67 (strings of a dictionary that only
-//! the service has), and what stands for nothing.
+//! Refused, as by the SDKs' own readers: CF (half-precision numbers, which JSON cannot express), 40..67 (strings of a dictionary that only the
+//! service has), and undefined markers.
 //!
 //! Source: `JsonBinaryEncoding.*.cs` in .NET's SDK, `binary_json` in the Rust driver.
 
@@ -27,38 +27,38 @@ mod strings;
 
 /// First byte of a binary body.
 const MARK: u8 = 0x80;
-/// Deepest nesting that is walked: more than a batch of the deepest documents needs, so that the document parser is the one to name the limit.
+/// Maximum nesting: more than a batch of the deepest documents needs, so that the document parser reports the limit.
 const NESTING: usize = limits::NESTING + 8;
-/// Longest text that a body may stand for; a text body can have no more bytes either.
+/// Maximum length of the text of a body; a text body can have no more bytes either.
 const TEXT_BYTES: usize = limits::ITEM_BYTES;
-/// Longest text that all bodies of a batch may stand for together. Numbers of four bytes that take twenty as text are the longest that a client
-/// comes to without references.
+/// Maximum length of the text of all bodies of a batch together. Without references, numbers of four bytes with a text of twenty are the longest that
+/// clients send.
 const BATCH_TEXT_BYTES: usize = 8 * limits::ITEM_BYTES;
 
-/// The body as JSON text, whichever form it came in.
+/// Converts a body to JSON text; a text body is returned as it is.
 ///
 /// # Errors
-/// - `BadRequest`: a binary body is cut short, nests too deep, or has a marker that stands for nothing.
-/// - `TooLarge`: its text is longer than a text body may be, which short references to long strings can bring about.
+/// - `BadRequest`: a binary body is cut short, nests too deep, or has an undefined marker.
+/// - `TooLarge`: its text is longer than a text body may be, which is possible with short references to long strings.
 pub(crate) fn to_text(body: &Bytes) -> Result<Bytes> {
-    Room::of_one().text_of(body)
+    TextBudget::of_one().text_of(body)
 }
 
-/// How much text binary bodies may still stand for: short references to long strings make much of few bytes, the more so in each body of a batch.
+/// The remaining length of text for binary bodies: short references to long strings make long texts from few bytes, in each body of a batch.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct TextBudget {
     text_bytes: usize,
 }
 
-impl Room {
+impl TextBudget {
     /// For one body.
-    pub fn of_one() -> Room {
-        Room { text_bytes: TEXT_BYTES }
+    pub fn of_one() -> TextBudget {
+        TextBudget { text_bytes: TEXT_BYTES }
     }
 
     /// For the bodies of a batch.
-    pub fn of_batch() -> Room {
-        Room {
+    pub fn of_batch() -> TextBudget {
+        TextBudget {
             text_bytes: BATCH_TEXT_BYTES,
         }
     }
@@ -66,7 +66,7 @@ impl Room {
     /// As [`to_text`], for one more body.
     ///
     /// # Errors
-    /// As there; `TooLarge` also if there is no room left.
+    /// As there; `TooLarge` also if the remaining length is exceeded.
     pub fn text_of(&mut self, body: &Bytes) -> Result<Bytes> {
         if !is_binary(body) {
             return Ok(body.clone());
@@ -80,10 +80,10 @@ impl Room {
         Ok(text.kept.unwrap_or_default().into())
     }
 
-    /// How large a binary body gets when it is decoded, as far as there is room; of a malformed one, up to where decoding stops.
+    /// The size of a decoded binary body, up to the limit; for a malformed one, up to the error.
     pub fn size(&mut self, body: &[u8]) -> Size {
         let mut decoder = Decoder::new(body, None, self);
-        // What is wrong with it is told when it is decoded.
+        // The error is reported when it is decoded.
         let _ = decoder.body();
         let size = Size {
             values: decoder.values,
@@ -98,10 +98,10 @@ pub(crate) fn is_binary(body: &[u8]) -> bool {
     body.first() == Some(&MARK)
 }
 
-/// How large a binary body gets.
+/// The size of a decoded binary body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Values, names of members among them.
+    /// Number of values, including names of members.
     pub values: usize,
     /// Bytes of its text.
     pub text_bytes: usize,
@@ -114,17 +114,17 @@ struct Decoder<'b> {
     values: usize,
 }
 
-/// JSON text, kept or only counted.
+/// JSON text, stored or only counted.
 struct Text {
     kept: Option<Vec<u8>>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl Write for Text {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         self.bytes += part.len();
-        if self.bytes > self.most_bytes {
+        if self.bytes > self.max_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         if let Some(text) = &mut self.kept {
@@ -138,24 +138,24 @@ impl Write for Text {
     }
 }
 
-/// How an array or object says where it ends.
+/// How the end of an array or object is given.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// So many elements.
+    /// Number of elements.
     count: Option<usize>,
-    /// At this position.
+    /// Position of the end.
     end: Option<usize>,
 }
 
 impl<'b> Decoder<'b> {
-    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>, room: &Room) -> Decoder<'b> {
+    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>, text_budget: &TextBudget) -> Decoder<'b> {
         Decoder {
             bytes,
             at: 1,
             text: Text {
                 kept,
                 bytes: 0,
-                most_bytes: room.text_bytes.min(TEXT_BYTES),
+                max_bytes: text_budget.text_bytes.min(TEXT_BYTES),
             },
             values: 0,
         }
@@ -201,7 +201,7 @@ impl<'b> Decoder<'b> {
         }
     }
 
-    /// An array of numbers that share their marker.
+    /// An array of numbers with a common marker.
     fn numbers(&mut self, marker: u8, count: usize) -> Result<()> {
         let at = self.at;
         if !matches!(marker, 0xCD | 0xCE | 0xD7..=0xDC) {
@@ -215,7 +215,7 @@ impl<'b> Decoder<'b> {
         })
     }
 
-    /// An array of arrays of equally many numbers, which share their marker.
+    /// An array of arrays with equally many numbers, all with a common marker.
     fn arrays_of_numbers(&mut self, marker: u8) -> Result<()> {
         let at = self.at;
         if self.byte()? != marker - 2 {
@@ -282,7 +282,7 @@ impl<'b> Decoder<'b> {
         Ok(Extent { count, end: Some(end) })
     }
 
-    /// The number behind a marker that stood at `at`.
+    /// The number after a marker at `at`.
     fn number(&mut self, marker: u8, at: usize) -> Result<()> {
         let number: Number = match marker {
             0x00..=0x1F => marker.into(),
@@ -300,7 +300,7 @@ impl<'b> Decoder<'b> {
         serde_json::to_writer(&mut self.text, &number).map_err(|_| too_large())
     }
 
-    /// Every value takes a byte, except for empty arrays in a uniform one: these few bytes must not stand for millions.
+    /// Every value takes a byte, except empty arrays in a uniform one: a few bytes must not produce millions of them.
     fn count_value(&mut self) -> Result<()> {
         self.values += 1;
         if self.values > self.bytes.len() {
@@ -335,7 +335,7 @@ impl<'b> Decoder<'b> {
         Ok(slice)
     }
 
-    /// Where the next so many bytes end.
+    /// The end of the next `length` bytes.
     fn end_of(&self, length: usize) -> Result<usize> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len());
         end.ok_or_else(|| bad("the body ends early", self.at))

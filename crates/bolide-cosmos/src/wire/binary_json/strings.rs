@@ -1,4 +1,4 @@
-//! Strings of binary JSON. A length counts the string's own characters, or its bytes where it stands as UTF-8:
+//! Strings of binary JSON. A length counts the string's characters, or its bytes if it is stored as UTF-8:
 //!
 //!   system     20..3F one of 32 names
 //!   plain      80|n (n ≤ 63) · C0/C1/C2 length (u8/u16/u32), each followed by that many bytes of UTF-8
@@ -8,8 +8,8 @@
 //!   digits     78 lower-case hexadecimal · 79 upper-case · 7A of times: length u8, then two characters a byte, low half first
 //!   packed     7B/7C/7D length u8, base, characters less base in 4/5/6 bits · 7E/7F length (u8/u16), characters in 7 bits; low bits first
 //!
-//! Of base64, `padding` is how many `=` end the text, or the complement of how many were left out. D3, a GUID that is no string, and DD/DE/DF,
-//! bytes, have no form in JSON: they become strings.
+//! For base64, `padding` is the number of `=` at the end of the text, or the complement of the number that was left out. D3, a GUID that is not a
+//! string, and DD/DE/DF, bytes, have no form in JSON: they become strings.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use bolide_model::Result;
 
 use super::{Decoder, bad};
 
-/// The names with a marker of their own, from 0x20 on.
+/// The names with their own marker, from 0x20 on.
 pub(super) const SYSTEM: [&str; 32] = [
     "$s",
     "$t",
@@ -60,7 +60,7 @@ const UPPER_CASE: &[u8; 16] = b"0123456789ABCDEF";
 const TIMES: &[u8; 16] = b" 0123456789:-.TZ";
 
 impl<'b> Decoder<'b> {
-    /// The string behind a marker that stood at `at`, or `None` if the marker is of something else.
+    /// The string of a marker at `at`, or `None` if it is not a marker of a string.
     pub(super) fn string_of(&mut self, marker: u8, at: usize) -> Result<Option<Cow<'b, str>>> {
         let string = match marker {
             0x20..=0x3F => SYSTEM[usize::from(marker - 0x20)].into(),
@@ -107,7 +107,7 @@ impl<'b> Decoder<'b> {
         str::from_utf8(bytes).map_err(|_| bad("a string is not UTF-8", at))
     }
 
-    /// The string that a position of so many bytes leads to.
+    /// The string that a position of `width` bytes refers to.
     fn referred(&mut self, width: usize, at: usize) -> Result<Cow<'b, str>> {
         let mut position = [0; 4];
         position[..width].copy_from_slice(self.slice(width)?);
@@ -185,7 +185,7 @@ impl<'b> Decoder<'b> {
         Ok(text)
     }
 
-    /// Characters of so many bits, each to be added to `base`.
+    /// Characters of `bits` bits, each added to `base`.
     fn packed(&mut self, length: usize, bits: usize, base: u8) -> Result<String> {
         let at = self.at;
         let bytes = self.slice((length * bits).div_ceil(8))?;

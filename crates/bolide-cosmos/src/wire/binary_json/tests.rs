@@ -15,19 +15,19 @@ fn decoded(body: impl Into<Bytes>) -> Result<String> {
 }
 
 fn size(body: &[u8]) -> Size {
-    Room::of_one().size(body)
+    TextBudget::of_one().size(body)
 }
 
 fn text(hex: &str) -> Result<String> {
     decoded(bytes(hex))
 }
 
-/// A body of one value, made as .NET's writer makes it.
+/// A body of one value, in the format of .NET's writer.
 fn body(marker: u8, parts: &[&[u8]]) -> Vec<u8> {
     [&[MARK, marker], parts.concat().as_slice()].concat()
 }
 
-/// Numbers of so many bits, low ones first.
+/// Numbers of `bits` bits, low ones first.
 fn packed(numbers: impl IntoIterator<Item = u8>, bits: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut rest, mut filled) = (0_u32, 0);
@@ -46,7 +46,7 @@ fn packed(numbers: impl IntoIterator<Item = u8>, bits: usize) -> Vec<u8> {
     bytes
 }
 
-/// So many characters of an alphabet, in no simple order.
+/// `length` characters of an alphabet, in a mixed order.
 fn characters(alphabet: &str, length: usize) -> String {
     let alphabet = alphabet.as_bytes();
     let character = |at: usize| char::from(alphabet[(at * 7 + at / 3) % alphabet.len()]);
@@ -71,7 +71,7 @@ fn items_of_the_sdks_are_read() {
     );
 }
 
-/// A value for each marker and the text that it stands for; the other markers stand for nothing.
+/// A value for each marker and its text; the other markers are undefined.
 const MARKERS: &[(&str, &str)] = &[
     ("71 01 01 66 6F", r#""Zm8=""#),
     ("72 01 00 FD 41", r#""QQ""#),
@@ -161,7 +161,7 @@ fn every_marker_is_read_or_stands_for_nothing() {
     }
     let has_value = |marker: u8| {
         let known = MARKERS.iter().any(|(hex, _)| bytes(hex)[0] == marker);
-        // Those with ranges of markers have tests of their own.
+        // Markers with ranges have separate tests.
         known || matches!(marker, 0x00..=0x3F | 0x80..=0xBF | 0xC3..=0xC6)
     };
     for marker in (0..=u8::MAX).filter(|marker| !has_value(*marker)) {
@@ -383,7 +383,7 @@ fn text_passes_untouched() {
     assert_eq!(to_text(&body).expect("text"), body);
 }
 
-/// Chance that can be repeated: SplitMix64.
+/// A repeatable sequence of random numbers: SplitMix64.
 struct RandomChoices(u64);
 
 impl RandomChoices {
@@ -421,10 +421,10 @@ impl RandomChoices {
     }
 }
 
-/// Writes values in one of the forms that stand for them, whichever the choices choose.
+/// Writes values in one of their possible forms, chosen at random.
 struct Encoder {
     choices: RandomChoices,
-    /// Where strings stand that were written whole.
+    /// Positions of strings that were written completely.
     strings: Vec<(String, usize)>,
     out: Vec<u8>,
 }
@@ -534,7 +534,7 @@ impl Encoder {
     }
 }
 
-/// And whatever is changed in it, what is taken is JSON, of the size that was counted.
+/// Also for changed bytes: whatever is accepted is JSON of the size that was counted.
 #[test]
 fn every_value_comes_back_from_every_form() {
     for seed in 0..400 {

@@ -1,4 +1,4 @@
-//! HybridRow, the binary form in which .NET sends batches and reads their results (cosmos-rest §5.9).
+//! HybridRow, the binary format in which .NET sends batches and reads their results (cosmos-rest §5.9).
 //!
 //! A body is a RecordIO stream: a segment header, then for each operation or result a record header and a row. Headers are rows too.
 //! All integers are little-endian.
@@ -11,10 +11,10 @@
 //!   result          schema 7FE15471, see `result`
 //! ```
 //!
-//! A fixed column takes its space whether or not its presence bit is set; a variable one is there only if it is: its length as a number of
-//! seven bits a byte, low ones first, then its bytes. A sparse field is a type code, the number of its column counted from 1, and a value.
+//! A fixed column takes its space whether or not its presence bit is set; a variable one is present only if it is: its length as a number of seven
+//! bits per byte, low ones first, then its bytes. A sparse field is a type code, the number of its column counted from 1, and a value.
 //!
-//! Left out: every type and every way to nest that these four schemas do not use.
+//! Not supported: types and nesting that these four schemas do not use.
 //!
 //! Source: the HybridRow grammar and the batch schemas of the .NET SDK.
 
@@ -28,7 +28,7 @@ pub(crate) use result::{ResultRow, Results};
 
 use bytes::Bytes;
 
-/// The version that every row begins with. No JSON text does, nor does binary JSON.
+/// The version at the start of every row. Neither JSON text nor binary JSON begins with it.
 const VERSION: u8 = 0x81;
 
 /// Whether a body is a RecordIO stream of rows.

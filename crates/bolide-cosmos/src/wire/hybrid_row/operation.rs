@@ -16,10 +16,10 @@ use super::row::{RowReader, Schema, Sparse, bad};
 /// `resourceType` of an item.
 const ITEM: i32 = 2;
 
-/// One operation as its row has it. What is absent was not sent.
+/// One operation from its row. Absent members were not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Operation {
-    /// `Create`, `Upsert` …, as the JSON form spells them; the number itself where it means nothing to us.
+    /// `Create`, `Upsert` …, as in the JSON format; the number itself if it is unknown.
     pub kind: String,
     /// JSON array; only in bulk.
     pub partition_key: Option<String>,
@@ -29,14 +29,14 @@ pub(crate) struct Operation {
     pub if_match: Option<String>,
     pub if_none_match: Option<String>,
     pub is_minimal: bool,
-    /// A column that only parts of the service itself may send, by its name.
+    /// The name of a column that only parts of the service may send.
     pub internal: Option<&'static str>,
 }
 
 /// Reads a stream of operations, at most `limit` of them.
 ///
 /// # Errors
-/// `BadRequest` where the stream or a row in it is malformed, and for more operations.
+/// `BadRequest` if the stream or a row in it is malformed, or if there are more operations.
 pub(crate) fn operations(body: &Bytes, limit: usize) -> Result<Vec<Operation>> {
     record_io::rows(body, limit)?.into_iter().map(operation).collect()
 }
@@ -84,7 +84,7 @@ fn schematized(row: &mut RowReader, operation: &mut Operation) -> Result<()> {
 
 fn sparse(operation: &mut Operation, column: u64, value: Sparse, at: usize) -> Result<()> {
     match (column, value) {
-        // An indexing directive changes nothing that a client can see; the JSON form of a batch passes over it too.
+        // An indexing directive has no effect visible to clients; the JSON format of a batch ignores it too.
         (8, Sparse::Text(_)) | (8..=12, Sparse::Null) => {}
         (9, Sparse::Text(etag)) => operation.if_match = Some(etag),
         (10, Sparse::Text(etag)) => operation.if_none_match = Some(etag),
@@ -96,7 +96,7 @@ fn sparse(operation: &mut Operation, column: u64, value: Sparse, at: usize) -> R
     Ok(())
 }
 
-/// What the JSON form says for the numbers of the .NET SDK's `OperationType`.
+/// The JSON format's name of a number of the .NET SDK's `OperationType`.
 fn spelled(kind: i32) -> String {
     let known = match kind {
         0 => "Create",
@@ -111,7 +111,7 @@ fn spelled(kind: i32) -> String {
 }
 
 impl Operation {
-    /// Refuses columns by which parts of the service overrule what an item says.
+    /// Refuses columns with which parts of the service override an item.
     ///
     /// # Errors
     /// `NotSupported`, with the name of the column.

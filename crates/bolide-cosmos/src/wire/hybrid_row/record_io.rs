@@ -10,10 +10,10 @@ const SEGMENT_BYTES: usize = HEADER_BYTES + 5;
 /// Length and checksum.
 const RECORD_BYTES: usize = HEADER_BYTES + 8;
 
-/// The rows of a stream, at most `limit` of them. More segments than one may follow each other.
+/// The rows of a stream, at most `limit` of them. There may be several segments.
 ///
 /// # Errors
-/// `BadRequest` where headers are malformed or lengths lead past the end, where a checksum is wrong, and over the limit.
+/// `BadRequest` if headers are malformed or lengths exceed the stream, if a checksum is wrong, and above the limit.
 pub(super) fn rows(stream: &Bytes, limit: usize) -> Result<Vec<Bytes>> {
     let mut rows = Vec::new();
     let mut at = segment_end(stream, 0)?;
@@ -39,7 +39,7 @@ pub(super) fn rows(stream: &Bytes, limit: usize) -> Result<Vec<Bytes>> {
     Ok(rows)
 }
 
-/// Where a segment's header ends. What may follow its length, a comment or a schema, is of no interest.
+/// The end of a segment's header. Fields after its length, a comment or a schema, are ignored.
 fn segment_end(stream: &Bytes, at: usize) -> Result<usize> {
     let mut header = RowReader::new(part(stream, at, at + SEGMENT_BYTES)?, Schema::SEGMENT)?;
     header.presence()?;

@@ -44,7 +44,7 @@ impl ResultRow<'_> {
     }
 }
 
-/// A stream of results under construction.
+/// A stream of results, to which more can be added.
 #[derive(Debug)]
 pub(crate) struct Results(Vec<u8>);
 

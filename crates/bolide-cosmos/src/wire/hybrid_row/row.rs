@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::VERSION;
 
-/// A row's schema, by its id.
+/// The id of a row's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Schema(pub i32);
 
@@ -16,10 +16,10 @@ impl Schema {
     pub const RESULT: Schema = Schema(0x7FE1_5471);
 }
 
-/// What stands before the columns: version and schema id.
+/// Length of the part before the columns: version and schema id.
 pub(super) const HEADER_BYTES: usize = 5;
 
-/// Codes of the types that sparse fields have here.
+/// Type codes of sparse fields in these schemas.
 mod code {
     pub const NULL: u8 = 1;
     pub const FALSE: u8 = 2;
@@ -50,7 +50,7 @@ impl RowReader {
     /// Begins with a row of this schema.
     ///
     /// # Errors
-    /// `BadRequest` if it is another's, or no row.
+    /// `BadRequest` if it has another schema, or is not a row.
     pub fn new(row: Bytes, schema: Schema) -> Result<RowReader> {
         let mut reader = RowReader { row, at: 0 };
         let found = reader.header()?;
@@ -63,7 +63,7 @@ impl RowReader {
         Ok(reader)
     }
 
-    /// The schema of the row that begins at a place of a stream, which goes on behind it.
+    /// The schema of the row at a position of a stream.
     pub fn schema_at(stream: &Bytes, at: usize) -> Result<Schema> {
         let mut reader = RowReader {
             row: stream.clone(),
@@ -80,7 +80,7 @@ impl RowReader {
         self.int32().map(Schema)
     }
 
-    /// How far the row was read.
+    /// The number of bytes read.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -98,7 +98,7 @@ impl RowReader {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A variable column, or a value of its form.
+    /// A variable column, or a value in the same format.
     pub fn binary(&mut self) -> Result<Bytes> {
         let length = self.number()?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -109,7 +109,7 @@ impl RowReader {
         Ok(bytes)
     }
 
-    /// As [`RowReader::binary`], of UTF-8.
+    /// As [`RowReader::binary`], for UTF-8.
     pub fn text(&mut self) -> Result<String> {
         let bytes = self.binary()?;
         let text = std::str::from_utf8(&bytes).map_err(|_| bad("a text is not UTF-8", self.at))?;
@@ -139,7 +139,7 @@ impl RowReader {
         Ok(Some((column, value)))
     }
 
-    /// A number of seven bits a byte, low ones first; the top bit says that more follow.
+    /// A number of seven bits per byte, low ones first; the top bit means that more follow.
     fn number(&mut self) -> Result<u64> {
         let start = self.at;
         let mut number = 0;
@@ -219,7 +219,7 @@ impl RowWriter<'_> {
     }
 }
 
-/// The error for a body that is not what it says to be. `at` counts bytes from the start of the row.
+/// The error for a malformed body. `at` counts bytes from the start of the row.
 pub(super) fn bad(what: &str, at: usize) -> Error {
     Error::bad_request(format!("malformed HybridRow body: {what}. byte={at}"))
 }

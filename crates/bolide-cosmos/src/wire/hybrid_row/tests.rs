@@ -1,11 +1,11 @@
-//! Bytes put together by hand from the grammar and the schemas; checksums by zlib.
+//! Bytes written by hand from the grammar and the schemas; checksums by zlib.
 
 use super::*;
 
 const SEGMENT: &str = "81f0d8ff7f010a000000";
-/// Delete `a` if its etag is `e`.
+/// Deletes `a` if its etag is `e`.
 const DELETE: &str = "81f1d8ff7f14000000b041692a 817054e17f 13 04000000 02000000 0161 14090165";
-/// Upsert `{"id":"a"}` under `["p"]`, and do not send it back.
+/// Upserts `{"id":"a"}` with key `["p"]`, without returning it.
 const UPSERT: &str = "81f1d8ff7f210000002968d5fb 817054e17f 47 14000000 02000000 \
                       055b2270225d 0a7b226964223a2261227d 030c";
 
@@ -22,7 +22,7 @@ fn stream(records: &[&str]) -> Bytes {
     bytes(&format!("{SEGMENT}{}", records.concat()))
 }
 
-/// A stream of one row, with the right length and checksum.
+/// A stream of one row, with valid length and checksum.
 fn framed(row: &str) -> Bytes {
     let mut stream = bytes(SEGMENT).to_vec();
     record_io::record(&mut stream, &bytes(row));
@@ -146,7 +146,7 @@ fn long_values_have_long_lengths() {
 #[test]
 fn every_cut_of_a_stream_is_refused() {
     let whole = stream(&[DELETE, UPSERT]);
-    // After the segment header and after a record, the stream may end.
+    // The stream may end after the segment header and after a record.
     let ends = [10, 10 + 13 + 20, whole.len()];
     for length in 1..whole.len() {
         let cut = whole.slice(..length);

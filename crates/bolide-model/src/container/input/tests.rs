@@ -23,7 +23,7 @@ impl Hash for Watched {
     }
 }
 
-/// The most paths that a definition has room for were compared with each other, for 40 milliseconds.
+/// Earlier, all paths of a definition were compared with each other; with the maximum number this took 40 milliseconds.
 #[test]
 fn many_values_are_not_compared_with_each_other() {
     let mut values: Vec<Watched> = (0..4_000).map(Watched).collect();

@@ -6,7 +6,7 @@ fn policy_written(policy: Value) -> Value {
 }
 
 #[test]
-fn policies_that_say_little_become_the_default() {
+fn incomplete_policies_become_the_default() {
     for policy in [
         json!({}),
         json!({"indexingMode": "consistent", "automatic": true}),

@@ -27,7 +27,7 @@ fn replacing_keeps_what_has_no_off() {
     for member in ["conflictResolutionPolicy", "geospatialConfig"] {
         sent.as_object_mut().unwrap().remove(member);
     }
-    // Of geometry, since an index with an extent is good for geography too.
+    // Geometry, because an index with a bounding box is also valid for geography.
     assert_eq!(replace(everything(), sent), Ok(old));
 }
 

@@ -145,7 +145,7 @@ fn full_text_policies_come_back_as_sent() {
         json!({"defaultLanguage": "en-US"}),
         json!({"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/abstract"}]}),
         json!({"fullTextPaths": []}),
-        // The JavaScript SDK's tests name the language by its number.
+        // The JavaScript SDK's tests send the language as a number.
         json!({"defaultLanguage": "1033", "fullTextPaths": [{"path": "/abstract", "language": "1031"}]}),
         // EF Core lists a path once for each type of entity.
         json!({"fullTextPaths": [{"path": "/a", "language": "en-US"}, {"path": "/a", "language": "en-US"}, {"path": "/a"}]}),

@@ -18,7 +18,7 @@ fn apply(document: Value, operations: Value) -> Result<Value> {
     Ok(Value::Object(members))
 }
 
-/// Applies one operation to a document with a bit of everything.
+/// Applies one operation to a document with values of every type.
 fn apply_one(operation: Value) -> Result<Value> {
     let document =
         json!({"id": "1", "pk": {"a": "p"}, "s": "x", "n": 3, "o": {"x": 1, "y": 2, "z": 3}, "l": [10, 20, 30]});

@@ -23,7 +23,7 @@ fn the_machines_clock_is_not_moved() {
 }
 
 #[test]
-fn who_sleeps_is_woken_when_the_clock_is_there() {
+fn a_sleeper_is_woken_when_the_clock_reaches_its_time() {
     let Monotonic(Source::Manual(manual)) = Monotonic::manual() else {
         unreachable!("it is manual");
     };
@@ -67,7 +67,7 @@ mod with_tokio {
     }
 
     #[tokio::test]
-    async fn what_is_late_is_dropped() {
+    async fn late_work_is_dropped() {
         let clock = Monotonic::manual();
         let until = clock.now() + SECOND;
         assert_eq!(clock.timeout_at(until, async { 1 }).await, Some(1));

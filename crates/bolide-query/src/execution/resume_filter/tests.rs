@@ -1,4 +1,4 @@
-//! Whatever the values and the order, a filter leaves the rows from a place on, in the order that they had.
+//! Whatever the values and the order, a filter keeps the rows from a position on, in the same order.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::schema::{CompositePath, PartitionKeyKind};
 use crate::{Environment, PageLimit, Parameters, PathStep, Query, Schema};
 
-/// A row's item, and what it is sorted by.
+/// A row's item, and its sort values.
 type Row = (u64, Vec<SortValue>);
 
 fn sort_values() -> impl Strategy<Value = Option<Json>> {
@@ -36,7 +36,7 @@ fn schema(descending: [bool; 2]) -> Schema {
     schema
 }
 
-/// The `n` of all rows, in pages of so many, each run from the items anew.
+/// The `n` of all rows, in pages of `size`, each of which reads all items again.
 fn rows(query: &Query, items: &[Json], size: usize, filter: Option<&Json>) -> Result<Vec<u64>> {
     let filter = filter
         .map(|filter| ResumeFilter::from_json(filter, |rid| rid.parse().ok()))
@@ -67,7 +67,7 @@ fn rows(query: &Query, items: &[Json], size: usize, filter: Option<&Json>) -> Re
     }
 }
 
-/// What an item is sorted by. Under a composite index arrays and objects count as undefined.
+/// The sort values of an item. Under a composite index arrays and objects count as undefined.
 fn sorted_by(item: &Json, keys: usize) -> Vec<SortValue> {
     let value = |name: &&str| match item.get(name) {
         Some(Json::Array(_) | Json::Object(_)) if keys > 1 => SortValue::Undefined,

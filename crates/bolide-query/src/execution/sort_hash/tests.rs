@@ -1,7 +1,7 @@
 use super::*;
 use crate::value::parse_json;
 
-/// The hashes that the .NET SDK's own tests list.
+/// The hashes listed in the .NET SDK's own tests.
 #[test]
 fn hashes_are_those_of_clients() {
     let cases = [
@@ -39,7 +39,7 @@ fn the_order_of_members_does_not_matter_and_the_order_of_elements_does() {
     assert_ne!(hash("[1,2]"), hash("[2,1]"));
 }
 
-/// Two integers that are one double differ in the extra bits: 2^53 has none, 2^53 + 1 has its last bit there.
+/// Two integers that convert to one double differ in the extra bits: 2^53 has none, 2^53 + 1 has its last bit there.
 #[test]
 fn integers_beyond_a_double_differ() {
     let bytes = |value| extended_double(Number::Int(value));

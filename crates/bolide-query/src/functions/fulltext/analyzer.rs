@@ -1,4 +1,4 @@
-//! From text to comparable words: split, lower-cased, without stop words, stemmed for the language.
+//! From text to comparable words: split, in lower case, without stop words, stemmed for the language.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -6,7 +6,7 @@ use super::stopwords::StopWords;
 use crate::fuel::Fuel;
 use crate::value::Value;
 
-/// Units to make words of a byte of text.
+/// Units per byte of text for splitting it into words.
 const ANALYSIS: u64 = 40;
 
 /// Splits text into comparable words for one language.
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Analyzer {
     }
 }
 
-/// The words of a text: letters and digits side by side, and numbers with their points and commas, such as `1,977`.
+/// The words of a text: letters and digits together, and numbers with their points and commas, such as `1,977`.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     let bytes = text.as_bytes();
@@ -48,12 +48,12 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 pub struct Term {
     /// One word, or the words of a phrase.
     words: Vec<String>,
-    /// How many edits a word may be away.
+    /// Maximum edit distance of a word.
     distance: usize,
 }
 
 impl Analyzer {
-    /// The analyzer of a language such as `en-US`; unknown ones are treated as English.
+    /// The analyzer of a language such as `en-US`; unknown languages are treated as English.
     pub fn new(language: &str) -> Analyzer {
         let base = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
         let algorithm = match base.as_str() {
@@ -70,7 +70,7 @@ impl Analyzer {
         }
     }
 
-    /// The words of a text that count, in order; none if there is no fuel for it.
+    /// The words of a text without stop words, in order; none if there is not enough fuel.
     pub fn words(&self, text: &str, fuel: &Fuel) -> Vec<String> {
         if !fuel.spend_each(text.len(), ANALYSIS) {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Analyzer {
     }
 }
 
-/// How often a term occurs: its words side by side.
+/// How often a term occurs, with its words next to each other.
 pub fn term_hits(words: &[String], term: &Term, fuel: &Fuel) -> u64 {
     if term.words.is_empty() {
         return 0;
@@ -128,7 +128,7 @@ pub fn term_hits(words: &[String], term: &Term, fuel: &Fuel) -> u64 {
     words.windows(term.words.len()).filter(hit).count() as u64
 }
 
-/// Whether two words are at most so many insertions, deletions and replacements apart.
+/// Whether two words differ by at most `distance` insertions, deletions and replacements.
 fn within(a: &str, b: &str, distance: usize) -> bool {
     let b: Vec<char> = b.chars().collect();
     let mut previous: Vec<usize> = (0..=b.len()).collect();

@@ -16,12 +16,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("_FullTextScore", 5, 5, score),
 ];
 
-/// How quickly more occurrences of a term stop mattering.
+/// Term frequency saturation of BM25.
 const K1: f64 = 1.2;
-/// How much long texts are held back.
+/// Length normalization of BM25.
 const B: f64 = 0.75;
 
-/// The arguments without the language, and what analyses them.
+/// The arguments without the language, and the analyzer of the language.
 fn analyzed<'c, 'a>(call: &'c Call<'_, 'a>) -> Option<(&'c [Value<'a>], Analyzer)> {
     let (language, args) = call.args.split_last()?;
     Some((args, Analyzer::new(language.as_str()?)))
@@ -81,8 +81,8 @@ fn scored(call: &Call<'_, '_>) -> Option<f64> {
     Some(bm25(words.len() as u64, &hits, number(2)?, number(3)?, &totals?))
 }
 
-/// The BM25 score of a text with so many words, in which term n occurs `hits[n]` times, among `documents` texts with `total_words`
-/// words, in `totals[n]` of which term n occurs.
+/// The BM25 score of a text with `words` words, in which term n occurs `hits[n]` times, among `documents` texts with `total_words` words, of which
+/// `totals[n]` contain term n.
 pub fn bm25(words: u64, hits: &[u64], documents: u64, total_words: u64, totals: &[u64]) -> f64 {
     let average = total_words as f64 / documents.max(1) as f64;
     let length = if average > 0.0 { words as f64 / average } else { 1.0 };

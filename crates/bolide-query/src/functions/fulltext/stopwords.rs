@@ -1,5 +1,5 @@
-//! Words too common to search for, per language. Single letters are among them. Digits are not, against the documentation: the ranking that
-//! the suites of the .NET and JavaScript SDKs expect counts them in the length of a text.
+//! Words too common to search for, per language. They include single letters, but not digits, although the documentation says so: the ranking that
+//! the tests of the .NET and JavaScript SDKs expect counts digits in the length of a text.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ impl StopWords {
         }
     }
 
-    /// The stop words of a language such as `en`; unknown ones have the English list.
+    /// The stop words of a language such as `en`; unknown languages have the English list.
     pub fn of(language: &str) -> &'static StopWords {
         match language {
             "de" => &GERMAN,
@@ -36,7 +36,7 @@ impl StopWords {
         }
     }
 
-    /// Whether a lower-case word is one.
+    /// Whether a lower-case word is a stop word.
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains(word)
     }

@@ -1,8 +1,8 @@
-//! How large a pattern is once it is compiled, and how long a search with it may take.
+//! The size of a compiled pattern, and the maximum cost of a search with it.
 //!
-//! The engine keeps the set of all places in the pattern where a match may be. It remembers the sets it has met, so that a character mostly
-//! costs one look-up. A pattern whose sets are too many for that, as `[ab]*a[ab]{100}`, makes it go through the places one by one, for each
-//! character: that is the work that has to be afforded before.
+//! The engine keeps the set of all positions in the pattern at which a match may be (a DFA state). It caches these sets, so that a character usually
+//! costs one look-up. If a pattern has too many sets for the cache, such as `[ab]*a[ab]{100}`, the engine visits the positions one by one for each
+//! character: this is the cost that must be affordable before.
 
 use regex_syntax::ast::{self, Ast, ClassPerlKind, ClassSetItem, FlagsItemKind};
 use regex_syntax::hir::translate::Translator;
@@ -10,16 +10,16 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use crate::fuel::Fuel;
 
-/// More places are never within the limit of a compiled pattern.
+/// More positions never fit the limit of a compiled pattern.
 const POSITIONS: u64 = 50_000;
 
-/// Most units to compile a pattern, or all parts of one.
+/// Maximum units to compile a pattern, or all parts of one.
 pub(super) const COMPILE_WORK: u64 = 60_000_000;
 
-/// Most units to compile a part before its size ends it.
+/// Maximum units to compile a part before its size ends it.
 const BUILD_WORK: u64 = 20_000_000;
 
-/// Sets that are surely remembered, as a power of two.
+/// Number of sets that fit the cache in any case, as a power of two.
 const KEPT_BITS: u64 = 11;
 
 /// Units to compile a group.
@@ -28,39 +28,39 @@ const GROUP: u64 = 600;
 /// Units to read a byte of a pattern.
 pub(super) const READ_BYTE: u64 = 150;
 
-/// Units to find the other cases of a character within a class.
+/// Units to find the other cases of a character in a class.
 const FOLD_CHAR: u64 = 6;
 
 /// Characters of the largest class, and of `\w`.
 const ALL_CHARS: u64 = 0x11_0000;
 const WORD_CHARS: u64 = 150_000;
 
-/// Units for a place and a character, to make a set and to go through the places one by one.
+/// Units per position and character, for making a set and for visiting the positions one by one.
 const MAKE_SETS: u64 = 24;
-pub(super) const GO_THROUGH: u64 = 10;
-/// The same where groups are told apart.
-const GO_THROUGH_GROUPS: u64 = 40;
-/// Units that are spent on making sets until the engine gives it up.
+pub(super) const VISIT_POSITIONS: u64 = 10;
+/// The same if groups must be located.
+const VISIT_GROUPS: u64 = 40;
+/// Units spent on making sets before the engine gives up its cache.
 const MAX_SETS: u64 = 60_000_000;
 
 /// The size of a pattern, or of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Places where a match may be: characters, times their repetitions.
+    /// Positions at which a match may be: characters times their repetitions.
     pub positions: u64,
-    /// How many sets of places there may be, as a power of two.
+    /// Number of possible sets of positions, as a power of two.
     bits: u64,
-    /// How many more where characters take several bytes.
+    /// The addition to `bits` if characters take several bytes.
     wide_bits: u64,
     /// Units to compile it.
     pub compile: u64,
-    /// It looks for words, which is not remembered beyond ASCII.
+    /// It has word boundaries, which are not cached beyond ASCII.
     has_words: bool,
     pub has_groups: bool,
 }
 
 impl Size {
-    /// A part behind or beside another.
+    /// Two parts in a sequence or in an alternation.
     pub fn and(self, other: Size) -> Size {
         Size {
             positions: self.positions.saturating_add(other.positions),
@@ -72,10 +72,10 @@ impl Size {
         }
     }
 
-    /// A part that is repeated; each round is compiled.
-    pub fn times(self, least: u64, most: Option<u64>) -> Size {
-        let rounds = most.unwrap_or(least).max(1);
-        let ends = if most == Some(least) { 0 } else { rounds };
+    /// A part that is repeated; each repetition is compiled.
+    pub fn times(self, min: u64, max: Option<u64>) -> Size {
+        let rounds = max.unwrap_or(min).max(1);
+        let ends = if max == Some(min) { 0 } else { rounds };
         Size {
             positions: self.positions.saturating_mul(rounds).saturating_add(ends),
             bits: self.bits.saturating_mul(rounds),
@@ -95,7 +95,7 @@ impl Size {
         }
     }
 
-    /// Exactly these bytes.
+    /// A literal of `bytes` bytes.
     pub fn literal(bytes: usize) -> Size {
         Size {
             positions: bytes as u64,
@@ -116,7 +116,7 @@ impl Size {
         }
     }
 
-    /// A class of so many ranges.
+    /// A class of `ranges` ranges.
     fn class(ranges: usize, is_ascii: bool) -> Size {
         let ranges = ranges as u64;
         Size {
@@ -129,26 +129,26 @@ impl Size {
         }
     }
 
-    /// Most units of a search over so many bytes.
+    /// Maximum units of a search over `bytes` bytes.
     pub fn units(&self, bytes: u64, is_ascii: bool) -> u64 {
         let meeting_all = bytes.saturating_mul(self.positions).saturating_mul(MAKE_SETS);
         let going = bytes.saturating_mul(self.units_of_byte(is_ascii));
         going.saturating_add(meeting_all.min(self.units_of_sets(is_ascii)))
     }
 
-    /// Most units for each byte, beside making sets.
+    /// Maximum units per byte, without making sets.
     pub fn units_of_byte(&self, is_ascii: bool) -> u64 {
         let all = if self.are_sets_kept(is_ascii) {
             4
         } else {
-            self.positions.saturating_mul(GO_THROUGH)
+            self.positions.saturating_mul(VISIT_POSITIONS)
         };
-        // Groups are told apart by going through their places after the match was found.
+        // Groups are located by visiting their positions again after the match was found.
         let groups = if self.has_groups { self.positions } else { 0 };
-        all.saturating_add(groups.saturating_mul(GO_THROUGH_GROUPS))
+        all.saturating_add(groups.saturating_mul(VISIT_GROUPS))
     }
 
-    /// Most units to make the sets that are remembered, in all searches together.
+    /// Maximum units to make the sets that are cached, for all searches together.
     pub fn units_of_sets(&self, is_ascii: bool) -> u64 {
         if !self.are_sets_kept(is_ascii) {
             return MAX_SETS;
@@ -170,17 +170,17 @@ fn log2(number: u64) -> u64 {
     u64::from(u64::BITS - number.leading_zeros())
 }
 
-/// What reading a pattern came to.
+/// The result of parsing a pattern.
 #[derive(Debug)]
 pub(super) enum Parsed {
     Hir(Hir, Size),
     /// It is invalid, or needs backtracking.
     Unknown,
-    /// It is larger than any may be, or fuel was refused.
+    /// It is larger than the limit, or fuel was refused.
     TooLarge,
 }
 
-/// Reads a pattern, which spends fuel.
+/// Parses a pattern, which spends fuel.
 pub(super) fn parse(text: &str, fuel: &Fuel) -> Parsed {
     if !fuel.spend(2_000 + text.len() as u64 * READ_BYTE) {
         return Parsed::TooLarge;
@@ -196,7 +196,7 @@ pub(super) fn parse(text: &str, fuel: &Fuel) -> Parsed {
         return Parsed::Unknown;
     };
     let size = of(&hir);
-    // What is repeated is folded once. The limit of a compiled pattern ends it early.
+    // A repeated part is case-folded once. The limit of a compiled pattern ends compilation early.
     let size = Size {
         compile: size.compile.min(BUILD_WORK) + fold,
         ..size
@@ -207,7 +207,7 @@ pub(super) fn parse(text: &str, fuel: &Fuel) -> Parsed {
     Parsed::Hir(hir, size)
 }
 
-/// The size of a pattern that was read. Trees are at most as deep as the parser lets them be.
+/// The size of a parsed pattern. The depth of trees is limited by the parser.
 fn of(hir: &Hir) -> Size {
     match hir.kind() {
         HirKind::Empty => Size::default(),
@@ -236,7 +236,7 @@ fn of(hir: &Hir) -> Size {
         HirKind::Alternation(parts) => {
             let all = parts.iter().map(of).fold(Size::default(), Size::and);
             let is_literal = |part: &Hir| matches!(part.kind(), HirKind::Literal(_) | HirKind::Empty);
-            // Words beside each other have a set for each of their letters.
+            // An alternation of words has one set per letter.
             let bits = if parts.iter().all(is_literal) {
                 log2(all.positions)
             } else {
@@ -251,7 +251,7 @@ fn of(hir: &Hir) -> Size {
     }
 }
 
-/// Units to add the other cases of what is in classes: each character is looked up, for each bracket around it.
+/// Units to add the other cases of classes: each character is looked up once per enclosing bracket.
 fn folding(tree: &Ast) -> u64 {
     let Ok(chars) = ast::visit(tree, Folding::default());
     chars.saturating_mul(FOLD_CHAR)
@@ -260,7 +260,7 @@ fn folding(tree: &Ast) -> u64 {
 #[derive(Debug, Default)]
 struct Folding {
     ignores_case: bool,
-    /// Brackets and operations around.
+    /// Number of enclosing brackets and operations.
     depth: u64,
     chars: u64,
 }

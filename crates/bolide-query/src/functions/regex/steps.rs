@@ -1,30 +1,30 @@
-//! How long a pattern with look-around or back-references may go on.
+//! The maximum cost of a pattern with look-around or back-references.
 //!
-//! What the backtracking engine can, it leaves to one that goes through the text once ([`Size`]). It runs loops itself where something in them
-//! or beside them needs backtracking. Each round of such a loop leaves a place to step back to. So from one step back or such place to the
-//! next, at most each part of the pattern runs once: that is a pass. Steps back are limited, and the places are as many as the steps and what is
-//! left at the end; but where places are thrown away (atomic groups, negative look-arounds) and loops are around, there may be as many after each
-//! step as the text has characters, once more for each loop in a loop.
+//! The backtracking engine delegates what it can to an engine that reads the text once ([`Size`]). It runs loops itself if something in them or next
+//! to them needs backtracking. Each round of such a loop leaves a backtracking point. So between one step back or backtracking point and the next,
+//! each part of the pattern runs at most once: this is a pass. The number of steps back is limited, and there are as many backtracking points as
+//! steps, plus those left at the end. But where backtracking points are discarded (atomic groups, negative look-arounds) inside loops, there may be
+//! as many per step as the text has characters, once more for each nested loop.
 
 use fancy_regex::{Expr, LookAround};
 
 use super::size::{self, COMPILE_WORK, Parsed, Size};
 use crate::fuel::Fuel;
 
-/// Most parts of a pattern that are compiled apart from each other, at about 70 KB for a class of all letters.
+/// Maximum number of separately compiled parts of a pattern, at about 70 KB for a class of all letters.
 const PARTS: usize = 256;
 
-/// Most places to step back to that the engine remembers.
+/// Maximum number of backtracking points that the engine keeps.
 const PLACES: u64 = 1_000_000;
 
-/// Units to run a part that is compiled apart, and any other.
+/// Units to run a part that is compiled separately, and any other part.
 const PART: u64 = 60;
 const INSTRUCTION: u64 = 10;
 
-/// Units to make a set of one place, for each way into a character.
+/// Units to make a set of one position, for each way into a character.
 const SET: u64 = 5_000;
 
-/// Longest text beyond ASCII over which a back-reference may ignore case: the engine compiles what its group has taken at each comparison.
+/// Maximum text length beyond ASCII for a back-reference that ignores case: the engine compiles the content of its group at each comparison.
 const FOLDED_BYTES: u64 = 1_024;
 
 /// Units over texts of ASCII, and over others.
@@ -61,12 +61,12 @@ impl ByText {
     }
 }
 
-/// What running each part of an expression once takes.
+/// The cost of running each part of an expression once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Pass {
-    /// For each byte: parts that may go on to the end of the text.
+    /// Per byte: parts that may go on to the end of the text.
     long: ByText,
-    /// Parts that look at a few characters only.
+    /// Parts that read only a few characters.
     short: ByText,
     references: u64,
     folded_references: u64,
@@ -91,7 +91,7 @@ impl Pass {
         }
     }
 
-    /// Most units over a text. `None`: it must not run at all.
+    /// Maximum units over a text. `None`: it must not run at all.
     fn units(&self, bytes: u64, is_ascii: bool) -> Option<u64> {
         let reference = bytes / 8 + 20;
         let folded = match (is_ascii, self.folded_references) {
@@ -109,36 +109,36 @@ impl Pass {
     }
 }
 
-/// What is known of an expression.
+/// The properties of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Steps {
     /// It needs backtracking.
     is_hard: bool,
-    /// What does not, so far: it may be compiled together with what is beside it.
+    /// The last part that does not need backtracking: it may be compiled together with what follows.
     open: Size,
-    /// Most bytes that `open` looks at; `u64::MAX`: to the end of the text.
+    /// Maximum bytes that `open` reads; `u64::MAX`: to the end of the text.
     reach: u64,
-    /// `open` may take more or fewer characters: several places are gone through at once.
+    /// `open` may match a varying number of characters: several positions are visited at once.
     is_varied: bool,
-    /// What running each part of `open` alone takes.
+    /// The cost of running each part of `open` alone.
     alone: ByText,
     pass: Pass,
-    /// What is in loops.
+    /// The parts inside loops.
     rounds: Pass,
-    /// For a search: what its parts remember.
+    /// For a search: what its parts cache.
     sets: ByText,
-    /// Loops around loops that only the text ends.
+    /// Nesting depth of loops that only the text ends.
     loops: u32,
-    /// Most rounds of other loops, around each other or behind each other.
+    /// Maximum number of rounds of other loops, nested or in sequence.
     counted: u64,
-    /// Places to step back to are thrown away in a loop.
+    /// Backtracking points are discarded in a loop.
     has_cuts: bool,
     /// Units to compile it.
     pub compile: u64,
 }
 
 impl Steps {
-    /// A part that is compiled apart if nothing else joins it.
+    /// A part that is compiled separately, unless another one joins it.
     fn part(size: Size, reach: u64, call: u64) -> Steps {
         let bytes = reach.min(1_024);
         Steps {
@@ -149,7 +149,7 @@ impl Steps {
         }
     }
 
-    /// What the engine does itself.
+    /// An operation that the engine runs itself.
     fn instruction() -> Steps {
         Steps::part(Size::default(), 0, INSTRUCTION)
     }
@@ -181,20 +181,20 @@ impl Steps {
         Steps { pass, ..own }
     }
 
-    /// Needs backtracking: nothing joins what is in it. The engine runs its loops.
+    /// Marks the expression as needing backtracking: no part outside joins those in it. The engine runs its loops.
     fn hard(self) -> Steps {
         let reach = if self.reach == u64::MAX { 0 } else { self.reach };
         Steps { reach, ..self }.closed()
     }
 
-    /// Nothing joins what is in it.
+    /// No part outside joins those in it.
     fn closed(self) -> Steps {
         let bytes = ByText::new(|is_ascii| self.open.units_of_byte(is_ascii));
         let (long, short) = match self.reach {
             u64::MAX => (bytes, ByText::default()),
             _ if !self.is_varied && !self.open.has_groups => {
-                // One place at a time.
-                let bytes = self.reach.saturating_mul(2 * size::GO_THROUGH);
+                // One position at a time.
+                let bytes = self.reach.saturating_mul(2 * size::VISIT_POSITIONS);
                 (ByText::default(), ByText::new(|_| bytes))
             }
             reach => (ByText::default(), bytes.times(reach)),
@@ -222,12 +222,12 @@ impl Steps {
         }
     }
 
-    /// As much as stands in it is compiled apart from what is around.
+    /// Its content is compiled separately from the parts around it.
     fn apart(self) -> Steps {
         if self.is_hard {
             return self.hard();
         }
-        // Without backtracking in it, the engine runs no loops of it.
+        // Without backtracking in it, the engine does not run its loops.
         Steps {
             rounds: Pass::default(),
             loops: 0,
@@ -237,12 +237,12 @@ impl Steps {
         .closed()
     }
 
-    /// As [`Steps::hard`] where the engine runs what stands in it, as [`Steps::apart`] where not.
-    fn settled(self, is_run: bool) -> Steps {
+    /// As [`Steps::hard`] if the engine runs its content, else as [`Steps::apart`].
+    fn closed_or_apart(self, is_run: bool) -> Steps {
         if is_run { self.hard() } else { self.apart() }
     }
 
-    /// As [`Steps::apart`], and steps back end at it.
+    /// As [`Steps::apart`], and no step back goes beyond it.
     fn cut(self) -> Steps {
         let inner = self.apart();
         Steps {
@@ -251,24 +251,24 @@ impl Steps {
         }
     }
 
-    fn repeated(self, least: usize, most: usize) -> Steps {
-        // The rounds that must be leave no place to step back to.
-        let must = (least as u64).max(1);
-        let most = (most != usize::MAX).then_some(most as u64);
-        let (loops, counted) = match most {
+    fn repeated(self, min: usize, max: usize) -> Steps {
+        // The required rounds leave no backtracking point.
+        let must = (min as u64).max(1);
+        let max = (max != usize::MAX).then_some(max as u64);
+        let (loops, counted) = match max {
             Some(0 | 1) => (self.loops, self.counted),
-            Some(most) => (self.loops, self.counted.max(1).saturating_mul(most)),
+            Some(max) => (self.loops, self.counted.max(1).saturating_mul(max)),
             None if self.is_hard => (self.loops + 1, self.counted),
-            // Together they take no more than the text.
+            // Together they match no more than the text.
             None => (1, self.counted),
         };
-        let reach = match most {
-            Some(most) => self.reach.saturating_mul(most),
+        let reach = match max {
+            Some(max) => self.reach.saturating_mul(max),
             None => u64::MAX,
         };
         let alone = self.alone.times(must).and(ByText::new(|_| INSTRUCTION));
         let pass = self.pass.times(must);
-        let rounds = match most {
+        let rounds = match max {
             Some(0 | 1) => self.rounds,
             _ => pass.and(Pass {
                 short: alone,
@@ -276,9 +276,9 @@ impl Steps {
             }),
         };
         Steps {
-            open: self.open.times(least as u64, most),
+            open: self.open.times(min as u64, max),
             reach: if self.is_hard { 0 } else { reach },
-            is_varied: self.is_varied || most != Some(least as u64),
+            is_varied: self.is_varied || max != Some(min as u64),
             alone,
             pass,
             rounds,
@@ -288,7 +288,7 @@ impl Steps {
         }
     }
 
-    /// Most units of a search of a text that takes so many steps back. `None`: it must not run at all.
+    /// Maximum units of a search of a text with `steps` steps back. `None`: it must not run at all.
     pub fn units(&self, bytes: u64, is_ascii: bool, steps: u64) -> Option<u64> {
         if !self.is_hard {
             return Some(self.open.units(bytes, is_ascii));
@@ -307,18 +307,18 @@ impl Steps {
     }
 }
 
-/// What a pattern may take; `None` if it is invalid, too large, or calls its own parts, or if fuel is refused.
+/// The maximum cost of a pattern; `None` if it is invalid, too large, calls its own parts, or if fuel is refused.
 pub(super) fn of(pattern: &str, fuel: &Fuel) -> Option<Steps> {
     if !fuel.spend(2_000 + pattern.len() as u64 * size::READ_BYTE) {
         return None;
     }
     let tree = Expr::parse_tree(pattern).ok()?;
-    let mut reading = Reading {
+    let mut reading = PatternAnalysis {
         fuel,
         parts: 0,
         has_references: !tree.backrefs.is_empty(),
     };
-    // The engine runs a look-ahead at the end as what follows a group.
+    // The engine runs a look-ahead at the end like the part after a group.
     let ahead = match &tree.expr {
         Expr::Concat(parts) => parts.split_last(),
         alone => Some((alone, &[][..])),
@@ -349,14 +349,14 @@ pub(super) fn of(pattern: &str, fuel: &Fuel) -> Option<Steps> {
     (steps.compile <= COMPILE_WORK).then_some(steps)
 }
 
-/// A pattern that is gone through. Trees are at most as deep as the parser lets them be.
-struct Reading<'f> {
+/// The analysis of a pattern. The depth of trees is limited by the parser.
+struct PatternAnalysis<'f> {
     fuel: &'f Fuel,
     parts: usize,
     has_references: bool,
 }
 
-impl Reading<'_> {
+impl PatternAnalysis<'_> {
     /// `is_run`: the engine runs all of it itself, whether it needs backtracking or not.
     fn expression(&mut self, expr: &Expr, is_run: bool) -> Option<Steps> {
         Some(match expr {
@@ -402,14 +402,14 @@ impl Reading<'_> {
     }
 
     fn alternation(&mut self, parts: &[Expr], is_run: bool) -> Option<Steps> {
-        // The branches do not follow each other, which only makes less of it.
+        // Branches do not follow each other, so this is an upper bound.
         let mut branches = Vec::with_capacity(parts.len());
         for part in parts {
             branches.push(self.expression(part, is_run)?.and(Steps::instruction()));
         }
         let is_hard = branches.iter().any(|branch| branch.is_hard);
         let all = branches.into_iter().map(|branch| match is_hard {
-            true => branch.settled(is_run),
+            true => branch.closed_or_apart(is_run),
             false => branch,
         });
         let varied = Steps {
@@ -421,9 +421,9 @@ impl Reading<'_> {
 
     fn group(&mut self, inner: &Expr, is_run: bool) -> Option<Steps> {
         let inner = self.expression(inner, is_run)?;
-        // What a group has taken may have to be tried again.
+        // The content of a group may have to be tried again.
         if self.has_references {
-            return Some(inner.settled(is_run));
+            return Some(inner.closed_or_apart(is_run));
         }
         Some(Steps {
             open: if inner.is_hard { inner.open } else { inner.open.group() },
@@ -432,18 +432,18 @@ impl Reading<'_> {
     }
 
     fn conditional(&mut self, condition: &Expr, branches: [&Expr; 2], is_run: bool) -> Option<Steps> {
-        let condition = self.expression(condition, is_run)?.settled(is_run);
+        let condition = self.expression(condition, is_run)?.closed_or_apart(is_run);
         let mut all = Steps {
             has_cuts: condition.has_cuts || condition.loops > 0 || condition.counted > 0,
             ..condition
         };
         for branch in branches {
-            all = all.and(self.expression(branch, is_run)?.settled(is_run));
+            all = all.and(self.expression(branch, is_run)?.closed_or_apart(is_run));
         }
         Some(all)
     }
 
-    /// Parts behind each other. Those at the end that do not need backtracking are compiled together, unless the engine runs everything here.
+    /// Parts in sequence. Those at the end that do not need backtracking are compiled together, unless the engine runs everything here.
     fn concatenation(&mut self, parts: &[Expr], is_run: bool) -> Option<Steps> {
         let mut front = Steps::default();
         let mut end = Steps::default();
@@ -463,7 +463,7 @@ impl Reading<'_> {
         })
     }
 
-    /// One more part that may be compiled apart.
+    /// Counts one more part that may be compiled separately.
     fn part(&mut self) -> Option<()> {
         self.parts += 1;
         (self.parts <= PARTS).then_some(())

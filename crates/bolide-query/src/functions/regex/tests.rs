@@ -6,7 +6,7 @@ fn ample() -> Fuel {
     Fuel::new(ITEM_WORK, None)
 }
 
-/// Whether it occurs; `Err` if that is too much work.
+/// Whether the pattern occurs; `Err` if that is too much work.
 fn matches(pattern: &str, text: &str, fuel: &Fuel) -> Result<Option<bool>, Interrupt> {
     let found = Pattern::new(pattern, "", fuel).and_then(|pattern| pattern.is_match(text, fuel));
     match fuel.check() {
@@ -19,7 +19,7 @@ fn repeated(part: &str, bytes: usize) -> String {
     part.repeat(bytes / part.len() + 1)
 }
 
-/// As random as needed.
+/// Pseudo-random letters.
 fn letters(count: usize) -> String {
     let mut random = fastrand::Rng::with_seed(1);
     (0..count).map(|_| if random.bool() { 'a' } else { 'b' }).collect()
@@ -62,7 +62,7 @@ fn usual_patterns_are_within_the_limits_over_long_texts() {
     }
 }
 
-/// At each of their places such a pattern may go on to the end of the text.
+/// At each of its positions such a pattern may go on to the end of the text.
 #[test]
 fn look_arounds_beside_parts_without_end_are_within_the_limits_over_some_kilobytes() {
     let text = repeated("It was $12 at first, then 13 of them; foobar. ", 6_000);
@@ -83,10 +83,10 @@ fn look_arounds_beside_parts_without_end_are_within_the_limits_over_some_kilobyt
 #[test]
 fn all_words_of_a_long_text_are_found() {
     let text = repeated("Sunflower7 fields, 12 of them; see the other page. ", 100_000);
-    for (pattern, least) in [(r"\w+", 15_000), ("[a-z]+", 13_000), (r"\w+(?=;)", 1_900)] {
+    for (pattern, min) in [(r"\w+", 15_000), ("[a-z]+", 13_000), (r"\w+(?=;)", 1_900)] {
         let fuel = ample();
         let pattern = Pattern::new(pattern, "", &fuel).expect("a pattern");
-        assert!(pattern.find_all(&text, &fuel).len() > least);
+        assert!(pattern.find_all(&text, &fuel).len() > min);
         assert_eq!(fuel.check(), Ok(()));
     }
 }
@@ -140,7 +140,7 @@ fn references_that_ignore_case_are_refused_over_long_texts_beyond_ascii() {
     );
 }
 
-/// A partition's worker has so little.
+/// The worker of a partition has this little.
 #[test]
 fn a_search_is_refused_where_less_fuel_is_left_than_it_may_take() {
     let text = "A".repeat(45_000);
@@ -183,7 +183,7 @@ fn compiling_is_afforded_before() {
     }
 }
 
-/// To find the other cases takes milliseconds for each of these classes.
+/// Finding the other cases takes milliseconds for each of these classes.
 #[test]
 fn very_many_large_classes_that_ignore_case_are_no_pattern() {
     let classes = [r"[\x00-\x{10ffff}]", r"[\s\S]", "[[^a]]", r"[\d--\D]"];

@@ -1,8 +1,8 @@
 //! The WGS-84 ellipsoid.
 //!
-//! Distances and areas follow geodesics (GeographicLib). Questions of side and crossing are asked in three dimensions: an edge lies in
-//! the plane through its ends and the centre, so the signs of determinants decide. Interiors lie to the left of a shell; a clockwise
-//! shell encloses the rest of the world.
+//! Distances and areas follow geodesics (GeographicLib). Sides and crossings are computed in three dimensions: an edge lies in the plane through its
+//! ends and the centre, so the signs of determinants decide. The interior is to the left of a shell; a clockwise shell encloses the rest of the
+//! world.
 
 use std::sync::LazyLock;
 
@@ -17,13 +17,13 @@ static WGS84: LazyLock<Geodesic> = LazyLock::new(Geodesic::wgs84);
 /// Area of the whole ellipsoid, in square metres.
 static WORLD_AREA: LazyLock<f64> = LazyLock::new(|| WGS84.area());
 
-/// Halvings of an edge while looking for the point nearest to another; leaves less than a nanometre.
+/// Number of halvings of an edge to find its nearest point; the error is less than a nanometre.
 const HALVINGS: usize = 56;
 
-/// Sines below this are zero: about 6 micrometres on the ground.
+/// Sines below this count as zero: about 6 micrometres on the ground.
 const ON_EDGE: f64 = 1e-12;
 
-/// How far left of an edge, in radians, a point is surely inside: about 6 millimetres.
+/// Distance to the left of an edge, in radians, at which a point is certainly inside: about 6 millimetres.
 const NUDGE: f64 = 1e-9;
 
 /// Units for a geodesic between two points, for a direction, and for two arcs that may cross.
@@ -33,7 +33,7 @@ const CROSSING: u64 = 40;
 /// Units for comparing two edges.
 const COMPARISON: u64 = 2;
 
-/// The ellipsoid. Without fuel every answer is zero or no.
+/// The ellipsoid. Without fuel every result is zero or false.
 pub struct Ellipsoid<'f> {
     fuel: &'f Fuel,
 }
@@ -85,15 +85,14 @@ fn is_same_place(a: Vector, b: Vector) -> bool {
 struct Arc {
     start: Vector,
     end: Vector,
-    /// The unit normal of the arc's plane, on its left.
+    /// The unit normal of the arc's plane, to its left.
     left: Vector,
 }
 
 impl Arc {
-    /// `None` where the ends give no plane, as they are one place or exactly opposite.
+    /// `None` if the ends define no plane, because they are equal or exactly opposite.
     ///
-    /// The plane is made of the sum and the difference of the ends: the product of the ends themselves loses its digits where they are
-    /// near each other.
+    /// The plane is computed from the sum and the difference of the ends: the product of the ends loses precision if they are near each other.
     fn between(start: Vector, end: Vector) -> Option<Arc> {
         let left = unit(cross(add(start, end), subtract(end, start)));
         let has_plane = !is_same_place(start, end) && dot(left, left) > 0.0;
@@ -104,25 +103,25 @@ impl Arc {
         unit(add(self.start, self.end))
     }
 
-    /// Whether a place lies on the arc, but for its ends.
+    /// Whether a point lies on the arc, ends excluded.
     fn holds(&self, place: Vector) -> bool {
         dot(self.left, place).abs() < ON_EDGE
             && dot(cross(self.start, place), self.left) >= 0.0
             && dot(cross(place, self.end), self.left) >= 0.0
     }
 
-    /// Whether the arc passes through an end of another, or nearly so: then counting crossings means nothing.
+    /// Whether the arc passes through an end of another one, or nearly so: then the number of crossings is not reliable.
     fn grazes(&self, other: &Arc) -> bool {
         dot(self.left, other.start).abs() < ON_EDGE || dot(self.left, other.end).abs() < ON_EDGE
     }
 
-    /// Whether the arcs cross inside both.
+    /// Whether the arcs cross, ends excluded.
     fn crosses(&self, other: &Arc) -> bool {
         let has_apart = |arc: &Arc, other: &Arc| dot(arc.left, other.start) * dot(arc.left, other.end) < 0.0;
         if !has_apart(self, other) || !has_apart(other, self) {
             return false;
         }
-        // The planes meet in two opposite places; the arcs must meet in the same one.
+        // The planes meet in two opposite points; both arcs must contain the same one.
         let meeting = cross(self.left, other.left);
         let on_own = dot(meeting, add(self.start, self.end));
         let on_other = dot(meeting, add(other.start, other.end));
@@ -135,7 +134,7 @@ impl<'f> Ellipsoid<'f> {
         Ellipsoid { fuel }
     }
 
-    /// Whether a ring goes back along each of its edges, or has none: then it encloses nothing.
+    /// Whether a ring runs back along each of its edges, or has none: then it encloses nothing.
     fn has_no_sides(&self, ring: &Ring) -> bool {
         let mut edges = ring.windows(2).filter(|edge| edge[0] != edge[1]);
         edges.all(|edge| {
@@ -143,7 +142,7 @@ impl<'f> Ellipsoid<'f> {
         })
     }
 
-    /// The number of times the way to `place` from a place just left of an edge crosses the ring; `None` if it grazes.
+    /// How often the path to `place` from a point just left of an edge crosses the ring; `None` if it touches an end.
     fn crossings(&self, ring: &[Arc], edge: &Arc, place: Vector) -> Option<usize> {
         if !self.fuel.spend_each(ring.len(), CROSSING) {
             return Some(0);
@@ -170,7 +169,7 @@ impl Surface for Ellipsoid<'_> {
             return 0.0;
         }
         let (length, azimuth, _, _): (f64, f64, f64, f64) = WGS84.inverse(a.y, a.x, b.y, b.x);
-        // Distance to the point some way along, and whether the nearest point lies further on.
+        // The distance to the point at `along`, and whether the nearest point lies further on.
         let look = |along: f64| {
             let (y, x, forward): (f64, f64, f64) = WGS84.direct(a.y, a.x, azimuth, along);
             let (distance, towards, _, _): (f64, f64, f64, f64) = WGS84.inverse(y, x, point.y, point.x);
@@ -203,7 +202,7 @@ impl Surface for Ellipsoid<'_> {
             return false;
         }
         let (p, a, b) = (direction(point), direction(a), direction(b));
-        // The same place may have several names: longitudes of a pole, 180 and -180.
+        // The same point may have several coordinates: any longitude at a pole, and longitudes 180 and -180.
         is_same_place(p, a) || is_same_place(p, b) || Arc::between(a, b).is_some_and(|arc| arc.holds(p))
     }
 
@@ -224,7 +223,7 @@ impl Surface for Ellipsoid<'_> {
         }
         let mut directions: Vec<Vector> = ring.iter().map(|position| direction(*position)).collect();
         if is_hole && self.ring_area(ring, false) > *WORLD_AREA / 2.0 {
-            // Turned so that the smaller side is on the left.
+            // Reversed so that the smaller side is on the left.
             directions.reverse();
         }
         let place = direction(point);
@@ -241,7 +240,7 @@ impl Surface for Ellipsoid<'_> {
             return 0.0;
         }
         let mut polygon = PolygonArea::new(&WGS84, Winding::CounterClockwise);
-        // The ring closes by itself.
+        // The ring closes without its last position.
         ring[..ring.len() - 1]
             .iter()
             .for_each(|position| polygon.add_point(position.y, position.x));
@@ -252,7 +251,7 @@ impl Surface for Ellipsoid<'_> {
     fn middle(&self, (a, b): (Position, Position)) -> Position {
         let middle = unit(add(direction(a), direction(b)));
         if middle == [0.0; 3] {
-            // Exactly opposite ends have every middle.
+            // Exactly opposite ends have no unique middle.
             return a;
         }
         const FLATTENING: f64 = 1.0 / 298.257_223_563;

@@ -24,7 +24,7 @@ pub enum Geometry {
     Polygons(Vec<Vec<Ring>>),
 }
 
-/// Why a value is no valid shape.
+/// Why a value is not a valid shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invalid {
     NotGeoJson,
@@ -83,7 +83,7 @@ impl Geometry {
         }
     }
 
-    /// How many positions there are.
+    /// Number of positions.
     pub fn position_count(&self) -> u64 {
         let count = match self {
             Geometry::Point(_) => 1,
@@ -122,7 +122,7 @@ fn list<'a>(value: &Value<'a>) -> Result<Vec<Value<'a>>, Invalid> {
 
 fn position(value: &Value<'_>, plane: bool) -> Result<Position, Invalid> {
     let numbers: Option<Vec<f64>> = list(value)?.iter().map(Value::as_f64).collect();
-    // Altitude and what may follow is allowed and ignored.
+    // Altitude and further numbers are allowed and ignored.
     let (x, y) = match numbers.as_deref() {
         Some([x, y, ..]) if x.is_finite() && y.is_finite() => (*x, *y),
         _ => return Err(Invalid::NotGeoJson),

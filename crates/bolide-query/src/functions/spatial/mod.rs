@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("_ST_INTERSECTS", 2, 2, st_intersects),
 ];
 
-/// Fuel that must be there for each pair of points of two shapes; what is really spent is more, if they are gone through.
+/// Fuel required per pair of points of two shapes; visiting the pairs spends more.
 const PAIR_UNITS: u64 = 10;
 
 fn read(call: &Call<'_, '_>, at: usize) -> Result<Geometry, Invalid> {
@@ -44,7 +44,7 @@ fn read(call: &Call<'_, '_>, at: usize) -> Result<Geometry, Invalid> {
     }
 }
 
-/// What it takes to read a shape, beside taking it out of its text.
+/// Cost of reading a shape from a parsed value.
 fn reading_units(value: &Value<'_>) -> u64 {
     value.written_out_bytes(usize::MAX) as u64 * 5
 }
@@ -56,7 +56,7 @@ fn pair(call: &Call<'_, '_>) -> Option<(Geometry, Geometry)> {
     }
     let one = |at| Geometry::read(call.arg(at), call.session.geometry).ok();
     let (a, b) = (one(0)?, one(1)?);
-    // The surfaces spend fuel as they go, but what is refused then goes through the other pairs all the same.
+    // The surfaces spend fuel as they go, but after a refusal they still visit the other pairs.
     let pairs = a.position_count().saturating_mul(b.position_count());
     if !call.fuel().has(pairs.saturating_mul(PAIR_UNITS)) {
         call.fuel().exhaust();

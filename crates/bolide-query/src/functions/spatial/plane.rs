@@ -4,7 +4,7 @@ use super::geojson::{Position, Ring};
 use super::relations::Surface;
 use crate::fuel::Fuel;
 
-/// The plane. Without fuel every answer is zero or no.
+/// The plane. Without fuel every result is zero or false.
 pub struct Plane<'f> {
     fuel: &'f Fuel,
 }
@@ -12,7 +12,7 @@ pub struct Plane<'f> {
 /// Units for a point and an edge, or two.
 const EDGE: u64 = 20;
 
-/// What rounding does to a point on an edge: at most this part of its largest coordinate.
+/// Rounding error of a point on an edge, as a fraction of its largest coordinate.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 impl<'f> Plane<'f> {
@@ -21,7 +21,7 @@ impl<'f> Plane<'f> {
     }
 }
 
-/// On which side of an edge a point is: positive on its left, 0 on its line, as far as coordinates of this size can tell.
+/// On which side of an edge a point is: positive on its left, 0 on its line, within the precision of the coordinates.
 fn side((a, b): (Position, Position), point: Position) -> f64 {
     let turn = (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x);
     let largest = [a, b, point]

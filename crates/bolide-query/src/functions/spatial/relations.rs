@@ -1,8 +1,8 @@
-//! How shapes lie to each other, over any surface that can answer questions about points and edges.
+//! Relations of shapes, over any surface that implements the basic operations on points and edges.
 
 use super::geojson::{Geometry, Position, Ring};
 
-/// Where a point lies relative to an area.
+/// The side of an area's boundary on which a point lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Inside,
@@ -12,15 +12,15 @@ pub enum Side {
 
 /// A surface: a plane or an ellipsoid.
 pub trait Surface {
-    /// The distance of two points.
+    /// The distance between two points.
     fn distance(&self, a: Position, b: Position) -> f64;
-    /// The shortest distance of a point to an edge.
+    /// The shortest distance from a point to an edge.
     fn distance_to_edge(&self, point: Position, edge: (Position, Position)) -> f64;
     /// Whether a point lies on an edge, ends included.
     fn is_on_edge(&self, point: Position, edge: (Position, Position)) -> bool;
-    /// Whether two edges cross in a point inside both.
+    /// Whether two edges cross, ends excluded.
     fn crosses(&self, a: (Position, Position), b: (Position, Position)) -> bool;
-    /// Whether a point off the edges of a ring lies inside it. A hole is always its smaller side.
+    /// Whether a point that is not on the edges of a ring lies inside it. A hole is always the smaller side.
     fn encloses(&self, ring: &Ring, is_hole: bool, point: Position) -> bool;
     /// The area that a ring encloses.
     fn ring_area(&self, ring: &Ring, is_hole: bool) -> f64;
@@ -66,7 +66,7 @@ pub fn intersects(surface: &dyn Surface, a: &Geometry, b: &Geometry) -> bool {
         || a_edges.iter().any(|x| b_edges.iter().any(|y| surface.crosses(*x, *y)))
 }
 
-/// Whether `a` lies inside `b`. A point on the boundary does not; the edges of a larger shape may run along it.
+/// Whether `a` lies inside `b`. A point on the boundary does not; edges of `a` may run along the boundary.
 pub fn within(surface: &dyn Surface, a: &Geometry, b: &Geometry) -> bool {
     match b {
         Geometry::Point(own) => matches!(a, Geometry::Point(point) if surface.distance(*own, *point) == 0.0),
@@ -77,7 +77,7 @@ pub fn within(surface: &dyn Surface, a: &Geometry, b: &Geometry) -> bool {
     }
 }
 
-/// The polygons of a shape one by one, or the shape itself.
+/// The polygons of a shape, or the shape itself.
 fn parts(geometry: &Geometry) -> Vec<Geometry> {
     match geometry {
         Geometry::Polygons(polygons) => polygons

@@ -1,4 +1,4 @@
-//! The boxes of a condition, and the ranges that they are.
+//! The boxes of a condition, and their key ranges.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,21 +13,21 @@ use crate::schema::{PartitionKeyKind, Schema};
 use crate::text::ast::{BinaryOp, UnaryOp};
 use crate::value::Value;
 
-/// More boxes than this and the query goes everywhere.
+/// With more boxes than this the query reads all ranges.
 const MAX_BOXES: usize = 4096;
 
-/// Pairs of boxes that are intersected for a query at most: what is left out is read without need, and gives nothing.
+/// Maximum number of pairs of boxes that are intersected for a query. Pairs left out only mean that ranges are read which have no results.
 const MAX_PAIRS: usize = 100_000;
 
 pub(super) struct Analysis<'q> {
     bound: &'q Bound,
     schema: &'q Schema,
-    /// Look into subqueries.
+    /// Also analyse subqueries.
     pub(super) deep: bool,
     /// Pairs of boxes intersected so far.
     pairs: Cell<usize>,
     memory: &'q Memory,
-    /// There was no memory for a box.
+    /// Set if there was no memory for a box.
     refusal: RefCell<Option<QueryError>>,
 }
 
@@ -76,7 +76,7 @@ impl<'q> Analysis<'q> {
         vec![self.unbounded()]
     }
 
-    /// The key component whose value an expression is.
+    /// The key component that an expression reads.
     fn component(&self, scalar: &Scalar) -> Option<usize> {
         let (slot, steps): (usize, &[PathStep]) = match scalar {
             Scalar::Slot(slot) => (*slot, &[]),
@@ -94,7 +94,7 @@ impl<'q> Analysis<'q> {
         self.paths().iter().position(same)
     }
 
-    /// The boxes that hold every item for which the condition is true.
+    /// The boxes that contain every item for which the condition is true.
     pub(super) fn boxes(&self, condition: &Scalar) -> Vec<KeyBox> {
         match condition {
             Scalar::Const(value) if value.is_true() => self.anywhere(),
@@ -142,7 +142,7 @@ impl<'q> Analysis<'q> {
         let boxes: Vec<KeyBox> = list.iter().flat_map(|operand| self.boxes(operand)).collect();
         let unbounded = |key: &KeyBox| key.first().is_none_or(Option::is_none);
         let free = boxes.iter().filter(|key| unbounded(key)).count();
-        // A box without a bound on the first component is nearly everywhere, and takes the bounded ones with it.
+        // A box without a bound on the first component covers nearly all keys, and so includes the bounded ones.
         let mixed = free > 0 && free < boxes.len();
         if boxes.len() > MAX_BOXES || mixed {
             self.anywhere()
@@ -151,7 +151,7 @@ impl<'q> Analysis<'q> {
         }
     }
 
-    /// The boxes of both; they take the place of these.
+    /// The boxes of both conditions; they replace the two lists.
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
         let pairs = self.pairs.get() + left.len() * right.len();
         self.pairs.set(pairs);
@@ -161,7 +161,7 @@ impl<'q> Analysis<'q> {
             } else {
                 (right, left)
             };
-            self.memory.give_back(bytes_of(left_out));
+            self.memory.release(bytes_of(left_out));
             return kept.to_vec();
         }
         let mut boxes = Vec::new();
@@ -172,7 +172,7 @@ impl<'q> Analysis<'q> {
             }
             boxes.push(both);
         }
-        self.memory.give_back(bytes_of(left) + bytes_of(right));
+        self.memory.release(bytes_of(left) + bytes_of(right));
         boxes
     }
 
@@ -194,7 +194,7 @@ impl<'q> Analysis<'q> {
         key
     }
 
-    /// Equality with one of some constants.
+    /// Equality with one of several constants.
     fn one_of<'v>(&self, value: &Scalar, constants: impl Iterator<Item = &'v Value<'static>>) -> Vec<KeyBox> {
         let Some(component) = self.component(value) else {
             return self.anywhere();
@@ -268,7 +268,7 @@ impl<'q> Analysis<'q> {
         }
     }
 
-    /// The range of a box, unless it is everywhere.
+    /// The range of a box, unless it covers all keys.
     fn range(&self, key: KeyBox) -> Option<KeyRange> {
         let components = key.len();
         let bounds: Vec<Bounds> = key.into_iter().map_while(|bounds| bounds).collect();
@@ -290,7 +290,7 @@ impl<'q> Analysis<'q> {
     }
 }
 
-/// Keeps the first of ranges that are equal.
+/// Keeps the first of equal ranges.
 fn leave_out_repeated(ranges: &mut Vec<KeyRange>) {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     order.sort_by(|a, b| ranges[*a].order(&ranges[*b]).then(a.cmp(b)));

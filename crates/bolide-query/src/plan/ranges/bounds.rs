@@ -1,4 +1,4 @@
-//! Bounds of one component of a key, and boxes of them.
+//! Bounds of one component of a key, and boxes made of them.
 
 use std::cmp::Ordering;
 
@@ -18,14 +18,14 @@ pub(super) struct Bounds {
 /// Bounds per component; `None` is unbounded.
 pub(super) type KeyBox = Vec<Option<Bounds>>;
 
-/// What a box with one bounded component takes beside its strings, and the range that is made of it.
+/// Memory of a box with one bounded component, without its strings, and of the range made from it.
 const BOX_BYTES: usize = size_of::<KeyBox>()
     + size_of::<KeyRange>()
     + size_of::<Option<Bounds>>()
     + 2 * size_of::<KeyEnd>()
     + 5 * ALLOCATION_BYTES;
 
-/// What a box takes, and the range that is made of it. A box without bounds is made for whatever cannot be understood, and is small.
+/// Memory of a box, and of the range made from it. A box without bounds is made for each condition that cannot be analysed, and is small.
 pub(super) fn box_bytes(key: &KeyBox) -> usize {
     let text = |end: &KeyEnd| match end {
         KeyEnd::Value(KeyValue::String(text)) => text.len(),
@@ -114,7 +114,7 @@ pub(super) fn point(value: KeyValue) -> Bounds {
     }
 }
 
-/// The key component a constant is; comparisons with undefined never hold.
+/// The key component of a constant; comparisons with undefined are never true.
 pub(super) fn key_value(value: &Value<'_>) -> Option<KeyValue> {
     Some(match value {
         Value::Undefined => return None,
@@ -152,7 +152,7 @@ pub(super) fn inequality(op: BinaryOp, constant: &Value<'_>) -> Option<Bounds> {
     })
 }
 
-/// The strings that begin so: up to the prefix with its last character raised by one.
+/// The strings with a prefix: up to the prefix with its last character increased by one.
 pub(super) fn prefix_bounds(prefix: &str) -> Option<Bounds> {
     let last = prefix.chars().next_back()?;
     let raised = char::from_u32(last as u32 + 1)?;

@@ -68,7 +68,7 @@ fn texts_that_are_cut_off_give_something_and_never_panic() {
     }
 }
 
-/// Trees whose texts are full of what scans must not stumble over.
+/// Trees whose texts contain many characters that are special for scans.
 fn trees() -> impl Strategy<Value = Tree> {
     let text = "[a-c\"\\\\{}\\[\\],:\n\u{1}ä ]{0,90}";
     let leaf = prop_oneof![

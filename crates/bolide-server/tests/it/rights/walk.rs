@@ -1,4 +1,4 @@
-//! Every operation × every kind of sender, against the table that docs/security.md shows and the code is made of.
+//! Every operation × every kind of sender, compared with the table in docs/security.md, which the code also uses.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const READONLY: &str = "cmVhZG9ubHktcmVhZG9ubHktcmVhZG9ubHk=";
 const STRANGER: &str = "c3RyYW5nZXItc3RyYW5nZXItc3RyYW5nZXI=";
 const KINDS: [&str; 4] = ["container", "key", "item", "script"];
 
-/// What is about items, and so about their partition key.
+/// Operations on items, which have a partition key.
 const ABOUT_ITEMS: [&str; 12] = [
     "ReadItem",
     "ReadFeed",
@@ -31,7 +31,7 @@ const ABOUT_ITEMS: [&str; 12] = [
 const ABOUT_ONE_ITEM: [&str; 4] = ["ReadItem", "ReplaceItem", "PatchItem", "DeleteItem"];
 const ABOUT_ONE_SCRIPT: [&str; 4] = ["ReadScript", "ReplaceScript", "DeleteScript", "ExecuteProcedure"];
 
-/// The rows of a table of the page, by their first cell.
+/// The rows of a table of the document, by their first cell.
 fn table(head: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let rows = PAGE.lines().skip_while(|line| !line.starts_with(head)).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -42,32 +42,31 @@ fn table(head: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     rows.map(cells).collect()
 }
 
-/// What a request is aimed at.
+/// The target of a request.
 #[derive(Clone, Copy)]
-struct Aim {
+struct Target {
     container: &'static str,
     item: &'static str,
     script: &'static str,
-    /// Of the partition key header.
+    /// The partition key header.
     key: &'static str,
 }
 
-const OWN: Aim = Aim {
+const OWN: Target = Target {
     container: "c",
     item: "a",
     script: "s",
     key: "p",
 };
 
-/// A request for each operation. What would take something away that later requests need carries a condition that never holds, which is looked at
-/// only after the right.
-fn request(operation: &str, aim: Aim) -> Request {
-    let coll = format!("/dbs/d/colls/{}", aim.container);
+/// A request for each operation. Requests that would delete what later ones need have a condition that never holds, which is checked only after the right.
+fn request(operation: &str, target: Target) -> Request {
+    let coll = format!("/dbs/d/colls/{}", target.container);
     let docs = format!("{coll}/docs");
-    let item = format!("{docs}/{}", aim.item);
+    let item = format!("{docs}/{}", target.item);
     let sprocs = format!("{coll}/sprocs");
-    let script = format!("{sprocs}/{}", aim.script);
-    let key = format!("[\"{}\"]", aim.key);
+    let script = format!("{sprocs}/{}", target.script);
+    let key = format!("[\"{}\"]", target.key);
     let in_key = |request: Request| request.header("x-ms-documentdb-partitionkey", &key);
     let never = |request: Request| request.header("if-match", "\"never\"");
     let query =
@@ -75,7 +74,7 @@ fn request(operation: &str, aim: Aim) -> Request {
     let upsert = |path: &str, body: &str| never(Request::post(path, body)).header("x-ms-documentdb-is-upsert", "True");
     let delete = |path: &str| never(Request::new("DELETE", path));
     let replace = |path: &str, body: &str| never(Request::put(path, body));
-    let document = |id: &str| json!({"id": id, "pk": aim.key, "by": "walk"}).to_string();
+    let document = |id: &str| json!({"id": id, "pk": target.key, "by": "walk"}).to_string();
     let procedure = |id: &str| json!({"id": id, "body": "function s() { /* by walk */ }"}).to_string();
     let permission = r#"{"id":"made","permissionMode":"Read","resource":"dbs/d/colls/none"}"#;
     let (user, users) = ("/dbs/d/users/idle", "/dbs/d/users");
@@ -97,13 +96,13 @@ fn request(operation: &str, aim: Aim) -> Request {
         "CreateItem" => in_key(Request::post(&docs, document("made"))),
         "UpsertItem" => in_key(Request::post(&docs, document("made"))).header("x-ms-documentdb-is-upsert", "True"),
         "ReadItem" => in_key(Request::get(&item)),
-        "ReplaceItem" => in_key(replace(&item, &document(aim.item))),
+        "ReplaceItem" => in_key(replace(&item, &document(target.item))),
         "PatchItem" => in_key(never(Request::new("PATCH", &item)))
             .body(r#"{"operations":[{"op":"add","path":"/by","value":"walk"}]}"#),
         "DeleteItem" => in_key(delete(&item)),
         "Batch" => {
-            let key = json!([aim.key]).to_string();
-            let read = json!([{"operationType": "Read", "id": aim.item, "partitionKey": key}]).to_string();
+            let key = json!([target.key]).to_string();
+            let read = json!([{"operationType": "Read", "id": target.item, "partitionKey": key}]).to_string();
             in_key(Request::post(&docs, read)).header("x-ms-cosmos-is-batch-request", "True")
         }
         "ReadFeed" => in_key(Request::get(&docs)),
@@ -140,33 +139,33 @@ fn request(operation: &str, aim: Aim) -> Request {
         "DeletePermission" => delete(&format!("{permissions}/made")),
         "DeletePartitionKey" => {
             let path = format!("{coll}/operations/partitionkeydelete");
-            let link = format!("dbs/d/colls/{}", aim.container);
+            let link = format!("dbs/d/colls/{}", target.container);
             in_key(Request::post(&path, "")).signing_as("colls", &link)
         }
         "CreateScript" => Request::post(&sprocs, procedure("made")),
         "ListScripts" => Request::get(&sprocs),
         "QueryScripts" => query(&sprocs),
         "ReadScript" => Request::get(&script),
-        "ReplaceScript" => replace(&script, &procedure(aim.script)),
+        "ReplaceScript" => replace(&script, &procedure(target.script)),
         "DeleteScript" => delete(&script),
         "ExecuteProcedure" => in_key(Request::post(&script, "[]")),
         other => panic!("the walk has no request for {other}"),
     }
 }
 
-/// Everybody who may ask.
-struct World {
+/// All kinds of senders.
+struct Senders {
     _server: Server,
     client: Client,
-    /// By kind and mode, as `key All`.
+    /// By kind and mode, such as `key All`.
     tokens: BTreeMap<String, String>,
     expired: String,
     other: String,
     before: String,
 }
 
-impl World {
-    fn new() -> World {
+impl Senders {
+    fn new() -> Senders {
         let server = Server::in_memory(&["--readonly-key", READONLY, "--virtual-clock", "--enable-faults"]);
         let mut client = server.client();
         create_container(&mut client);
@@ -209,7 +208,7 @@ impl World {
         client
             .send(&Request::put("/_bolide/clock", r#"{"advanceMs":11000}"#))
             .expect(200);
-        World {
+        Senders {
             _server: server,
             client,
             tokens,
@@ -219,7 +218,7 @@ impl World {
         }
     }
 
-    /// Whether a request is let in: 401 and 403 are all that keeps it out.
+    /// Whether a request is authorized: only 401 and 403 mean that it is not.
     fn is_let_in(&mut self, request: &Request, name: &str) -> Result<(), u16> {
         let answer = self.client.send(request);
         assert!(answer.status < 500, "{name}: {}", answer.text());
@@ -229,7 +228,7 @@ impl World {
         }
     }
 
-    /// Whatever nobody in these walks may change.
+    /// Data that no sender in these tests may change.
     fn of_others(&mut self) -> Vec<Value> {
         let items = ["/dbs/d/colls/other/docs/a", "/dbs/d/colls/other/docs/b"].map(|path| Request::get(path).pk());
         let victim = of_q(Request::get("/dbs/d/colls/c/docs/a"));
@@ -241,7 +240,7 @@ impl World {
     }
 }
 
-/// The token of a new permission of a new user: users have one permission for a resource only.
+/// The token of a new permission of a new user: a user has only one permission for a resource.
 fn grant(client: &mut Client, user: &str, mode: &str, resource: &str, key: Value, seconds: &str) -> String {
     let user = user.replace(' ', "-");
     client
@@ -256,7 +255,7 @@ fn grant(client: &mut Client, user: &str, mode: &str, resource: &str, key: Value
     token_of(&client.send(&request).expect(201))
 }
 
-/// What the table says of a token, as an answer.
+/// The right of a token according to the table, as a status.
 fn by_table(cells: &[&str], kind: &str, mode: &str) -> Result<(), u16> {
     let column = 1 + KINDS.iter().position(|known| *known == kind).expect("a kind of token");
     match (cells[column], mode) {
@@ -274,7 +273,7 @@ fn open_if(is_open: bool, otherwise: u16) -> Result<(), u16> {
 fn every_sender_may_do_what_the_table_says_and_nothing_else() {
     let rows = table("| operation ");
     assert!(rows.len() > 50, "the page has the table");
-    let mut world = World::new();
+    let mut world = Senders::new();
     let before = world.of_others();
     for (operation, cells) in &rows {
         let request = request(operation, OWN);
@@ -314,14 +313,14 @@ fn every_sender_may_do_what_the_table_says_and_nothing_else() {
             "a token of a container before this one",
             open_if(every, 403),
         );
-        // Last, since it may do everything.
+        // Last, because it may do everything.
         expect(request, "the account key", Ok(()));
         restore(&mut world.client, operation);
     }
     assert_eq!(world.of_others(), before);
 }
 
-/// Puts back what the account key took away.
+/// Restores what the account key deleted.
 fn restore(client: &mut Client, operation: &str) {
     if operation == "DeletePartitionKey" {
         for id in ["a", "b"] {
@@ -332,54 +331,54 @@ fn restore(client: &mut Client, operation: &str) {
 
 #[test]
 fn what_is_not_the_tokens_own_is_forbidden_whether_or_not_it_exists() {
-    let mut world = World::new();
+    let mut world = Senders::new();
     let before = world.of_others();
     let aims = [
         (
             "another container",
-            Aim {
+            Target {
                 container: "other",
                 ..OWN
             },
         ),
         (
             "no container",
-            Aim {
+            Target {
                 container: "missing",
                 ..OWN
             },
         ),
-        ("another key", Aim { key: "q", ..OWN }),
-        ("no item's key", Aim { key: "missing", ..OWN }),
-        ("another item", Aim { item: "b", ..OWN }),
-        ("no item", Aim { item: "missing", ..OWN }),
-        ("another script", Aim { script: "t", ..OWN }),
+        ("another key", Target { key: "q", ..OWN }),
+        ("no item's key", Target { key: "missing", ..OWN }),
+        ("another item", Target { item: "b", ..OWN }),
+        ("no item", Target { item: "missing", ..OWN }),
+        ("another script", Target { script: "t", ..OWN }),
         (
             "no script",
-            Aim {
+            Target {
                 script: "missing",
                 ..OWN
             },
         ),
     ];
     for (operation, cells) in table("| operation ") {
-        for (what, aim) in aims {
+        for (what, target) in aims {
             for (name, token) in world.tokens.clone() {
                 let (kind, mode) = name.split_once(' ').expect("kind and mode");
                 let is_elsewhere = match kind {
-                    _ if aim.container != OWN.container => operation != "ReadAccount",
-                    "key" => aim.key != OWN.key && ABOUT_ITEMS.contains(&operation),
-                    "item" => aim.item != OWN.item && ABOUT_ONE_ITEM.contains(&operation),
-                    "script" => aim.script != OWN.script && ABOUT_ONE_SCRIPT.contains(&operation),
+                    _ if target.container != OWN.container => operation != "ReadAccount",
+                    "key" => target.key != OWN.key && ABOUT_ITEMS.contains(&operation),
+                    "item" => target.item != OWN.item && ABOUT_ONE_ITEM.contains(&operation),
+                    "script" => target.script != OWN.script && ABOUT_ONE_SCRIPT.contains(&operation),
                     _ => false,
                 };
-                // What is open reads or changes what the token is for, which the other walk shows.
+                // An authorized request reads or changes the token's resource, which the other test shows.
                 if is_elsewhere {
-                    let request = with(request(operation, aim), &token);
+                    let request = with(request(operation, target), &token);
                     let label = format!("{operation} of {what} by {name}");
                     assert_eq!(world.is_let_in(&request, &label), Err(403), "{label}");
                 } else if by_table(&cells, kind, mode).is_err() {
-                    let request = with(request(operation, aim), &token);
+                    let request = with(request(operation, target), &token);
                     assert_eq!(world.is_let_in(&request, operation), Err(403), "{operation} by {name}");
                 }
             }
@@ -441,12 +440,12 @@ fn the_table_itself_gives_tokens_no_more_than_they_are_for() {
 
 #[test]
 fn the_admin_api_opens_what_its_table_says() {
-    let mut world = World::new();
+    let mut world = Senders::new();
     let token = world.tokens["container All"].clone();
     for (route, cells) in table("| route ") {
         let (method, path) = route.split_once(' ').expect("verb and path");
         let path = path.replace("{db}", "d").replace("{c}", "c");
-        // A body that no route takes: rights come first.
+        // A body that no route accepts: rights are checked first.
         let request = Request::new(method, &path).body(if method == "GET" { "" } else { "{\"no\":" });
         let mut expect = |request: Request, sender: &str, expected: Result<(), u16>| {
             let name = format!("{route} by {sender}");
@@ -473,7 +472,7 @@ fn the_admin_api_opens_what_its_table_says() {
 
 #[test]
 fn a_bulk_without_a_key_in_its_header_is_judged_by_its_operations() {
-    let mut world = World::new();
+    let mut world = Senders::new();
     let token = world.tokens["key All"].clone();
     let read = |key: &str| json!([{"operationType": "Read", "id": "a", "partitionKey": json!([key]).to_string()}]);
     let own = world.client.send(&with(bulk(&read("p")), &token)).expect(200).json();

@@ -1,4 +1,4 @@
-//! How a compaction holds back while others read and write, and how it is ended: when the store closes, and when the disk fills up.
+//! How a compaction slows down while requests read and write, and how it ends: when the store closes, and when the disk fills up.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,25 +14,25 @@ use fjall::{Database, Keyspace};
 use crate::store::Store;
 use crate::view::Views;
 
-/// What is merged between two looks, about a millisecond's worth.
+/// Bytes merged between two checks, about a millisecond of work.
 const PIECE_BYTES: usize = 256 << 10;
-/// Beside others, so many times as long as a piece took is rested after it.
-const RESTS: u32 = 4;
-/// The longest rest.
-const LONGEST_REST: Duration = Duration::from_millis(500);
+/// While there are requests, the pause after a piece is this many times as long as the piece took.
+const PAUSE_FACTOR: u32 = 4;
+/// The longest pause.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 thread_local! {
-    /// Of a thread that compacts in the background: the store's own compactions are not held back.
+    /// Set on a thread that compacts in the background; the store's own compactions are not slowed down.
     static PACE: RefCell<Option<Pacing>> = const { RefCell::new(None) };
 }
 
-/// What a merge of such a thread looks at.
+/// What a merge on such a thread checks.
 #[derive(Clone)]
 struct Pacing {
     pace: Arc<Pace>,
     db: Database,
     spaces: [Keyspace; Space::ALL.len()],
-    /// Whether the merge ends when others become urgent.
+    /// Whether the merge ends when other merges become urgent.
     gives_way: bool,
 }
 
@@ -40,17 +40,17 @@ struct Pacing {
 pub(super) struct Pace {
     views: Arc<Views>,
     pub(super) monotonic: Monotonic,
-    /// How much had been read and written when it was last looked.
+    /// Number of reads and writes at the last check.
     seen: AtomicU64,
     stopped: AtomicBool,
-    /// Whether a merge ended because it gave way.
+    /// Whether a merge ended because others were urgent.
     gave_way: AtomicBool,
-    /// Whether the merge that was begun last has read all of its tables: what it wrote may be part of the store from then on.
+    /// Whether the current merge has read all of its tables: from then on its output may be part of the store.
     has_read_all: AtomicBool,
     spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
-/// As long as it lives, merges of this thread keep to its pace.
+/// While it lives, merges of this thread keep to its pace.
 pub(super) struct Paced;
 
 impl Drop for Paced {
@@ -76,7 +76,7 @@ impl Pace {
         }
     }
 
-    /// Whether the disk has room for so many bytes once more, with as much to spare.
+    /// Whether the disk has space for `bytes` once more, with as much to spare.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         (self.spare_bytes)() / 2 >= bytes
     }
@@ -91,7 +91,7 @@ impl Pace {
         Paced
     }
 
-    /// From now on, merges of this thread end when others become urgent, or do not.
+    /// Sets whether merges of this thread end when others become urgent.
     pub(super) fn give_way(&self, gives_way: bool) {
         PACE.with_borrow_mut(|pacing| {
             if let Some(pacing) = pacing {
@@ -100,17 +100,17 @@ impl Pace {
         });
     }
 
-    /// Whether a merge gave way since this was last asked.
+    /// Whether a merge ended for an urgent one since the last call.
     pub(super) fn gave_way(&self) -> bool {
         self.gave_way.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether what the merge that was begun last has written is certainly no part of the store, if it failed.
-    pub(super) fn is_cut_short(&self) -> bool {
+    /// Whether the output of the last merge, if it failed, is certainly not part of the store.
+    pub(super) fn is_incomplete(&self) -> bool {
         !self.has_read_all.load(Ordering::Relaxed)
     }
 
-    /// A merge begins.
+    /// Called when a merge begins.
     pub(super) fn begin(&self) {
         self.has_read_all.store(false, Ordering::Relaxed);
     }
@@ -123,53 +123,57 @@ impl Pace {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The number of the store's writes up to which no reader needs what later ones hide.
+    /// The store's write number up to which no reader needs rows hidden by later ones.
     pub(super) fn gc_watermark(&self) -> u64 {
         self.views.oldest().saturating_sub(1)
     }
 
-    /// Rests after a merge, if others were there meanwhile: its tables are on their way to the disk.
+    /// Pauses after a merge if there were requests meanwhile: its tables are being written to the disk.
     pub(super) fn rest(&self) {
-        let is_urgent = PACE.with_borrow(|pacing| pacing.as_ref().is_some_and(|pacing| pacing.rests() < RESTS));
-        if !is_urgent && self.has_company() {
-            std::thread::sleep(LONGEST_REST);
+        let is_urgent = PACE.with_borrow(|pacing| {
+            pacing
+                .as_ref()
+                .is_some_and(|pacing| pacing.pause_factor() < PAUSE_FACTOR)
+        });
+        if !is_urgent && self.has_foreground_load() {
+            std::thread::sleep(MAX_PAUSE);
         }
     }
 
-    /// Whether others have read or written since this was last asked.
-    fn has_company(&self) -> bool {
+    /// Whether there were reads or writes since the last call.
+    fn has_foreground_load(&self) -> bool {
         let calls = self.views.calls();
         self.seen.swap(calls, Ordering::Relaxed) != calls
     }
 }
 
-/// The filter that all merges of the store go through. It keeps every row; on a compactor's thread it holds the merge back.
+/// The filter of all merges of the store. It keeps every row; on a compactor's thread it slows the merge down.
 pub(crate) fn filter_of(_space: &str) -> Option<Arc<dyn Factory>> {
     Some(Arc::new(Filters))
 }
 
 impl Pacing {
-    /// How many times as long as a piece took is to be rested: the more tables wait to be merged, the less. The store lets writes wait when they are
-    /// thirty.
-    fn rests(&self) -> u32 {
+    /// Length of the pause, as a multiple of the time the piece took: the more tables wait to be merged, the shorter. The store makes writes wait at
+    /// thirty tables.
+    fn pause_factor(&self) -> u32 {
         let tables = self.spaces.iter().map(Keyspace::l0_table_count).max();
         match tables.unwrap_or_default() {
-            0..8 => RESTS,
+            0..8 => PAUSE_FACTOR,
             8..14 => 1,
             _ => 0,
         }
     }
 
-    /// Whether the merge may go on.
+    /// Whether the merge may continue.
     fn check(&self) -> io::Result<()> {
         if self.pace.is_stopped() {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        if self.gives_way && self.rests() == 0 {
+        if self.gives_way && self.pause_factor() == 0 {
             self.pace.gave_way.store(true, Ordering::Relaxed);
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // What is in memtables needs room as tables; and where there is none, the store fails.
+        // The content of memtables needs space as tables; without space the store fails.
         if (self.pace.spare_bytes)() <= self.db.write_buffer_size() {
             return Err(io::Error::new(
                 io::ErrorKind::StorageFull,
@@ -195,11 +199,11 @@ impl Factory for Filters {
 }
 
 struct Filter {
-    /// `None` on threads whose merges are not held back.
+    /// `None` on threads whose merges are not slowed down.
     piece: Option<Piece>,
 }
 
-/// What was merged since it was last looked.
+/// What was merged since the last check.
 struct Piece {
     pacing: Pacing,
     bytes: usize,
@@ -216,7 +220,7 @@ impl Piece {
         }
     }
 
-    /// Rests if the piece is large enough, and begins the next.
+    /// Pauses if the piece is large enough, and begins the next.
     fn add(&mut self, bytes: usize) -> io::Result<()> {
         self.bytes += bytes;
         if self.bytes < PIECE_BYTES {
@@ -224,8 +228,8 @@ impl Piece {
         }
         self.pacing.check()?;
         let pace = &self.pacing.pace;
-        if pace.has_company() {
-            std::thread::sleep((pace.monotonic.since(self.since) * self.pacing.rests()).min(LONGEST_REST));
+        if pace.has_foreground_load() {
+            std::thread::sleep((pace.monotonic.since(self.since) * self.pacing.pause_factor()).min(MAX_PAUSE));
         }
         (self.bytes, self.since) = (0, pace.monotonic.now());
         Ok(())

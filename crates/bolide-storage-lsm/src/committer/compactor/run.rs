@@ -1,4 +1,4 @@
-//! One run of the compactor's thread: merges what is to be merged, and brings down what is due.
+//! One run of the compactor's thread: levels key spaces, and pushes down those that are due.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,40 +12,40 @@ use fjall::AbstractTree as _;
 use fjall::compaction::Leveled;
 
 use super::pace::Pace;
-use super::{MIN_TOMBSTONES, is_much, rows};
+use super::{MIN_TOMBSTONES, is_worth_compacting, rows};
 use crate::store::Store;
 
-/// Tables of level 0 that are merged into the next.
+/// Number of level 0 tables that are merged into the next level.
 pub(super) const NEWEST_TABLES: u8 = 4;
-/// How often to look whether the store has come to rest, or goes on with tables that are in the way.
+/// How often to check whether the store is idle, or still works on tables that block a merge.
 const POLL: Duration = Duration::from_millis(10);
-/// Looks in a row after which tables that are in the way are left to the next time.
+/// Number of checks after which blocked tables are left for the next run.
 const POLLS: usize = 40;
-/// How long a memtable may take to be written out, and a key space to be brought down, before the rest is left to the next time.
-const TURN: Duration = Duration::from_secs(60);
-/// Bytes of a table that levelling writes. A table is on its way to the disk at once, and a fsync waits for it.
+/// The longest time to flush a memtable and push a key space down; the rest is left for the next run.
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
+/// Size of a table that levelling writes. A table is written to the disk at once, and a fsync waits for it.
 const TABLE_BYTES: u64 = 32 << 20;
-/// The level where rows end.
+/// The last level.
 const LAST_LEVEL: usize = 6;
-/// Tables of the last level that tombstones are pushed into: so many, as long as they have a handy size.
-const TABLES: u64 = 128;
+/// Target number of tables in the last level, as long as their size is reasonable.
+const LAST_LEVEL_TABLES: u64 = 128;
 const MIN_TABLE_BYTES: u64 = 8 << 20;
 const MAX_TABLE_BYTES: u64 = 64 << 20;
-/// Tables on their way down are no smaller.
+/// The minimum size of tables on their way down.
 const MIN_SMALL_TABLE_BYTES: u64 = 64 << 10;
-/// A key space of more bytes is not merged as a whole: that takes as much space again.
+/// A key space with more bytes is not merged as a whole, because that needs the same space again.
 const MAX_WHOLE_BYTES: u64 = 4 << 30;
-/// How long the store's own threads may take to come to rest before what a failed merge has left is taken away.
-const CLEARING: Duration = Duration::from_secs(5);
+/// How long to wait for the store's own threads to become idle, before the output of a failed merge is deleted.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Merged {
-    /// Tombstones that are left in the tables of the key spaces that were brought down; `None`: that was put off.
+pub(super) struct MergeReport {
+    /// Tombstones left in the tables of the key spaces that were pushed down; `None` if that was postponed.
     pub(super) left: Vec<(Space, Option<u64>)>,
-    /// Key spaces that were left alone.
+    /// Key spaces that were skipped.
     pub(super) skipped: [bool; Space::ALL.len()],
-    /// Of key spaces in which a merge failed, why.
+    /// For each key space, why a merge failed.
     pub(super) failed: [Option<String>; Space::ALL.len()],
 }
 
@@ -53,22 +53,22 @@ pub(super) struct Merged {
 pub(super) struct Run<'a> {
     store: &'a Store,
     pace: &'a Arc<Pace>,
-    /// Key spaces in which a level may hold more than it should.
+    /// Key spaces in which a level may exceed its size.
     unlevelled: [bool; Space::ALL.len()],
-    /// Key spaces that are left alone.
+    /// Key spaces to skip.
     skipped: [bool; Space::ALL.len()],
-    /// Of key spaces in which a merge failed, why: these are left alone from then on.
+    /// For each key space, why a merge failed; it is skipped from then on.
     failed: [Option<String>; Space::ALL.len()],
 }
 
-/// How far a key space was brought.
+/// The progress of a key space.
 #[derive(PartialEq, Eq)]
 enum Progress {
     /// There is more to do.
     Further,
     /// The store is busy with these tables.
     Blocked,
-    /// To the bottom.
+    /// All tables are in the last level.
     Done,
 }
 
@@ -83,8 +83,8 @@ impl Run<'_> {
         }
     }
 
-    /// Merges what is to be merged, and brings down what is due.
-    pub(super) fn merge_all(mut self, due: &[Space]) -> Merged {
+    /// Levels all key spaces, and pushes down those that are due.
+    pub(super) fn merge_all(mut self, due: &[Space]) -> MergeReport {
         let _paced = self.pace.enter(self.store);
         let mut left = Vec::new();
         self.level();
@@ -104,7 +104,7 @@ impl Run<'_> {
             }
             self.level();
         }
-        Merged {
+        MergeReport {
             left,
             skipped: self.skipped,
             failed: self.failed,
@@ -116,13 +116,13 @@ impl Run<'_> {
     }
 
     fn fail(&mut self, space: Space, error: &fjall::Error) {
-        // A merge that was ended has not failed.
+        // A merge that was ended on purpose has not failed.
         if !self.pace.is_stopped() {
             self.failed[space as usize] = Some(error.to_string());
         }
     }
 
-    /// Levels all key spaces: those first that writes would have to wait for first. One that cannot be levelled does not keep it from the others.
+    /// Levels all key spaces, beginning with those for which writes would have to wait first. If one cannot be levelled, the others still are.
     pub(super) fn level(&mut self) {
         let mut blocked = [false; Space::ALL.len()];
         while !self.pace.is_stopped() {
@@ -145,7 +145,7 @@ impl Run<'_> {
         }
     }
 
-    /// One merge; tells whether there was one.
+    /// Does one merge; returns whether there was one to do.
     fn merge(&self, space: Space, strategy: Leveled) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let before = tree.current_version().id();
@@ -157,23 +157,25 @@ impl Run<'_> {
         Ok(has_merged)
     }
 
-    /// Writes the memtable of a key space out and brings its tables down to the last level. `false` if a part of it is better done later.
+    /// Flushes the memtable of a key space and pushes its tables down to the last level. Returns `false` if a part is left for later.
     fn push_down(&mut self, space: Space) -> fjall::Result<bool> {
         let (keyspace, began) = (self.store.space(space), self.pace.monotonic.now());
         keyspace.rotate_memtable()?;
-        while keyspace.sealed_memtable_count() > 0 && !self.pace.is_stopped() && self.pace.monotonic.since(began) < TURN
+        while keyspace.sealed_memtable_count() > 0
+            && !self.pace.is_stopped()
+            && self.pace.monotonic.since(began) < RUN_TIMEOUT
         {
             std::thread::sleep(POLL);
         }
         let mut polls = 0;
-        while polls < POLLS && !self.pace.is_stopped() && self.pace.monotonic.since(began) < TURN {
-            // Where tables lie across many below them, larger merges are allowed.
-            let most_bytes = if polls < POLLS / 2 {
+        while polls < POLLS && !self.pace.is_stopped() && self.pace.monotonic.since(began) < RUN_TIMEOUT {
+            // If tables span many tables below them, larger merges are allowed.
+            let max_bytes = if polls < POLLS / 2 {
                 table_bytes(self.store, space)
             } else {
                 MAX_TABLE_BYTES
             };
-            match self.step_down(space, most_bytes)? {
+            match self.step_down(space, max_bytes)? {
                 Progress::Further => polls = 0,
                 Progress::Blocked => {
                     polls += 1;
@@ -186,20 +188,21 @@ impl Run<'_> {
         self.merge_whole(space)
     }
 
-    /// Merges all tables of a key space into one run, if much of it is dead still: tombstones of rows that were never there before them come to the
-    /// last level without meeting any, and a table that reaches beyond the ends of those below it is not taken down. In a large store that
-    /// is never much. `false` if there is no room or no time for it now.
+    /// Merges all tables of a key space into one run, if much of it is still dead. This happens when tombstones of rows that never existed reach the
+    /// last level without meeting any, or when a table spans beyond the ends of those below it and is not moved down. In a large store that is never
+    /// much. Returns `false` if there is no space or no time for it now.
     pub(super) fn merge_whole(&self, space: Space) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let (tombstones, bytes) = (tree.tombstone_count(), tree.disk_space());
-        let is_much = tombstones >= MIN_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
-        if !is_much || bytes > MAX_WHOLE_BYTES || self.pace.is_stopped() {
+        let is_worth_compacting =
+            tombstones >= MIN_TOMBSTONES && is_worth_compacting(space, tombstones, rows(self.store, space));
+        if !is_worth_compacting || bytes > MAX_WHOLE_BYTES || self.pace.is_stopped() {
             return Ok(true);
         }
         if !self.pace.has_room(bytes) {
             return Ok(false);
         }
-        // It may take so long that writes would wait for what it leaves undone.
+        // It may take so long that writes would wait for other merges.
         self.pace.give_way(true);
         let merged = self.attempt(space, || {
             tree.major_compact(table_bytes(self.store, space), self.pace.gc_watermark())
@@ -211,12 +214,12 @@ impl Run<'_> {
         merged.map(|()| true)
     }
 
-    /// Merges, and takes away what a merge has written that did not come to its end: the store would leave it lying until it is opened again.
+    /// Merges, and deletes the output of a merge that failed: the store would keep it until it is opened again.
     fn attempt(&self, space: Space, merge: impl FnOnce() -> Result<(), fjall::LsmError>) -> fjall::Result<()> {
         let before = self.table_files(space)?;
         self.pace.begin();
         let merged = merge();
-        if merged.is_err() && self.pace.is_cut_short() {
+        if merged.is_err() && self.pace.is_incomplete() {
             let cleared = self.clear_away(space, &before);
             if let Err(error) = cleared {
                 tracing::warn!(%error, "what a merge has left is there until the store is opened again");
@@ -228,8 +231,8 @@ impl Run<'_> {
     fn clear_away(&self, space: Space, before: &HashSet<PathBuf>) -> io::Result<()> {
         let keyspace = self.store.space(space);
         let written: Vec<PathBuf> = self.table_files(space)?.difference(before).cloned().collect();
-        // Among these may be tables that the store's own threads are writing, and which belong to it when that is done.
-        let deadline = self.pace.monotonic.now() + CLEARING;
+        // Some of these may be tables that the store's own threads are writing; they become part of the store when they are finished.
+        let deadline = self.pace.monotonic.now() + CLEANUP_TIMEOUT;
         while keyspace.sealed_memtable_count() > 0 || self.store.is_busy() {
             if self.pace.is_stopped() || self.pace.monotonic.now() > deadline {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -249,8 +252,8 @@ impl Run<'_> {
             .collect()
     }
 
-    fn step_down(&self, space: Space, most_bytes: u64) -> fjall::Result<Progress> {
-        let Some(strategy) = next_strategy(self.store, space, most_bytes) else {
+    fn step_down(&self, space: Space, max_bytes: u64) -> fjall::Result<Progress> {
+        let Some(strategy) = next_strategy(self.store, space, max_bytes) else {
             return Ok(Progress::Done);
         };
         let has_merged = self.merge(space, strategy)?;
@@ -261,7 +264,7 @@ impl Run<'_> {
         })
     }
 
-    /// What has become full meanwhile does not wait for the end.
+    /// Levels other key spaces that have become full meanwhile.
     fn level_others(&mut self, space: Space) {
         let is_waiting = |other: &Space| *other != space && !self.is_left_alone(*other) && is_full(self.store, *other);
         if Space::ALL.iter().any(is_waiting) {
@@ -270,33 +273,33 @@ impl Run<'_> {
     }
 }
 
-/// What brings the tables of a key space one step further down; `None` if all are at the bottom.
-fn next_strategy(store: &Store, space: Space, most_bytes: u64) -> Option<Leveled> {
+/// The merge that brings the tables of a key space one step further down; `None` if all are in the last level.
+fn next_strategy(store: &Store, space: Space, max_bytes: u64) -> Option<Leveled> {
     let version = store.space(space).tree.current_version();
     let tables = |level: usize| version.level(level).map_or(0, |level| level.table_count());
     if (1..LAST_LEVEL).any(|level| tables(level) > 0) {
-        // With a threshold of 0 no level may hold anything but the last, and lower ones come first.
+        // With a threshold of 0 no level but the last may hold anything, and lower levels come first.
         return Some(
             Leveled::default()
                 .with_l0_threshold(0)
-                .with_table_target_size(most_bytes),
+                .with_table_target_size(max_bytes),
         );
     }
     if tables(0) == 0 {
         return None;
     }
     let bytes = version.level(0).map_or(0, |level| level.size());
-    // Several for each table below them, since one that lies across two draws both in.
+    // Several for each table below, because a table that overlaps two of those draws both into its merge.
     let share = bytes / (tables(LAST_LEVEL).max(1) as u64 * 8);
-    let small = share.clamp(MIN_SMALL_TABLE_BYTES, most_bytes);
+    let small = share.clamp(MIN_SMALL_TABLE_BYTES, max_bytes);
     Some(Leveled::default().with_l0_threshold(1).with_table_target_size(small))
 }
 
 fn table_bytes(store: &Store, space: Space) -> u64 {
-    (store.space(space).tree.disk_space() / TABLES).clamp(MIN_TABLE_BYTES, MAX_TABLE_BYTES)
+    (store.space(space).tree.disk_space() / LAST_LEVEL_TABLES).clamp(MIN_TABLE_BYTES, MAX_TABLE_BYTES)
 }
 
-/// Whether the newest tables of a key space are many enough to be merged.
+/// Whether a key space has enough new tables to merge.
 pub(super) fn is_full(store: &Store, space: Space) -> bool {
     store.space(space).l0_table_count() >= usize::from(NEWEST_TABLES)
 }

@@ -1,4 +1,4 @@
-//! Claims about what is left of deleted rows.
+//! Claims about the remains of deleted rows.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,7 +9,7 @@ use super::*;
 use crate::LsmOptions;
 
 const ROWS: u32 = 20_000;
-/// A tenth of the rows stays.
+/// A tenth of the rows is kept.
 const KEPT: u32 = ROWS / 10;
 
 fn store(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
@@ -24,20 +24,20 @@ fn compactor(views: &Arc<Views>) -> Compactor {
     Compactor::new(views.clone(), Monotonic::manual(), || u64::MAX)
 }
 
-/// Spread over the key space as hashes are.
+/// Keys spread over the key space like hashes.
 fn key(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9E37_79B9).to_be_bytes()
 }
 
-/// Looks, and waits for the end of what was begun.
+/// Checks what is due, and waits until it is done.
 fn run(compactor: &mut Compactor, store: &Arc<Store>) {
-    compactor.look(store);
+    compactor.compact_if_due(store);
     compactor.join();
 }
 
-/// 150 MB were left of 10 MB, and queries read all of it.
+/// Earlier, 150 MB remained where 10 MB were live, and queries read all of it.
 #[test]
-fn of_deleted_rows_nothing_is_left() {
+fn nothing_is_left_of_deleted_rows() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
     let space = store.space(Space::Item);
@@ -56,7 +56,7 @@ fn of_deleted_rows_nothing_is_left() {
     assert!((0..KEPT).all(|n| space.get(key(n)).unwrap().is_some()));
     assert!((KEPT..ROWS).all(|n| space.get(key(n)).unwrap().is_none()));
 
-    // The tables that were merged are kept for readers of before; there are none.
+    // MergeReport tables are kept for readers of earlier snapshots; there are none.
     views.publish(&store, []);
     store.release_versions(views.oldest());
     let files = fs::read_dir(space.path().join("tables")).unwrap().count();
@@ -73,12 +73,12 @@ fn a_few_deletes_are_left_alone() {
     (0..deletes).for_each(|n| space.remove(key(n)).unwrap());
     let mut merging = compactor(&views);
     merging.note_deletes(Space::Item, deletes as usize);
-    merging.look(&store);
+    merging.compact_if_due(&store);
     assert!(merging.running.is_none());
     assert_eq!(space.table_count(), 0);
 }
 
-/// A reader that began before must see what it saw.
+/// A reader that began before the compaction must still see its rows.
 #[test]
 fn rows_that_a_reader_sees_outlive_their_compaction() {
     let dir = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn a_compaction_ends_when_the_store_closes() {
     (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     let mut merging = compactor(&views);
     merging.start();
-    merging.look(&store);
+    merging.compact_if_due(&store);
     merging.finish();
     assert!(!merging.is_running());
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_compaction_ends_when_the_store_closes() {
     );
     views.withdraw();
     drop(store);
-    // And it can be opened again, whatever was left lying about.
+    // It can be opened again, whatever files were left.
     let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
     let space = store.space(Space::Item);
     assert_eq!(
@@ -131,12 +131,12 @@ fn a_compaction_ends_when_the_store_closes() {
     );
 }
 
-/// An emptied queue is walked from its front, so a share of its rows is not what counts.
+/// Rows are deleted at the front of the queue, so the share of dead rows does not matter.
 #[test]
 fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
     let many = 1_000_000_000;
-    assert!(is_much(Space::Expiry, QUEUE_TOMBSTONES, many));
-    assert!(!is_much(Space::Item, QUEUE_TOMBSTONES, many));
+    assert!(is_worth_compacting(Space::Expiry, QUEUE_TOMBSTONES, many));
+    assert!(!is_worth_compacting(Space::Item, QUEUE_TOMBSTONES, many));
 
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
@@ -148,14 +148,14 @@ fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
     views.publish(&store, []);
     let mut merging = compactor(&views);
     merging.start();
-    merging.look(&store);
+    merging.compact_if_due(&store);
     assert!(merging.running.is_none(), "there are few of them");
     merging.note_deletes(Space::Expiry, QUEUE_TOMBSTONES as usize);
     run(&mut merging, &store);
     assert_eq!(space.approximate_len(), (ROWS - cleared) as usize);
 }
 
-/// Rows come and go while tables are merged; what is read is what was written last.
+/// Rows are written and deleted while tables are merged; a read returns what was written last.
 #[test]
 fn merges_change_nothing_that_is_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ fn merges_change_nothing_that_is_read() {
         random % below
     };
     for round in 0..25u32 {
-        // Stretches of keys that come, and of keys that go.
+        // Ranges of keys that are written, and ranges that are deleted.
         let (from, puts) = (next(40_000), next(3) > 0);
         for n in 0..3_000 {
             let key = key(u32::try_from((from + n) % 40_000).unwrap());
@@ -190,7 +190,7 @@ fn merges_change_nothing_that_is_read() {
             space.rotate_memtable().unwrap();
         }
         views.publish(&store, []);
-        merging.look(&store);
+        merging.compact_if_due(&store);
         due += u32::from(merging.running.is_some());
         if next(4) == 0 {
             merging.finish();
@@ -205,7 +205,8 @@ fn merges_change_nothing_that_is_read() {
     assert!(due > 0, "nothing was ever merged");
 }
 
-/// Two thirds of a store were left: the table with the tombstones reached beyond the ends of those with the rows, and the store moves none that does.
+/// Earlier, two thirds of a store remained: the table with the tombstones spanned beyond the ends of those with the rows, and the store does not move
+/// such a table.
 #[test]
 fn a_table_that_reaches_beyond_those_below_does_not_stay() {
     let dir = tempfile::tempdir().unwrap();
@@ -230,7 +231,7 @@ fn a_table_that_reaches_beyond_those_below_does_not_stay() {
     assert_eq!(space.approximate_len(), ends.len());
 }
 
-/// A store whose only table below the newest ones is damaged in its last block of rows, so that no merge comes to its end.
+/// A store whose only table below the newest ones is damaged in its last block of rows, so that every merge fails.
 fn damaged(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
     let (store, views) = store(dir);
     let space = store.space(Space::Item);
@@ -250,7 +251,7 @@ fn files(space: &fjall::Keyspace) -> HashSet<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// New tables that lie over each other.
+/// New tables that overlap each other.
 fn add_tables(store: &Store, space: Space, tables: usize) {
     let space = store.space(space);
     let before = space.l0_table_count();
@@ -262,8 +263,7 @@ fn add_tables(store: &Store, space: Space, tables: usize) {
     }
 }
 
-/// Every merge that met a damaged table left all it had written before, four times a second, and once there were thirty new tables writes waited for
-/// ever.
+/// Earlier, every merge that met a damaged table left its output behind, four times a second, and once there were thirty new tables writes waited forever.
 #[test]
 fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_wait() {
     let dir = tempfile::tempdir().unwrap();
@@ -282,26 +282,26 @@ fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_w
     assert!(failed.reason.contains("cannot be merged"), "{failed:?}");
     assert!(!is_full(&store, Space::Log), "the others are merged all the same");
 
-    // It is tried again, but not at once.
-    assert!(merging.hindrance(&store).is_none());
+    // It is retried, but not at once.
+    assert!(merging.blocked_reason(&store).is_none());
     merging.note_write();
-    merging.look(&store);
+    merging.compact_if_due(&store);
     assert!(merging.running.is_none());
-    let at = merging.look_at().expect("it is tried again");
-    assert_eq!(at, merging.monotonic.now() + RETRY);
+    let at = merging.next_check_at().expect("it is tried again");
+    assert_eq!(at, merging.monotonic.now() + RETRY_INTERVAL);
     add_tables(&store, Space::Log, MAX_NEW_TABLES);
-    assert!(merging.hindrance(&store).is_none(), "those can be merged");
+    assert!(merging.blocked_reason(&store).is_none(), "those can be merged");
     run(&mut merging, &store);
     assert!(!is_full(&store, Space::Log));
     add_tables(&store, Space::Item, MAX_NEW_TABLES);
-    assert!(merging.hindrance(&store).is_some());
-    merging.monotonic.advance(RETRY);
-    merging.look(&store);
+    assert!(merging.blocked_reason(&store).is_some());
+    merging.monotonic.advance(RETRY_INTERVAL);
+    merging.compact_if_due(&store);
     assert!(merging.running.is_some());
     merging.finish();
 }
 
-/// A merge needs room for what it writes, which stayed there when it found none, and no write was taken any more.
+/// A merge needs space for its output. Earlier, that output stayed when the space ran out, and no write was accepted any more.
 #[test]
 fn a_merge_without_room_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
@@ -329,12 +329,12 @@ fn a_merge_without_room_leaves_nothing_behind() {
     assert!(failed.reason.contains("too little space"), "{failed:?}");
 
     has_room.store(true, std::sync::atomic::Ordering::Relaxed);
-    merging.monotonic.advance(RETRY);
+    merging.monotonic.advance(RETRY_INTERVAL);
     run(&mut merging, &store);
     assert!(merging.failed.iter().all(Option::is_none) && !is_full(&store, Space::Item));
 }
 
-/// Writes waited until gigabytes were merged.
+/// Earlier, writes waited until gigabytes were merged.
 #[test]
 fn a_merge_of_a_whole_key_space_gives_way_to_tables_that_writes_would_wait_for() {
     let dir = tempfile::tempdir().unwrap();

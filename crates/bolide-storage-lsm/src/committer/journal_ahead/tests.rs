@@ -1,4 +1,4 @@
-//! Claims about what is written ahead, and what is left alone.
+//! Claims about writing journals ahead.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -12,8 +12,8 @@ struct JournalFile {
     calls: Receiver<()>,
 }
 
-/// Journals of `JOURNAL_BYTES` without blocks, and nothing noted yet.
-fn stage() -> JournalFile {
+/// Journals of `JOURNAL_BYTES` without blocks; nothing recorded yet.
+fn new_fixture() -> JournalFile {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..2 {
         let journal = File::create(journal::path(dir.path(), number)).unwrap();
@@ -37,7 +37,7 @@ impl JournalFile {
         std::fs::read(journal::path(self.dir.path(), number)).unwrap()
     }
 
-    /// Pieces that are written until there is nothing to do.
+    /// Writes pieces until there is nothing to do; returns their number.
     fn advance(&mut self) -> u64 {
         std::iter::from_fn(|| self.ahead.advance()).count() as u64
     }
@@ -47,65 +47,65 @@ const PIECE: u64 = PIECE_BYTES as u64;
 
 #[test]
 fn blocks_are_written_so_far_ahead_and_no_further_than_the_file() {
-    let mut stage = stage();
-    stage.append(0, 0, &[1; 1_000]);
-    stage.calls.try_recv().unwrap();
-    // The first piece has data in it.
-    assert_eq!(stage.advance(), AHEAD_BYTES / PIECE);
-    assert_eq!(stage.ahead.written, AHEAD_BYTES + PIECE);
-    stage.append(0, 1_000, &[2; 1_000]);
-    assert!(stage.calls.try_recv().is_err(), "it is far enough ahead");
-    stage.append(0, 2_000, &vec![3; JOURNAL_BYTES as usize - 2_000]);
-    assert_eq!(stage.advance(), 0);
-    assert_eq!(stage.bytes(0).len() as u64, JOURNAL_BYTES);
+    let mut fixture = new_fixture();
+    fixture.append(0, 0, &[1; 1_000]);
+    fixture.calls.try_recv().unwrap();
+    // The first piece contains data.
+    assert_eq!(fixture.advance(), AHEAD_BYTES / PIECE);
+    assert_eq!(fixture.ahead.written, AHEAD_BYTES + PIECE);
+    fixture.append(0, 1_000, &[2; 1_000]);
+    assert!(fixture.calls.try_recv().is_err(), "it is far enough ahead");
+    fixture.append(0, 2_000, &vec![3; JOURNAL_BYTES as usize - 2_000]);
+    assert_eq!(fixture.advance(), 0);
+    assert_eq!(fixture.bytes(0).len() as u64, JOURNAL_BYTES);
 }
 
 #[test]
 fn what_was_appended_stays_wherever_it_is() {
-    let mut stage = stage();
+    let mut fixture = new_fixture();
     let mut expected = vec![0; JOURNAL_BYTES as usize];
     let mut at = 0;
-    // Overtakes what is written ahead, and is overtaken.
+    // Appends overtake the zeros, and the zeros overtake the appends.
     for (n, length) in [10, 9 << 20, 100, 3 << 20, 1, 300_000].into_iter().enumerate() {
         let bytes = vec![n as u8 + 1; length];
-        stage.append(0, at as u64, &bytes);
+        fixture.append(0, at as u64, &bytes);
         expected[at..at + length].copy_from_slice(&bytes);
         at += length;
         for _ in 0..n * 3 {
-            let _ = stage.ahead.advance();
+            let _ = fixture.ahead.advance();
         }
     }
-    stage.advance();
-    assert!(stage.bytes(0) == expected);
+    fixture.advance();
+    assert!(fixture.bytes(0) == expected);
 }
 
 #[test]
 fn each_journal_is_written_ahead_from_its_beginning() {
-    let mut stage = stage();
-    stage.append(0, 0, &[1; 1_000]);
-    stage.advance();
-    stage.append(1, 0, &[2; 1_000]);
-    assert_eq!(stage.advance(), AHEAD_BYTES / PIECE);
-    assert_eq!(stage.bytes(1)[..1_000], [2; 1_000]);
+    let mut fixture = new_fixture();
+    fixture.append(0, 0, &[1; 1_000]);
+    fixture.advance();
+    fixture.append(1, 0, &[2; 1_000]);
+    assert_eq!(fixture.advance(), AHEAD_BYTES / PIECE);
+    assert_eq!(fixture.bytes(1)[..1_000], [2; 1_000]);
 }
 
-/// The store cuts a journal off behind its last write when it is opened, and appends to what is left.
+/// When the store opens a journal it cuts it off after its last write, and appends to the rest.
 #[test]
 fn nothing_is_written_to_a_journal_without_room() {
-    let mut stage = stage();
+    let mut fixture = new_fixture();
     let recovered = vec![7; 3 << 20];
-    std::fs::write(journal::path(stage.dir.path(), 0), &recovered).unwrap();
-    stage.ahead.note(0, 1_000, true);
-    assert_eq!(stage.advance(), 0);
-    assert!(stage.bytes(0) == recovered);
-    stage.ahead.note(0, STRETCH_BYTES, true);
-    assert_eq!(stage.calls.try_iter().count(), 1, "the call of the first note only");
+    std::fs::write(journal::path(fixture.dir.path(), 0), &recovered).unwrap();
+    fixture.ahead.note(0, 1_000, true);
+    assert_eq!(fixture.advance(), 0);
+    assert!(fixture.bytes(0) == recovered);
+    fixture.ahead.note(0, SYNC_BYTES, true);
+    assert_eq!(fixture.calls.try_iter().count(), 1, "the call of the first note only");
 }
 
 #[test]
 fn where_the_journal_is_gone_nothing_happens() {
-    let mut stage = stage();
-    stage.ahead.note(9, 1_000, true);
-    assert!(stage.calls.try_recv().is_err());
-    assert_eq!(stage.advance(), 0);
+    let mut fixture = new_fixture();
+    fixture.ahead.note(9, 1_000, true);
+    assert!(fixture.calls.try_recv().is_err());
+    assert_eq!(fixture.advance(), 0);
 }

@@ -37,7 +37,7 @@ impl Shared {
         self.committer.with(change).unwrap();
     }
 
-    /// `None` if the batch was given back.
+    /// `None` if the batch was returned to the caller.
     fn commit_here(&self, base: u64) -> Option<Result<Outcome, EngineError>> {
         let batch = batch(base, vec![]);
         self.committer.commit_here(&self.jobs, PARTITION, batch).ok()
@@ -54,21 +54,21 @@ fn done(lsn: u64) -> Option<Result<Outcome, EngineError>> {
 }
 
 #[test]
-fn a_lone_commit_is_done_without_the_thread_and_wakes_it_once_for_chores() {
+fn a_single_commit_is_done_without_the_thread_and_wakes_it_once_for_maintenance() {
     let shared = shared();
-    // The thread sleeps until it is asked.
+    // The thread sleeps until it gets a job.
     shared.change(|committer| committer.wakes_at = None);
     assert_eq!(shared.commit_here(1), done(2));
-    assert!(matches!(shared.queue.try_recv(), Ok(Job::Look)));
+    assert!(matches!(shared.queue.try_recv(), Ok(Job::CheckMaintenance)));
     shared.committer.waiting.store(0, Ordering::SeqCst);
     assert_eq!(shared.commit_here(2), done(3));
     assert!(shared.queue.try_recv().is_err());
 }
 
 #[test]
-fn a_commit_is_given_back_where_others_wait_or_the_disk_takes_its_time() {
+fn a_commit_is_returned_to_the_thread_if_others_wait_or_the_disk_is_slow() {
     let shared = shared();
-    shared.committer.send(&shared.jobs, Job::Look);
+    shared.committer.send(&shared.jobs, Job::CheckMaintenance);
     assert!(shared.commit_here(1).is_none(), "a job waits");
     shared.committer.waiting.store(0, Ordering::SeqCst);
 

@@ -1,5 +1,5 @@
-//! Aggregates and GROUP BY over several ranges: each range sends its part of every group, `{"groupByItems": [{"item"}], "payload"}`, or,
-//! for a single aggregate, the payload alone.
+//! Aggregates and GROUP BY over several ranges: each range sends its part of every group, `{"groupByItems": [{"item"}], "payload"}`, or only the
+//! payload for a single aggregate.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::conformance::cases::compare::{EXACT, same};
 /// One row per group.
 ///
 /// # Errors
-/// If a row has not the shape that the plan implies.
+/// If a row does not have the shape that the plan implies.
 pub fn merged(info: &QueryInfo, ranges: Vec<Vec<Value>>) -> Result<Vec<Value>> {
     let mut groups: Vec<(Value, Vec<Option<Value>>)> = Vec::new();
     for row in ranges.into_iter().flatten() {
@@ -25,7 +25,7 @@ pub fn merged(info: &QueryInfo, ranges: Vec<Vec<Value>>) -> Result<Vec<Value>> {
     Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// A range's part of a group: the group's key and the payload, if that is defined.
+/// A range's part of a group: the group's key and the payload, if it is defined.
 fn part(info: &QueryInfo, row: Value) -> Result<(Value, Option<Value>)> {
     let is_grouped = !info.group_by_expressions.is_empty();
     if !is_grouped && info.has_select_value {
@@ -41,7 +41,7 @@ fn part(info: &QueryInfo, row: Value) -> Result<(Value, Option<Value>)> {
     Ok((key, row.remove("payload")))
 }
 
-/// What all parts of a group make together; nothing if that is undefined.
+/// The merged parts of a group; `None` if the result is undefined.
 fn whole(info: &QueryInfo, parts: &[Option<Value>]) -> Result<Option<Value>> {
     if info.has_select_value {
         let Some(kind) = info.aggregates.first() else {
@@ -62,7 +62,7 @@ fn whole(info: &QueryInfo, parts: &[Option<Value>]) -> Result<Option<Value>> {
     Ok(Some(Value::Object(whole)))
 }
 
-/// Merges partial aggregates, `{"item"}` or `{"item", "item2"}`. Nothing is undefined, and a part that is undefined spoils the whole.
+/// Merges partial aggregates, `{"item"}` or `{"item", "item2"}`. `None` is undefined, and one undefined part makes the result undefined.
 fn aggregate(kind: &str, partials: &[Value]) -> Result<Option<Value>> {
     let items = || partials.iter().map(|partial| partial.get("item"));
     Ok(match kind {
@@ -88,7 +88,7 @@ fn elements<'v>(parts: impl Iterator<Item = Option<&'v Value>>) -> Vec<Value> {
     parts.flatten().filter_map(Value::as_array).flatten().cloned().collect()
 }
 
-/// The least or greatest of those parts that have values at all.
+/// The smallest or largest of the parts that have values.
 fn extreme(partials: &[Value], which: &str) -> Option<Value> {
     let with_values = partials.iter().filter(|partial| partial["item2"]["count"] != json!(0));
     let found = with_values.map(|partial| partial["item2"].get(which));

@@ -1,4 +1,4 @@
-//! ORDER BY RANK over several ranges: statistics of all, scores of each, and their fusion (cosmos-sql §14).
+//! ORDER BY RANK over several ranges: statistics of all ranges, scores of each, and their fusion (cosmos-sql §14).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::{QueryInfo, Ranges};
 use crate::Result;
 use crate::conformance::cases::container::Outcome;
 
-/// Keeps the best ranks from towering above all others.
+/// Limits the weight of the best ranks.
 const RANK_CONSTANT: f64 = 60.0;
 
 const PLACEHOLDER: &str = "{documentdb-formattablehybridsearchquery-";
@@ -26,7 +26,7 @@ struct HybridInfo {
     requires_global_statistics: bool,
 }
 
-/// A row that some component found, with its score for every component.
+/// A row found by some component, with its score for every component.
 struct Found {
     payload: Option<Value>,
     scores: Vec<f64>,
@@ -35,7 +35,7 @@ struct Found {
 /// Runs a ranked query.
 ///
 /// # Errors
-/// If a row has not the shape that the plan implies.
+/// If a row does not have the shape that the plan implies.
 pub fn search(ranges: &Ranges<'_>, info: &Value) -> Result<Outcome> {
     let info = HybridInfo::deserialize(info)?;
     let mut statistics = Vec::new();
@@ -82,7 +82,7 @@ fn with_statistics(query: &str, statistics: &[Value]) -> String {
     query
 }
 
-/// Takes in `{"_rid", "orderByItems", "payload": {"payload", "componentScores"}}`; several components may find one item.
+/// Adds `{"_rid", "orderByItems", "payload": {"payload", "componentScores"}}`; several components may find the same item.
 fn add(found: &mut BTreeMap<String, Found>, mut row: Value) -> Result<()> {
     let rid = row["_rid"]
         .as_str()
@@ -106,7 +106,7 @@ fn add(found: &mut BTreeMap<String, Found>, mut row: Value) -> Result<()> {
     Ok(())
 }
 
-/// The payloads by the sum of their weighted reciprocal ranks.
+/// The payloads, ordered by the sum of their weighted reciprocal ranks.
 fn fused(info: &HybridInfo, found: Vec<Found>) -> Vec<Value> {
     let mut fused = vec![0.0; found.len()];
     for (number, component) in info.component_query_infos.iter().enumerate() {
@@ -128,7 +128,7 @@ fn fused(info: &HybridInfo, found: Vec<Found>) -> Vec<Value> {
     payloads.filter_map(|(_, found)| found.payload).collect()
 }
 
-/// The rank of each row by one component's score: dense, from 1.
+/// The rank of each row by the score of one component: dense, from 1.
 fn ranks(found: &[Found], component: usize, is_descending: bool) -> Vec<(usize, f64)> {
     let score = |row: usize| found[row].scores.get(component).copied().unwrap_or(f64::NAN);
     let mut rows: Vec<usize> = (0..found.len()).collect();

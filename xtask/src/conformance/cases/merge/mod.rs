@@ -1,11 +1,11 @@
-//! Runs a query over several ranges as SDKs do: what the gateway does not answer itself is planned, sent to each range, and merged.
+//! Runs a query over several ranges as SDKs do: if the gateway does not return the result itself, the query is planned, sent to each range, and merged.
 //!
 //!   query ─▶ gateway ─ rows ─────────────────────────────────────────────▶ done
 //!                └──── 400/1004 ─▶ plan ─▶ rows of each range ─▶ order | aggregate ─▶ distinct ─▶ offset, limit ─▶ done
 //!                                     └──▶ statistics, scores of each range ─▶ fusion ─▶ done
 //!
-//! The rules of the order of values, of aggregates and of fusion stand in `bolide-query` too, and are written here once more on purpose: this is the
-//! client's side, as SDKs have it in their own languages. Shared with the server, a mistake in them would pass every case.
+//! The rules for the order of values, for aggregates and for fusion are also in `bolide-query`, and are written here again on purpose: this is the
+//! client's side, as SDKs have it in their own languages. If the code was shared with the server, a mistake in it would pass every case.
 
 mod aggregate;
 mod hybrid;
@@ -19,7 +19,7 @@ use super::container::{Container, Outcome, Range};
 use super::sql::everywhere;
 use crate::Result;
 
-/// Where a rewritten query takes the condition of a later page; the first has none.
+/// The placeholder for the condition of a later page; the first page has none.
 const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
 
 /// `queryInfo` of a plan.
@@ -42,10 +42,10 @@ struct QueryInfo {
     count_distinct: Option<CountDistinct>,
 }
 
-/// What came of a query over several ranges.
+/// The result of a query over several ranges.
 pub struct Merged {
     pub outcome: Outcome,
-    /// TOP or LIMIT cut an order that is the ranges' own, so that which rows are left is nobody's promise.
+    /// TOP or LIMIT cut an order that depends on the ranges, so the remaining rows are not determined.
     pub is_cut_anywhere: bool,
 }
 
@@ -58,7 +58,7 @@ struct CountDistinct {
 /// Runs a query to its end.
 ///
 /// # Errors
-/// If what the server sends cannot be merged: no plan where one must be, rows of another shape or order than the plan says.
+/// If the server's responses cannot be merged: no plan where one is needed, or rows of another shape or order than the plan says.
 pub fn query(container: &Container<'_>, body: &Value, page_size: i32) -> Result<Merged> {
     let response = match container.query(body, page_size, &[everywhere()])? {
         Outcome::Refused(response) => response,
@@ -110,7 +110,7 @@ impl Merged {
     }
 }
 
-/// The ranges a query goes to.
+/// The ranges that a query reads.
 struct Ranges<'a> {
     container: &'a Container<'a>,
     body: &'a Value,
@@ -119,7 +119,7 @@ struct Ranges<'a> {
 }
 
 impl Ranges<'_> {
-    /// The rows of each range, by a rewritten query; the original one if that is empty. A refusal by any range is the answer.
+    /// The rows of each range for a rewritten query, or for the original one if that is empty. If any range refuses, that is the result.
     fn query(&self, rewritten: &str) -> Result<std::result::Result<Vec<Vec<Value>>, Outcome>> {
         let mut body = self.body.clone();
         if !rewritten.is_empty() {
@@ -137,7 +137,7 @@ impl Ranges<'_> {
     }
 }
 
-/// The partition key ranges that a plan's ranges touch.
+/// The partition key ranges that overlap a plan's ranges.
 fn overlapping(ranges: Vec<Range>, wanted: &Value) -> Result<Vec<Range>> {
     let wanted = wanted.as_array().ok_or("a plan without ranges")?;
     let text = |range: &Value, name: &str| range[name].as_str().unwrap_or_default().to_owned();

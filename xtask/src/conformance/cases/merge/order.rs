@@ -1,4 +1,4 @@
-//! ORDER BY over several ranges: rows come with their sort values, `{"_rid", "orderByItems": [{"item"}], "payload"}`.
+//! ORDER BY over several ranges: rows have their sort values, `{"_rid", "orderByItems": [{"item"}], "payload"}`.
 
 use std::cmp::Ordering;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::QueryInfo;
 use crate::Result;
 
-/// The payloads of all ranges in order. Ties go by range and, inside a range, stay as they came.
+/// The payloads of all ranges in order. Ties are ordered by range and, inside a range, keep their order.
 ///
 /// # Errors
-/// If a row has not this shape, or the rows of a range are not in order.
+/// If a row does not have this shape, or the rows of a range are not in order.
 pub fn merged(info: &QueryInfo, ranges: Vec<Vec<Value>>) -> Result<Vec<Value>> {
     let compare = |one: &Value, other: &Value| by_items(&info.order_by, one, other);
     for rows in &ranges {
@@ -50,7 +50,7 @@ fn by_items(directions: &[String], one: &Value, other: &Value) -> Ordering {
     orderings.fold(Ordering::Equal, Ordering::then)
 }
 
-/// undefined < null < false < true < numbers < strings < arrays < objects. Arrays, and objects, are all alike: their order is the server's.
+/// undefined < null < false < true < numbers < strings < arrays < objects. All arrays are equal here, and all objects: their order is decided by the server.
 pub fn total_order(one: Option<&Value>, other: Option<&Value>) -> Ordering {
     match (one, other) {
         (Some(Value::Bool(one)), Some(Value::Bool(other))) => one.cmp(other),

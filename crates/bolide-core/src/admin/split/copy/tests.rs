@@ -49,7 +49,7 @@ fn pages_of_the_log_end_where_it_stood_when_they_began() {
     entries.advance(at(20), Some(log(8).bytes));
     let copied = [8, 9, 10, 11].map(|lsn| entries.has_copied(&log(lsn)));
     assert_eq!(copied, [true, false, false, true], "the end stays");
-    // More follows, but nothing that pages need to copy.
+    // More rows follow, but none that pages have to copy.
     entries.advance(at(30), Some(log(10).bytes));
     assert!(entries.has_copied(&log(10)));
     assert!(!entries.has_copied(&keys::history(position(1))));

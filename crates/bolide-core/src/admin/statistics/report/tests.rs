@@ -8,7 +8,7 @@ use super::*;
 use crate::api::Account;
 use crate::runtime::AccountOptions;
 
-/// A dashboard slowed the purge of a server that nobody used.
+/// Regression: a dashboard slowed the purge of a server without other requests.
 #[tokio::test]
 async fn whoever_looks_at_figures_is_no_user() {
     let engine = MemoryEngine::new(Arc::new(Clock::virtual_at(UnixMillis(1_000))));

@@ -1,4 +1,4 @@
-//! By which a running script is held, and ended.
+//! Supervision of a running script: its time limit, and its end.
 
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,63 +8,63 @@ use parking_lot::Mutex;
 
 use crate::grant::Cancel;
 
-/// What runs scripts.
-pub enum Life {
+/// The process or thread that runs scripts.
+pub enum Runner {
     /// A process, which can be killed.
     Process(Child),
-    /// A thread, which can be asked.
+    /// A thread, which can only be asked to end.
     Thread(Cancel),
 }
 
-impl Life {
-    /// Ends it at once. Whoever waits at its pipes is told by their end.
+impl Runner {
+    /// Ends it at once. Whoever waits for its pipes sees them closed.
     pub fn kill(&mut self) {
         match self {
-            // Fails only for one that has ended.
-            Life::Process(child) => drop(child.kill()),
-            Life::Thread(cancel) => cancel.cancel(),
+            // Fails only if it has already ended.
+            Runner::Process(child) => drop(child.kill()),
+            Runner::Thread(cancel) => cancel.cancel(),
         }
     }
 
-    /// Ends it and waits until it is gone, so that nothing is left of it. How it ended, if that can be told.
+    /// Ends it and waits until it is gone. Returns how it ended, if known.
     pub fn end(&mut self) -> Option<ExitStatus> {
         self.kill();
         match self {
-            Life::Process(child) => child.wait().ok(),
-            Life::Thread(_) => None,
+            Runner::Process(child) => child.wait().ok(),
+            Runner::Thread(_) => None,
         }
     }
 
     /// Whether it has not ended by itself.
     pub fn is_alive(&mut self) -> bool {
         match self {
-            Life::Process(child) => matches!(child.try_wait(), Ok(None)),
-            Life::Thread(_) => true,
+            Runner::Process(child) => matches!(child.try_wait(), Ok(None)),
+            Runner::Thread(_) => true,
         }
     }
 }
 
-/// A life that is lent out for a script.
-pub struct Leash {
-    pub life: Mutex<Life>,
+/// A process or thread that is lent to a script.
+pub struct Supervision {
+    pub runner: Mutex<Runner>,
     cancel: Cancel,
     /// When it is killed; `None` while nothing runs.
     until: Mutex<Option<Instant>>,
     is_killed: AtomicBool,
 }
 
-impl Leash {
+impl Supervision {
     /// `cancel` ends it at once.
-    pub fn new(life: Life, cancel: Cancel) -> Leash {
-        Leash {
-            life: Mutex::new(life),
+    pub fn new(runner: Runner, cancel: Cancel) -> Supervision {
+        Supervision {
+            runner: Mutex::new(runner),
             cancel,
             until: Mutex::new(None),
             is_killed: AtomicBool::new(false),
         }
     }
 
-    /// Lets something run until then, or nothing.
+    /// Sets the time limit of what runs in it; `None` if nothing runs.
     pub fn set_until(&self, until: Option<Instant>) {
         *self.until.lock() = until;
     }
@@ -77,13 +77,13 @@ impl Leash {
         }
     }
 
-    /// Ends it, for its time or because nobody waits for it.
+    /// Ends it: it is late, or nobody waits for it.
     pub fn kill(&self) {
         self.is_killed.store(true, Ordering::SeqCst);
-        self.life.lock().kill();
+        self.runner.lock().kill();
     }
 
-    /// Whether it was ended from here.
+    /// Whether the supervisor ended it.
     pub fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::SeqCst)
     }

@@ -1,8 +1,8 @@
-//! Texts without which an item has no rows: most items of a selective query are passed over without looking at their structure.
+//! A prefilter of substrings that an item's text must contain: a selective query skips most items without parsing them.
 //!
-//! A condition `path = 'text'` that every row must meet holds only where the item's JSON has `"text"`, unless it writes characters as
-//! escapes. So an item without escapes and without `"text"` has no row. What could fail or depend on being evaluated is left to evaluation:
-//! queries with UDFs, subqueries or volatile functions have no such texts.
+//! A condition `path = 'text'` that every row must meet can hold only if the item's JSON contains `"text"`, or contains escape sequences. So an item
+//! without escapes and without `"text"` has no row. Conditions that may fail or have side effects are left to evaluation: queries with UDFs,
+//! subqueries or volatile functions have no such substrings.
 
 use memchr::memmem::Finder;
 
@@ -10,20 +10,20 @@ use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, Ordering, Scalar, Select, Source};
 use crate::text::ast::BinaryOp;
 
-/// Most texts an item is searched for: what one more could save is little beside looking for it.
+/// Maximum number of substrings to search for; each further one costs nearly as much as it saves.
 const MAX: usize = 8;
 
-/// The texts a query's filter needs.
+/// The substrings that a query's filter requires.
 #[derive(Debug, Default)]
 pub(super) struct SubstringPrefilter {
     finders: Vec<Finder<'static>>,
 }
 
 impl SubstringPrefilter {
-    /// What `select` needs of every item.
+    /// The substrings that `select` requires in every item.
     pub fn of(select: &Select) -> SubstringPrefilter {
-        let mut needles = SubstringPrefilter::default();
-        // Ranking counts items that do not pass the filter, too.
+        let mut prefilter = SubstringPrefilter::default();
+        // Ranking also counts items that do not pass the filter.
         let is_plain = !matches!(select.ordering, Ordering::Rank(_))
             && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
         if let Some(filter) = select
@@ -31,9 +31,9 @@ impl SubstringPrefilter {
             .as_ref()
             .filter(|filter| is_plain && always_succeeds(filter))
         {
-            needles.add(select, filter);
+            prefilter.add(select, filter);
         }
-        needles
+        prefilter
     }
 
     /// Whether an item's document may have a row.
@@ -48,27 +48,27 @@ impl SubstringPrefilter {
         match condition {
             Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
             Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MAX => {
-                let needle = needle(select, &sides.0, &sides.1).or_else(|| needle(select, &sides.1, &sides.0));
+                let substring = substring(select, &sides.0, &sides.1).or_else(|| substring(select, &sides.1, &sides.0));
                 self.finders
-                    .extend(needle.map(|needle| Finder::new(&needle).into_owned()));
+                    .extend(substring.map(|substring| Finder::new(&substring).into_owned()));
             }
             _ => {}
         }
     }
 }
 
-/// The JSON of a constant that a path of the item's document is compared with.
-fn needle(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
+/// The JSON text of a constant that is compared with a path of the item's document.
+fn substring(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
     let text = constant.as_const()?.as_str()?;
     let is_written_as_is = !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'));
     (is_written_as_is && is_in_document(select, path)).then(|| format!("\"{text}\"").into_bytes())
 }
 
-/// Whether the value of a path stands in the item's document.
+/// Whether the value of a path is part of the item's document.
 fn is_in_document(select: &Select, path: &Scalar) -> bool {
     match path {
         Scalar::Path { slot: ITEM_SLOT, steps } => {
-            // System properties are not in the document.
+            // System properties are not part of the document.
             matches!(steps.first(), Some(PathStep::Name(name)) if !name.starts_with('_'))
         }
         Scalar::Slot(slot) | Scalar::Path { slot, .. } => {
@@ -90,7 +90,7 @@ fn is_inside_item(select: &Select, source: &Source) -> bool {
     }
 }
 
-/// Whether evaluating leaves no trace but its value.
+/// Whether evaluation has no effect besides its value, and no error.
 fn always_succeeds(scalar: &Scalar) -> bool {
     let is_harmless = match scalar {
         Scalar::Udf(..) | Scalar::Subquery(..) | Scalar::Computed(_) => false,

@@ -1,4 +1,4 @@
-//! Chores: what is to be done between writes although nobody asks, and when.
+//! Maintenance: what the committer does between writes without a request, and when.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,22 +10,24 @@ use super::failure::REOPEN_INTERVAL;
 use super::{Committer, WATERMARK_INTERVAL, removal};
 use crate::durable_watermark::Position;
 
-/// How often to look whether the store has written tables since the last view.
+/// How often to check whether the store has written tables since the last view.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
-/// Memtables above this are written out while the store rests: a fsync of the journal waits for tables on their way to the disk, 150 ms for
-/// the largest memtable here. And the next open has less to replay.
+/// Memtables above this size are flushed while the store is idle: a fsync of the journal waits for tables that are being written, 150 ms for the
+/// largest memtable here. The next open also has less to replay.
 const RESTING_BYTES: u64 = 8 << 20;
 
 impl Committer {
-    /// The thread sleeps until then, or until it is asked for something.
-    pub(super) fn fall_asleep(&mut self) -> Option<Instant> {
-        self.wakes_at = self.next_chore();
+    /// When the thread must wake up for maintenance, if it gets no job before. Called before it sleeps.
+    pub(super) fn prepare_sleep(&mut self) -> Option<Instant> {
+        self.wakes_at = self.next_maintenance();
         self.wakes_at
     }
 
-    /// Whether the thread must be woken for a chore that was not expected when it fell asleep; it is, then.
-    pub(super) fn is_overslept(&mut self) -> bool {
-        let Some(due) = self.next_chore() else { return false };
+    /// Whether maintenance became due earlier than expected when the thread went to sleep; the thread must then be woken, and counts as woken.
+    pub(super) fn must_wake_early(&mut self) -> bool {
+        let Some(due) = self.next_maintenance() else {
+            return false;
+        };
         let is_late = self.wakes_at.is_none_or(|wakes_at| due < wakes_at);
         if is_late {
             self.wakes_at = Some(due);
@@ -33,8 +35,8 @@ impl Committer {
         is_late
     }
 
-    /// When something is to be done although nobody asks.
-    pub(super) fn next_chore(&self) -> Option<Instant> {
+    /// The next time maintenance is due.
+    pub(super) fn next_maintenance(&self) -> Option<Instant> {
         if self.is_closed {
             return None;
         }
@@ -44,12 +46,12 @@ impl Committer {
         let watermark_at =
             (self.durable != self.watermark.position().numbers).then(|| self.watermark_written_at + WATERMARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
-        let look_at = self.compactor.look_at();
+        let next_check_at = self.compactor.next_check_at();
         [
             self.persist_at,
             watermark_at,
             removal_at,
-            look_at,
+            next_check_at,
             self.refresh_at,
             self.rested_at,
         ]
@@ -58,9 +60,9 @@ impl Committer {
         .min()
     }
 
-    pub(super) fn do_chores(&mut self) {
+    pub(super) fn do_maintenance(&mut self) {
         let now = self.monotonic.now();
-        if self.next_chore().is_none_or(|at| at > now) {
+        if self.next_maintenance().is_none_or(|at| at > now) {
             return;
         }
         if self.failure.is_some() {
@@ -70,7 +72,7 @@ impl Committer {
             self.persist(PersistMode::SyncData);
         }
         if self.durable != self.watermark.position().numbers && self.watermark_written_at + WATERMARK_INTERVAL <= now {
-            // If it fails it lags, which is allowed; the next one may succeed.
+            // If this fails the watermark lags, which is allowed; the next write may succeed.
             let _ = self.write_watermark(self.durable_time.get());
         }
         if !self.removals.is_empty() && self.removal_at <= now {
@@ -79,10 +81,10 @@ impl Committer {
         if self.rested_at.is_some_and(|at| at <= now) {
             self.use_rest(now);
         }
-        if self.compactor.look_at().is_some_and(|at| at <= now)
+        if self.compactor.next_check_at().is_some_and(|at| at <= now)
             && let Some(store) = &self.store
         {
-            self.compactor.look(store);
+            self.compactor.compact_if_due(store);
             self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         }
         if self.refresh_at.is_some_and(|at| at <= now) {
@@ -90,7 +92,7 @@ impl Committer {
         }
     }
 
-    /// Begins to write memtables out, if they are large.
+    /// Starts flushing memtables, if they are large.
     fn use_rest(&mut self, now: Instant) {
         self.rested_at = None;
         let Some(store) = &self.store else { return };
@@ -103,7 +105,7 @@ impl Committer {
         }
     }
 
-    /// Publishes a new view if the store has written tables since the last one, and looks again later if it still does.
+    /// Publishes a new view if the store has written tables since the last one, and checks again later if it is still writing.
     fn refresh(&mut self, now: Instant) {
         let Some(store) = &self.store else { return };
         let is_moving = store.is_busy() || self.compactor.is_running();
@@ -112,12 +114,12 @@ impl Committer {
         if is_behind {
             self.views.publish(store, []);
         }
-        // Tables that were merged stay on the disk for readers of before.
+        // Tables that were merged stay on the disk for readers of earlier snapshots.
         let is_kept = store.release_versions(self.views.oldest());
         self.refresh_at = (is_moving || is_behind || is_kept).then(|| now + REFRESH_INTERVAL);
     }
 
-    /// Brings everything written so far to the disk. Tells whether it is there.
+    /// Makes everything written so far durable. Returns whether this succeeded.
     pub(super) fn persist(&mut self, mode: PersistMode) -> bool {
         self.persist_at = None;
         let Some(store) = &self.store else { return false };
@@ -133,7 +135,7 @@ impl Committer {
         }
     }
 
-    /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
+    /// Records how far the store and server time are durable; server time at least up to `time`.
     pub(super) fn write_watermark(&mut self, time: UnixMillis) -> io::Result<()> {
         self.watermark_written_at = self.monotonic.now();
         let position = Position {
@@ -152,7 +154,7 @@ impl Committer {
         written
     }
 
-    /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
+    /// DeleteStats some rows of a removed partition; only a few at a time, so that commits do not wait.
     fn remove_some(&mut self) {
         let is_tight = self.options.free_space.at(self.store_dir.path()) < self.options.reserve_bytes / 2;
         self.removal_at = self.monotonic.now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };

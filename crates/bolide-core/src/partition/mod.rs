@@ -5,6 +5,7 @@ pub(crate) mod after_commit;
 pub(crate) mod dirty_keys;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
+pub(crate) mod ghosts;
 mod loaded;
 pub(crate) mod orders;
 mod pages;
@@ -13,6 +14,7 @@ mod schedule;
 mod shared;
 mod snapshot;
 pub(crate) mod state;
+pub(crate) mod statistics;
 pub(crate) mod tombstones;
 pub(crate) mod visibility;
 mod wakeup;
@@ -25,11 +27,9 @@ use std::sync::atomic::Ordering;
 use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Engine, PartitionId};
-use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
-use crate::format::keys::LogPosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 use dirty_keys::Recording;
@@ -38,6 +38,7 @@ pub(crate) use pages::RawPages;
 use shared::Shared;
 pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
 use state::PartitionState;
+use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
@@ -61,8 +62,6 @@ pub(crate) struct Partition {
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
     background: mpsc::Sender<Box<dyn Transaction>>,
-    /// No live item of class `Inherited` has a log entry before this position, as far as is known.
-    first_in_log: Mutex<LogPosition>,
     /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
     pub scripts: Orders,
 }
@@ -115,7 +114,6 @@ impl Partition {
             writes,
             batches,
             background,
-            first_in_log: Mutex::default(),
             scripts: Orders::new(others_wait),
         }))
     }
@@ -266,29 +264,31 @@ impl Partition {
         clock::exact_now(self.engine.as_ref()).await
     }
 
-    /// Returns a position in the log before which no live item of class `Inherited` has an entry. Earlier entries belong to removed items or to
-    /// ghosts.
-    pub fn first_in_log(&self) -> LogPosition {
-        *self.first_in_log.lock()
-    }
-
-    /// Records such a position, if it is later than the known one.
-    pub fn set_first_in_log(&self, position: LogPosition) {
-        let mut known = self.first_in_log.lock();
-        *known = position.max(*known);
-    }
-
     /// Records that an item expires at a second, for a reason other than a write, for example because settings have changed.
     pub fn expect_due(&self, second: i64) {
         self.shared.schedule.expect_expiry(second);
     }
 
-    /// Returns the second before which no item expires and no entry leaves the history, as far as is known.
+    /// Returns the statistics that the newest commit published, from memory. Returns `None` if the ghosts have not been counted since the partition was
+    /// opened; then [`Partition::count_ghosts`] returns the counters.
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.shared.statistics.newest()
+    }
+
+    /// Returns the second before which [`Partition::statistics`] are exact, as far as is known: at this second, items must be counted.
+    pub fn next_count(&self) -> i64 {
+        match self.statistics() {
+            Some(statistics) if statistics.is_settled => self.shared.schedule.next_count(),
+            _ => i64::MIN,
+        }
+    }
+
+    /// Returns the second before which no item expires or must be counted, and no entry leaves the history, as far as is known.
     pub fn next_background_work(&self) -> i64 {
         if self.has_tombstones() {
             return i64::MIN;
         }
-        self.next_expiry().min(self.next_trim())
+        self.next_expiry().min(self.next_count()).min(self.next_trim())
     }
 
     /// Returns the second before which no entry leaves the history, as far as is known.

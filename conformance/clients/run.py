@@ -8,7 +8,7 @@ Parts, each of which can be named with `--only`:
     rust          tour with azure_data_cosmos
     go            tour with azcosmos
     java          tour with azure-cosmos for Java
-    dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
+    dotnet        tour in the format of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     readme        the snippets of the README, as they stand there
     python-suite  the test files that azure-cosmos ships in its source archive
     go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests

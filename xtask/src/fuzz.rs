@@ -22,8 +22,8 @@ const INPUT_SECONDS: u64 = 10;
 
 /// Installs cargo-fuzz if it is missing and runs the targets one after the other.
 ///
+/// # Errors
 /// If there is no nightly toolchain, or a target fails; the targets after it do not run.
-/// If there is no nightly toolchain, or a target fails; those after it do not run.
 pub fn run(project: &Project, options: &Options) -> Result<()> {
     if !nightly(project, &["--version"])
         .stdout(Stdio::null())

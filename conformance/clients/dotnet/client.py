@@ -16,7 +16,7 @@ USER_AGENT = "cosmos-netstandard-sdk/3.46.0|1|X64|Linux|.NET 8.0|N|"
 
 
 class Answer:
-    """Status, headers and body of an answer."""
+    """Status, headers and body of a response."""
 
     def __init__(self, response):
         self.status = response.status
@@ -29,7 +29,7 @@ class Answer:
 
 
 class BatchAnswer:
-    """What `TransactionalBatchResponse` makes of an answer."""
+    """A response as parsed by `TransactionalBatchResponse`."""
 
     def __init__(self, answer, operations):
         self.status, self.headers, self.raw = answer.status, answer.headers, answer.body
@@ -97,7 +97,7 @@ def lower_escapes(token):
 
 
 class Container:
-    """A container, known to the client as the SDK knows it: by its definition and its ranges."""
+    """A container as the SDK caches it: its definition and its ranges."""
 
     def __init__(self, client, database, name):
         self._client = client

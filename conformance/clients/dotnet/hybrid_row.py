@@ -15,16 +15,16 @@ BOOL_TRUE, UINT32, FLOAT64, UTF8 = 3, 11, 16, 20
 
 
 class Malformed(Exception):
-    """What the SDK reports as a failure to read the server's answer."""
+    """The error that the SDK raises if it cannot read the server's response."""
 
 
 def header(schema):
-    """Returns what every row begins with."""
+    """Returns the beginning of every row."""
     return struct.pack("<Bi", VERSION, schema)
 
 
 def seven_bit(number):
-    """Returns a number of seven bits a byte, low ones first."""
+    """Returns a number as seven bits per byte, low ones first."""
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
@@ -63,7 +63,7 @@ def stream(rows):
 
 
 def results(body):
-    """Reads a stream of results; each is a dict of the members that are there."""
+    """Reads a stream of results; each is a dict of its members."""
     at = expect(body, 0, SEGMENT)
     (_, length) = unpack("<Bi", body, at)
     at = length

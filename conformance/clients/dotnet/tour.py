@@ -1,4 +1,4 @@
-"""The tour in the shape of the .NET SDK: `python3 tour.py --endpoint URL --key KEY`.
+"""The tour in the format of the .NET SDK: `python3 tour.py --endpoint URL --key KEY`.
 
 No .NET is needed: the requests are put together here byte for byte as the SDK does, and the answers are read by what the
 SDK's sources say, so that its batches and its bulk mode are tested where the SDK itself cannot run.
@@ -185,7 +185,7 @@ def arguments():
 
 
 def prepare(options):
-    """Makes a database and a container, and learns what the SDK knows of them."""
+    """Makes a database and a container, and reads what the SDK caches of them."""
     client, database = Client(options.endpoint, options.key), f"dotnet-{uuid.uuid4()}"
     client.send("GET", "", "", "/")
     client.send("POST", "dbs", "", "/dbs", body=json.dumps({"id": database}))

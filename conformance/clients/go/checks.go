@@ -1,4 +1,4 @@
-// Named checks and the few words they are written in.
+// Named checks and their helpers.
 //
 // A check is a function of the tour's world that returns an error when its claim does not hold; its name is the claim.
 
@@ -67,7 +67,7 @@ func first(claims ...error) error {
 	return nil
 }
 
-// sorted returns a copy of rows of any shape in one order, to compare results whose order is free.
+// sorted returns a copy of rows of any shape in one order, to compare results without an order.
 func sorted(rows []any) []any {
 	copied := append([]any{}, rows...)
 	sort.Slice(copied, func(a, b int) bool { return text(copied[a]) < text(copied[b]) })

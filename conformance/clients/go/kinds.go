@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// Kinds is the file that the tours of several languages share; it says what its members mean.
+// Kinds is the file that the tours of several languages share; it describes its members.
 type Kinds struct {
 	Containers map[string]struct {
 		Paths            []string                    `json:"paths"`

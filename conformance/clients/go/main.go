@@ -3,7 +3,7 @@
 //	resources   databases, containers, throughput
 //	items       writes, reads, conditions, patches, batches, reading many, change feed
 //	kinds       queries of every kind, on one range and on several, in pages of several sizes
-//	ttl         items end at their exact second, with the clock moved by hand
+//	ttl         items expire at their exact second, with the clock moved by hand
 //
 // The SDK sends queries as they are and merges nothing, so what needs merging over several ranges is refused there; the
 // tour expects exactly that. What the SDK has no call for (bulk, moving a property in a patch) is not here.

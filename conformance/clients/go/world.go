@@ -1,4 +1,4 @@
-// What the checks stand on: a client, a database of its own, the clock.
+// The shared state of the checks: a client, a database, the clock.
 
 package main
 
@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// Enough for five partition key ranges; the standard 400 give one.
+// Enough for five partition key ranges; the default of 400 gives one.
 const fiveRanges = 30000
 
 // Item is an item as JSON has it.

@@ -1,5 +1,5 @@
 /**
- * A list of named checks and the few words they are written in.
+ * A list of named checks and their helpers.
  *
  * A check is an async function of the tour's world that throws when its claim does not hold.
  */
@@ -64,7 +64,7 @@ export async function refused(status, call) {
   equal(answer?.statusCode, status, "status");
 }
 
-/** Sorts a copy of rows of any shape, to compare results whose order is free. */
+/** Sorts a copy of rows of any shape, to compare results without an order. */
 export function sorted(rows) {
   return [...rows].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }

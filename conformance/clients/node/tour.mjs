@@ -5,7 +5,7 @@
  *   items       writes, reads, conditions, patches, ids, sessions, change feed
  *   queries     the same queries on one range and on several, in pages of several sizes
  *   kinds       queries of every kind, on one range and on several, in pages of several sizes
- *   ttl         items end at their exact second, with the clock moved by hand
+ *   ttl         items expire at their exact second, with the clock moved by hand
  */
 import { parseArgs } from "node:util";
 

@@ -1,4 +1,4 @@
-"""A list of named checks and the few words they are written in.
+"""A list of named checks and their helpers.
 
 A check is an `async` function that takes the tour's world and raises when its claim does not hold; its name is the
 claim. The same checks drive both flavours of the SDK: `settle` awaits what the asynchronous client returns and passes

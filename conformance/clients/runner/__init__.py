@@ -1,1 +1,1 @@
-"""The parts of `run.py`: where things lie, how a server is started, what each part does, how results are told."""
+"""The parts of `run.py`: paths, starting a server, the parts, reporting of results."""

@@ -14,7 +14,7 @@ from runner.places import CLIENTS
 from runner.suite import Known, compare
 
 KNOWN = CLIENTS / "go" / "sdk_expected_failures.json"
-# The files with tests that ask a server, and what they share.
+# The files with tests that use a server, and their shared files.
 EMULATOR_FILES = "emulator_*test.go"
 EMULATOR_PORTS = re.compile(r"(https://(?:localhost|127\.0\.0\.1)):(?:8081|8903)/")
 TEST = re.compile(r"^func (Test\w+)\(t \*testing\.T\)", re.MULTILINE)
@@ -22,7 +22,7 @@ SUITE_SECONDS = 900
 
 
 def run(places, report, tests, server, trust, whole):
-    """Runs the tests that ask a server, or every test if `whole`, and adds one line per file to the report.
+    """Runs the tests that use a server, or every test if `whole`, and adds one line per file to the report.
 
     `trust` is the environment in which the SDK accepts the server's certificate.
     """
@@ -110,5 +110,5 @@ def is_told_by_parts(name, found):
 
 
 def message(lines):
-    """Returns the start of what a test said, without the headings of its run."""
+    """Returns the start of the output of a test, without the headings of its run."""
     return " ".join(line for line in lines if line and not line.startswith(("=== ", "--- ")))[:300]

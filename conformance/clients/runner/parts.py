@@ -61,7 +61,7 @@ def run_java_tour(places, report):
 
 
 def run_dotnet_tour(places, report):
-    """Tour with requests in the shape of the .NET SDK's, from the interpreter that runs this."""
+    """Tour with requests in the format of the .NET SDK's, from the interpreter that runs this."""
 
     def commands():
         yield "dotnet", [sys.executable, CLIENTS / "dotnet" / "tour.py"]

@@ -1,4 +1,4 @@
-"""Where things lie: sources in the repository, everything created under the target directory and `.venv`."""
+"""Paths: sources in the repository, everything created under the target directory and `.venv`."""
 
 import os
 import shutil

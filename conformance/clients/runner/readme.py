@@ -1,4 +1,4 @@
-"""The README's snippets, run as they stand there.
+"""The README's snippets, run unchanged.
 
 Only the endpoint is another one: the server of a test has a port of its own. Over HTTPS, each SDK trusts the certificate in the way that the
 README tells. What .NET needs is on few machines that run this, so its snippet is only counted as skipped.
@@ -18,14 +18,14 @@ from runner.report import Report
 from runner.server import Server, ServerFailed
 
 README = CLIENTS.parent.parent / "README.md"
-# What stands in all snippets in place of a server.
+# The address that all snippets use for the server.
 ENDPOINT = "http://localhost:8081"
 SECONDS = 240
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """A program of the README: the headings it stands under, and its text."""
+    """A program of the README: its headings and its text."""
 
     section: str
     language: str
@@ -34,7 +34,7 @@ class Snippet:
 
 @dataclass(frozen=True)
 class Program:
-    """How a snippet is run: its command line, and what must come of it."""
+    """How a snippet is run: its command line and its expected output."""
 
     name: str
     snippet: Snippet
@@ -71,7 +71,7 @@ USED = {
 
 
 def read(text):
-    """Returns the fenced programs of a page, each with the section it stands in."""
+    """Returns the fenced programs of a page, each with its section."""
     snippets, section, lines, language = [], "", [], None
     for line in text.splitlines():
         fence = re.fullmatch(r"```(\w*)", line)

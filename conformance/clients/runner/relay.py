@@ -1,4 +1,4 @@
-"""A little distance between client and server: hands bytes on and delays every answer.
+"""Network latency between client and server: forwards bytes and delays every response.
 
 Some of azure-cosmos' own tests set time-outs of a picosecond and expect them to strike. Over loopback an answer can be
 there first; with a few milliseconds in between, as over a network, it never is.

@@ -25,12 +25,12 @@ class Report:
         self.files = {}
 
     def add_check(self, sdk, name, passed):
-        """Notes how a check of a tour ended."""
+        """Records the result of a check of a tour."""
         checks = self.checks.setdefault(sdk, {})
         checks[name] = checks.get(name, True) and passed
 
     def add_file(self, sdk, file, passed, listed):
-        """Notes how a file of an SDK's own tests ended."""
+        """Records the result of a file of an SDK's own tests."""
         self.files.setdefault(sdk, {})[file] = {"passed": passed, "fail as listed": listed}
 
     def add(self, name, passed=0, failed=0, skipped=0, note=""):

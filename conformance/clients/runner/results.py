@@ -1,10 +1,10 @@
-"""What ran, in a file that is committed: `cargo xtask compatibility` makes a page of it."""
+"""The results, in a file that is committed: `cargo xtask compatibility` makes a page of it."""
 
 import json
 
 
 class Results:
-    """The results file. What did not run this time stays as it was."""
+    """The results file. Results of parts that did not run this time are kept."""
 
     def __init__(self, path):
         self._path = path

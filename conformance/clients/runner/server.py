@@ -1,4 +1,4 @@
-"""Starts a Bolide server, waits until it is ready, and stops it in an orderly way."""
+"""Starts a Bolide server, waits until it is ready, and stops it normally."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ STOP_SECONDS = 20
 
 
 class ServerFailed(Exception):
-    """The server did not start, or did not stop as it must. The message carries the end of its log."""
+    """The server did not start, or did not stop normally. The message contains the end of its log."""
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""What the SDKs' own suites have in common: the list of what fails, and the comparison with it.
+"""Shared by the SDKs' own suites: the list of expected failures, and the comparison with it.
 
 A test is named `file::test`. An outcome is `passed`, `failed` or `skipped`, and the first line of the failure.
 """
@@ -6,7 +6,7 @@ A test is named `file::test`. An outcome is `passed`, `failed` or `skipped`, and
 import json
 from dataclasses import dataclass
 
-# More failures than this are no matter of a busy machine.
+# More failures than this cannot be caused by a busy machine.
 AT_MOST_AGAIN = 10
 
 
@@ -19,7 +19,7 @@ class Known:
 
     @classmethod
     def read(cls, path):
-        """Reads a list; what else the file says is for people."""
+        """Reads a list; other members of the file are for people."""
         lists = json.loads(path.read_text())
         return cls(lists["expected_failures"], lists["not_run"])
 

@@ -16,7 +16,7 @@ REQUIREMENTS = CLIENTS / "python" / "requirements.txt"
 AZCOSMOS = "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 NODE_MAJOR = 20
 RUST_SDK = ["azure_data_cosmos", "azure_data_cosmos_driver"]
-# The test files that ask a server.
+# The test files that use a server.
 RUST_TESTS = [
     "azure_data_cosmos/binary_encoding.rs",
     "azure_data_cosmos/binary_roundtrip_fuzzer.rs",
@@ -35,7 +35,7 @@ RUST_FEATURES = [
     "azure_data_cosmos/unstable_patch",
     "azure_data_cosmos_driver/__internal_testing",
 ]
-# Which tests are ignored is settled when they are built.
+# The build decides which tests are ignored.
 RUST_FLAGS = [
     "--cfg=cosmos_aad_supported",
     '--cfg=test_category="binary_encoding"',
@@ -47,7 +47,7 @@ JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
 class Missing(Exception):
-    """A tool is missing or could not prepare its part. The message is the hint for the user."""
+    """A tool is missing or could not prepare its part. The message is for the user."""
 
 
 def prepare_venv(places):
@@ -123,7 +123,7 @@ def build_rust_sdk_tests(places):
     packages = {package["name"]: package for package in json.loads(told)["packages"]}
     folder = places.work / f"rust-suite-{packages[RUST_SDK[0]]['version']}"
     for name in RUST_SDK:
-        # What is unpacked once more is built once more.
+        # Sources that are unpacked again are built again.
         if not (folder / name).exists():
             unpack(Path(packages[name]["manifest_path"]).parent, places.scratch / name)
             folder.mkdir(parents=True, exist_ok=True)

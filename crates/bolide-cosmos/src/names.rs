@@ -161,9 +161,9 @@ impl Endpoint {
 ///
 /// SDKs send all further requests there, so this client must be able to reach it: it is the configured endpoint, or else the address of this request
 /// as reported by the proxies on its way. A client that sends a false header misleads only itself.
-pub(crate) fn endpoint(told: Option<&Endpoint>, head: &Parts, listener: Listener) -> String {
-    if let Some(Endpoint(told)) = told {
-        return told.clone();
+pub(crate) fn endpoint(configured: Option<&Endpoint>, head: &Parts, listener: Listener) -> String {
+    if let Some(Endpoint(configured)) = configured {
+        return configured.clone();
     }
     let own = listener.origin(head);
     let (own_scheme, own_authority) = own.split_once("://").unwrap_or(("http", &own));

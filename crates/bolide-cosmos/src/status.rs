@@ -28,12 +28,12 @@ impl Status {
     }
 }
 
-/// A refusal on its way to the wire.
+/// A refusal before it is written as a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
-    /// How it is told.
+    /// Status, sub-status and code.
     pub status: Status,
-    /// What happened, for people.
+    /// The message for people.
     pub message: String,
     /// `additionalErrorInfo`: the query plan with 400/1004.
     pub additional: Option<String>,
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// With a message of so many bytes at most: what is echoed of a request must not make its refusal larger than itself.
+    /// Cuts the message to a number of bytes: text echoed from a request must not make the refusal larger than the request.
     pub(crate) fn cut_to(mut self, bytes: usize) -> Failure {
         if self.message.len() > bytes {
             self.message.truncate(self.message.floor_char_boundary(bytes));
@@ -66,7 +66,7 @@ impl Failure {
         Failure::new(BAD_REQUEST, message)
     }
 
-    /// 413 for a body of so many bytes. One without a length is read no further than just over its limit.
+    /// 413 for a body with its size in bytes. A body without a length is read only until it exceeds the limit.
     pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
         let message = format!("Request size is too large. bytes={size} or more, limit={limit}");
         Failure::new(TOO_LARGE, message)

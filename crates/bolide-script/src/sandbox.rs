@@ -236,8 +236,8 @@ impl Shared {
     /// Adds a line to the log; what exceeds the limit is dropped.
     pub fn note(&self, line: &str) {
         let mut log = self.log.borrow_mut();
-        let room = self.settings.limits.log_bytes.saturating_sub(log.len());
-        log.push_str(&line[..line.floor_char_boundary(room)]);
+        let free = self.settings.limits.log_bytes.saturating_sub(log.len());
+        log.push_str(&line[..line.floor_char_boundary(free)]);
     }
 }
 

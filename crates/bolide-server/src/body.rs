@@ -150,10 +150,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
             } else {
                 is_expected = true;
                 self.work();
-                let turn = self.stream.as_ref().map(|stream| stream.try_wait());
-                let may_wait = turn.as_ref().is_none_or(Option::is_some);
+                let permit = self.stream.as_ref().map(|stream| stream.try_wait());
+                let may_wait = permit.as_ref().is_none_or(Option::is_some);
                 let taken = memory.expect(&mut share, BUFFER_BYTES + max_bytes, may_wait).await;
-                drop(turn);
+                drop(permit);
                 self.await_client();
                 timeouts.wait_ended();
                 taken

@@ -110,9 +110,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ErrorRewriter<S> {
 
     /// Reads until the client ends the connection, or a limit is reached.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut room = [0; 16 * 1024];
+        let mut buffer = [0; 16 * 1024];
         while self.drained < DRAINED_BYTES {
-            let mut buf = ReadBuf::new(&mut room);
+            let mut buf = ReadBuf::new(&mut buffer);
             match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)) {
                 Ok(()) if !buf.filled().is_empty() => self.drained += buf.filled().len(),
                 _ => break,

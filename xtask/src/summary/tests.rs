@@ -11,7 +11,7 @@ fn one_failure_fails_the_whole_and_is_named_but_the_rest_still_runs() {
 }
 
 #[test]
-fn what_did_not_run_is_visible_and_not_a_failure() {
+fn a_skipped_scenario_is_visible_and_not_a_failure() {
     let mut summary = Summary::default();
     summary.run("conformance", || Ok(Outcome::PassedBut("not run: 5 cases".to_owned())));
     assert!(summary.finish().is_ok());

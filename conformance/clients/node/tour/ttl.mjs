@@ -1,8 +1,8 @@
 /**
- * Time to live: items end at their exact second for every kind of request.
+ * Time to live: items expire at their exact second for every kind of request.
  *
  * The server's clock is virtual, so a test of thirty days takes milliseconds. An item's second is `_ts` plus its time to
- * live; at the last millisecond before it the item is there, at the second itself it is not.
+ * live; it is live at the last millisecond before that second and gone from the second on.
  */
 import { equal, refused } from "../checks.mjs";
 import { FIVE_RANGES, add, query } from "./world.mjs";

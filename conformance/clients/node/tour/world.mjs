@@ -1,4 +1,4 @@
-/** What the checks stand on: a client, a database of its own, the clock. */
+/** The shared state of the checks: a client, a database, the clock. */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 
@@ -12,7 +12,7 @@ export const DATA = JSON.parse(readFileSync(new URL("../../tour_data.json", impo
 /** Queries of every kind, which the tours of several languages share. */
 export const KINDS = JSON.parse(readFileSync(new URL("../../tour_queries.json", import.meta.url), "utf8"));
 
-/** Enough for five partition key ranges; the standard 400 give one. */
+/** Enough for five partition key ranges; the default of 400 gives one. */
 export const FIVE_RANGES = 30000;
 
 export class World {

@@ -4,7 +4,7 @@
     items       writes, reads, conditions, patches, ids, sessions, change feed
     queries     the same queries on one range and on several, in pages of one, three and any size
     scripts     stored procedures, triggers, user-defined functions
-    ttl         items end at their exact second, with the clock moved by hand
+    ttl         items expire at their exact second, with the clock moved by hand
 """
 
 from checks import Tour

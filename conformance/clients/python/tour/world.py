@@ -1,4 +1,4 @@
-"""What the checks stand on: a client of either flavour, a database of its own, the clock."""
+"""The shared state of the checks: a synchronous or asynchronous client, a database, the clock."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from clock import Clock
 # What the tours of all languages store and expect.
 DATA = json.loads((Path(__file__).resolve().parent.parent.parent / "tour_data.json").read_text())
 
-# Enough for five partition key ranges; the standard 400 give one.
+# Enough for five partition key ranges; the default of 400 gives one.
 FIVE_RANGES = 30000
 
 

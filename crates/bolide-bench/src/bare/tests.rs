@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_answer_is_given_as_it_came_but_for_what_hyper_adds() {
+fn a_response_is_returned_unchanged_except_for_headers_of_hyper() {
     let response = parse(b"HTTP/1.1 200 OK\r\netag: \"a\"\r\ncontent-length: 2\r\ndate: now\r\nlsn: 7\r\n\r\n{}")
         .expect("an answer");
     assert_eq!(response.status(), 200);

@@ -28,7 +28,7 @@ impl Baseline {
 
     /// The high-water mark since [`Baseline::watch`] above the baseline, in KiB.
     pub fn grown_kib(self) -> Result<u64> {
-        let most = field(&fs::read_to_string("/proc/self/status")?, "VmHWM:")?;
-        Ok(most.saturating_sub(self.kib))
+        let peak = field(&fs::read_to_string("/proc/self/status")?, "VmHWM:")?;
+        Ok(peak.saturating_sub(self.kib))
     }
 }

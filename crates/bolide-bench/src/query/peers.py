@@ -1,4 +1,4 @@
-"""Answers queries with SQLite and DuckDB over the same JSON texts: one request and one answer a line, in JSON.
+"""Runs queries with SQLite and DuckDB over the same JSON texts: one request and one response per line, in JSON.
 
 The first argument is a directory with items.ndjson. Each peer has a table items(doc) in a file of its own there, made once.
 """
@@ -39,7 +39,7 @@ def make_sqlite(path):
 
 def make_duckdb(path):
     connection = duckdb.connect(path)
-    # It would go to the answers.
+    # It would be mixed with the responses.
     connection.execute("SET enable_progress_bar = false")
     connection.execute("CREATE TABLE items (doc JSON NOT NULL)")
     connection.execute("INSERT INTO items SELECT json FROM read_ndjson_objects(?)", [texts])
@@ -52,7 +52,7 @@ peers = {
 }
 peers["duckdb"].execute("SET threads = 1")
 peers["duckdb"].execute("SET enable_progress_bar = false")
-# As much as a reader of the whole table could wish for.
+# Enough for reading the whole table.
 peers["sqlite"].execute("PRAGMA mmap_size = 4294967296")
 peers["sqlite"].execute("PRAGMA cache_size = -65536")
 

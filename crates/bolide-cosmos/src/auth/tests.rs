@@ -145,7 +145,7 @@ fn malformed_tokens_are_refused() {
 }
 
 #[test]
-fn a_mismatch_shows_what_the_server_signed() {
+fn a_mismatch_shows_the_text_that_the_server_signed() {
     let request = Request::get("/dbs/a%20b")
         .header("x-ms-date", DATE)
         .header("authorization", "type=master&ver=1.0&sig=AAAA");
@@ -163,7 +163,7 @@ fn jwt(key: &str, claims: &str) -> String {
 }
 
 #[test]
-fn the_emulators_token_opens_what_its_key_opens_while_it_is_valid() {
+fn the_emulators_token_has_the_rights_of_its_key_while_it_is_valid() {
     let always = r#"{"nbf":0,"exp":99999999999}"#;
     assert_eq!(
         status("GET", "/", &[("authorization", &jwt(WELL_KNOWN_KEY, always))]),

@@ -21,7 +21,7 @@ fn no_request_asks_for_more_than_the_account_promises() {
 }
 
 #[test]
-fn levels_are_told_without_regard_to_case_and_unknown_ones_are_refused() {
+fn levels_are_read_in_any_case_and_unknown_ones_are_refused() {
     for asked in ["session", "EVENTUAL", ""] {
         assert!(is_allowed(ConsistencyLevel::Session, asked), "{asked}");
     }

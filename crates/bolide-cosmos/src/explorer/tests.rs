@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_a_client_sent_stays_text() {
+fn text_from_clients_stays_text() {
     let reply = page("http://<script>&\"'", None);
     let Payload::Whole(html) = reply.payload else {
         panic!("a page is whole")

@@ -79,7 +79,7 @@ fn an_emulator_also_answers_to_names_in_networks_of_containers() {
 }
 
 #[test]
-fn whatever_names_a_host_is_looked_at() {
+fn every_name_of_the_host_is_checked() {
     let refused = |head: &Parts| check_name(&listed(false), head).is_err();
     assert!(refused(&head("http://evil.example/dbs", &[])));
     assert!(refused(&head("http://evil.example/dbs", &[("host", "localhost")])));

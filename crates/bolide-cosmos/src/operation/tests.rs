@@ -19,7 +19,7 @@ fn numbers_follow_the_order_of_the_list() {
 }
 
 #[test]
-fn what_is_posted_to_items_is_decided_in_order() {
+fn the_operation_of_a_post_to_items_is_decided_in_order() {
     const DOCS: &str = "/dbs/d/colls/c/docs";
     let plan = ("x-ms-cosmos-is-query-plan-request", "True");
     let query = ("x-ms-documentdb-isquery", "True");
@@ -64,7 +64,7 @@ fn only_stored_procedures_are_executed() {
 }
 
 #[test]
-fn what_is_unknown_is_not_found_and_verbs_without_meaning_are_refused() {
+fn unknown_paths_are_not_found_and_unsupported_verbs_are_refused() {
     assert_eq!(decide("POST", "/dbs/d/colls/c/triggers/t", &[]), Err(405));
     assert_eq!(
         decide("GET", "/dbs/d/clientencryptionkeys", &[]),

@@ -150,7 +150,6 @@ pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, containe
 /// The real values are returned when the container is read with `x-ms-documentdb-populatequotainfo`. Exact values (TTL-253) need the worker of each
 /// range, for which no point read should wait; older ones would count expired items. And a token for one partition key must not disclose the size of
 /// others.
-/// partition key must not learn how much the others hold.
 pub(super) fn add_quota_headers(reply: &mut Reply) {
     reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
     reply.fixed(&headers::RESOURCE_USAGE, USAGE_UNCOUNTED);

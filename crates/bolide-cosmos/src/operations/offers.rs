@@ -200,11 +200,11 @@ fn whole(value: &Value) -> Option<i64> {
 fn reply(offer: &Offer) -> Reply {
     let mut reply = Reply::value(StatusCode::OK, &to_json(offer)).version(offer.etag);
     reply.fixed(&headers::OFFER_REPLACE_PENDING, "false");
-    let least = match offer.throughput {
+    let min_throughput = match offer.throughput {
         Throughput::Manual { .. } => "400",
         Throughput::Autoscale { .. } => "1000",
     };
-    reply.fixed(&headers::MIN_THROUGHPUT, least);
+    reply.fixed(&headers::MIN_THROUGHPUT, min_throughput);
     reply
 }
 

@@ -12,7 +12,7 @@ fn a_few_do_not_wait_and_many_do() {
 }
 
 #[test]
-fn the_line_is_gone_when_nobody_comes() {
+fn the_queue_is_empty_after_a_pause() {
     let (pace, now) = (RateLimit::default(), Monotonic::manual().now());
     for _ in 0..10_000 {
         pace.reserve(now);

@@ -20,7 +20,7 @@ fn many_small_values_count_for_more_than_their_text() {
 }
 
 #[test]
-fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
+fn references_in_the_rows_of_a_batch_count_with_their_text() {
     // {"id": a string of 2,000 bytes, "a": [that string, 900 times]}
     let mut item = [&[0x80, 0xEB, 0, 0, 0x2C, 0xC1, 0xD0, 0x07][..], &[b'x'; 2_000]].concat();
     item.extend([0x81, b'a', 0xE3, 0x08, 0x07]);
@@ -72,7 +72,7 @@ async fn an_answer_without_memory_is_refused() {
 }
 
 #[test]
-fn a_coded_body_is_refused_with_what_it_is() {
+fn a_coded_body_is_refused_with_the_name_of_its_coding() {
     let check = |name: &'static str, values: &[&'static str]| {
         let name = HeaderName::from_static(name);
         let lines = values

@@ -17,7 +17,7 @@ fn secrets_are_left_out() {
 }
 
 #[test]
-fn what_a_client_chooses_is_cut_and_quoted() {
+fn text_from_clients_is_shortened_and_quoted() {
     assert_eq!(shown("a", "b\", c: \"d"), r#"a: "b\", c: \"d""#);
     assert!(shown("a", &"x".repeat(10_000)).len() < 300);
     let (name, value) = (HeaderName::from_static("a"), HeaderValue::from_static("b"));

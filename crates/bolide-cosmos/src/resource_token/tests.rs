@@ -82,7 +82,7 @@ fn links_name_containers_and_what_is_in_them() {
 }
 
 #[test]
-fn a_key_is_opened_by_itself_and_by_what_is_above_it() {
+fn a_token_covers_its_key_and_the_keys_below_it() {
     let key = |json: &str| PartitionKey::from_header(json).expect("a key");
     for (asked, granted, expected) in [
         (r#"["a"]"#, r#"["a"]"#, true),

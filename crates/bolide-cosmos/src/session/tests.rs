@@ -48,7 +48,7 @@ fn an_invalid_token_is_refused_in_the_words_of_the_service() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_values_are_read_back() {
     let touched = [at(0, 5), at(3, 9)];
     let text = token(range_of_answer(&touched).expect("two ranges were touched"));
     assert_eq!(text, "3:-1#9");

@@ -305,7 +305,7 @@ fn phrases_clients_search_for_come_first() {
 }
 
 #[test]
-fn a_phrase_that_was_said_is_not_said_twice() {
+fn a_phrase_of_the_core_is_not_repeated() {
     let failure = Failure::from(Error::conflict(
         "Resource with specified id, name, or unique index already exists. id=`a`",
     ));

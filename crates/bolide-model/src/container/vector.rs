@@ -334,12 +334,12 @@ fn read_search_list_size(input: &Input<'_>) -> Result<Option<i64>> {
     Ok(size)
 }
 
-fn check_range(parameter: &str, value: i64, least: i64, most: i64) -> Result<()> {
-    if (least..=most).contains(&value) {
+fn check_range(parameter: &str, value: i64, min: i64, max: i64) -> Result<()> {
+    if (min..=max).contains(&value) {
         return Ok(());
     }
     Err(Error::bad_request(format!(
-        "The Vector Indexing Policy parameter {parameter} value :: {value} is out of range. The allowed range is between {least} and {most}."
+        "The Vector Indexing Policy parameter {parameter} value :: {value} is out of range. The allowed range is between {min} and {max}."
     )))
 }
 

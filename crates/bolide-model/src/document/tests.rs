@@ -109,7 +109,7 @@ fn a_part_of_a_batch_may_be_as_deep_as_an_item_of_its_own() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_where_it_goes_wrong() {
+fn invalid_json_is_refused_with_the_position() {
     let cases: [(&[u8], &str); 11] = [
         (b"", "EOF while parsing a value at line 1 column 0"),
         (b"{\"a\":1", "line 1 column 6"),
@@ -132,7 +132,7 @@ fn what_is_not_json_is_refused_where_it_goes_wrong() {
 
 /// The service accepts them: the .NET SDK's tests create such items.
 #[test]
-fn control_characters_stand_in_strings_as_they_are() {
+fn strings_may_contain_unescaped_control_characters() {
     let body = "{\r\n\t\"id\":\"a\tb\",\"t\\\"\n\":\"\u{1}\\\\\r\n\u{1f}\u{7f}é\"\n}";
     let document = Document::parse(body.as_bytes()).unwrap();
     assert_eq!(
@@ -171,7 +171,7 @@ fn items_end_at_two_mebibytes() {
 }
 
 #[test]
-fn what_grows_when_it_is_written_is_measured_again() {
+fn a_document_that_grows_when_written_is_measured_again() {
     let document = parse(&format!("{{\"a\":[{}1e15]}}", "1e15,".repeat(400_000)));
     assert_eq!(document.to_stored_text().unwrap_err().kind, ErrorKind::TooLarge);
 }
@@ -243,7 +243,7 @@ fn partition_key_is_read_from_the_members() {
 }
 
 #[test]
-fn unique_values_take_what_is_missing_for_null() {
+fn missing_values_count_as_null_in_unique_keys() {
     let paths: Vec<PropertyPath> = ["/a", "/b/c"]
         .iter()
         .map(|path| PropertyPath::parse(path).unwrap())
@@ -297,7 +297,7 @@ fn json_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_was_read_once_reads_and_prints_the_same_again(text in json_text()) {
+    fn a_parsed_document_reads_and_prints_the_same_again(text in json_text()) {
         let document = parse(&format!("{{\"id\":\"a\",\"v\":{text}}}"));
         let printed = document.to_text();
         let again = parse(&printed);

@@ -10,13 +10,13 @@ fn sent() -> Value {
 }
 
 #[test]
-fn a_definition_gives_back_what_was_sent() {
+fn a_definition_returns_the_members_that_were_sent() {
     let key = EncryptionKeyProperties::from_json(&sent()).expect("well formed");
     assert_eq!(Value::Object(key.to_json()), sent());
 }
 
 #[test]
-fn what_is_missing_or_malformed_is_named() {
+fn missing_and_malformed_members_are_named() {
     let names = [
         "id",
         "encryptionAlgorithm",

@@ -74,7 +74,7 @@ const VECTORS_V2: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_key_is_told_from_what_follows_it() {
+fn a_key_is_separated_from_the_bytes_that_follow() {
     let long = format!("[\"{}\"]", "ü".repeat(99));
     let lengths = [99, 100, 101, 500].map(|length| format!("[\"{}\"]", "x".repeat(length)));
     let published = VECTORS.iter().map(|(header, ..)| (*header).to_owned());

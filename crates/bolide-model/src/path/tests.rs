@@ -26,7 +26,7 @@ fn backslash_in_quotes_is_part_of_the_name() {
 }
 
 #[test]
-fn what_is_not_a_property_is_refused_where_it_goes_wrong() {
+fn invalid_paths_are_refused_with_the_position() {
     let cases = [
         ("", 0),
         ("pk", 0),

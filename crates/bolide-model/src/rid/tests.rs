@@ -70,7 +70,7 @@ fn child_kinds_do_not_read_as_items() {
 }
 
 #[test]
-fn texts_that_are_no_rid_are_refused() {
+fn texts_that_are_not_rids_are_refused() {
     for text in [
         "",
         "db",

@@ -102,7 +102,7 @@ fn distinct_values_of_one_item_are_given_once_each_over_pages() {
 
 /// Of equal values the first in the order counts, not the first that was found.
 #[test]
-fn distinct_values_stand_where_the_first_of_them_stands() {
+fn distinct_values_are_at_the_position_of_the_first() {
     let query = compile("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b", &Schema::metadata());
     let items = [
         json!({"id": "1", "a": 1, "b": 5}),
@@ -117,7 +117,7 @@ fn distinct_values_stand_where_the_first_of_them_stands() {
 }
 
 #[test]
-fn groups_come_once_each_over_pages_whatever_their_number() {
+fn each_group_is_returned_once_over_pages() {
     let query = compile("SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g", &Schema::metadata());
     for rows in 1..5 {
         let mut found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
@@ -408,7 +408,7 @@ fn within(state_bytes: usize, text: &str, items: &[Json]) -> Result<usize, Query
 }
 
 #[test]
-fn what_an_operator_holds_is_limited_and_the_refusal_names_the_limit() {
+fn the_memory_of_an_operator_is_limited_and_the_refusal_names_the_limit() {
     let items: Vec<Json> = (0..2_000)
         .map(|n| json!({"id": n.to_string(), "n": n, "s": format!("{n:0100}"), "g": n % 2, "l": [n, n + 1]}))
         .collect();
@@ -448,7 +448,7 @@ fn operators_share_one_limit() {
 }
 
 #[test]
-fn what_needs_no_memory_is_not_limited() {
+fn queries_without_memory_use_are_not_limited() {
     let items = numbered(2_000);
     for text in [
         "SELECT * FROM c",
@@ -666,7 +666,7 @@ fn groups_come_in_the_order_of_a_key() {
 
 /// The index has one entry per item: rows that JOIN multiplies or a subquery computes are not in its order.
 #[test]
-fn what_a_join_makes_is_not_sorted_by() {
+fn rows_of_a_join_cannot_be_sorted_by() {
     let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
     let compiled = |text: &str| Query::compile(text, &Parameters::none(), &schema).map(drop);
     for text in [

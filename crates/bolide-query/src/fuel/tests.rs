@@ -138,7 +138,7 @@ fn rows_alone_run_out_of_fuel() {
 }
 
 #[test]
-fn what_is_within_the_fuel_has_its_result() {
+fn queries_within_the_fuel_have_their_result() {
     let rows = run(&many("a = b"), &item(), Environment::default()).expect("within the limit");
     assert_eq!(rows, b"300");
 }
@@ -275,7 +275,7 @@ fn a_condition_whose_pattern_takes_long_to_compile_is_not_compiled_with_little_f
 }
 
 #[test]
-fn shapes_of_very_many_points_are_refused_before_their_pairs_are_gone_through() {
+fn shapes_of_very_many_points_are_refused_before_their_pairs_are_visited() {
     let line = |y: f64| {
         let points: Vec<_> = (0..55_000)
             .map(|n| serde_json::json!([f64::from(n) / 1000.0, y]))
@@ -307,7 +307,7 @@ fn brackets_that_are_never_closed_are_looked_for_once() {
 }
 
 #[test]
-fn a_pattern_whose_repetitions_multiply_is_no_pattern() {
+fn a_pattern_whose_repetitions_multiply_is_invalid() {
     let item = serde_json::json!({"id": "x", "t": "aaa"});
     let rows = run(
         "SELECT VALUE RegexMatch(c.t, '(((a{500}){500}){500})') FROM c",

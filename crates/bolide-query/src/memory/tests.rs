@@ -35,7 +35,7 @@ fn listed(part: &str, count: usize, separator: &str) -> String {
 }
 
 #[test]
-fn what_is_made_of_a_parameter_each_time_it_is_named_is_counted() {
+fn copies_of_a_parameter_are_counted_for_each_mention() {
     for (before, part, separator, after) in [
         ("SELECT VALUE 1 FROM c WHERE ", "c.a LIKE @p", " OR ", ""),
         ("SELECT VALUE 1 FROM c WHERE ", "c.pk = @p", " OR ", ""),
@@ -59,7 +59,7 @@ fn what_is_made_of_a_parameter_each_time_it_is_named_is_counted() {
 }
 
 #[test]
-fn what_is_made_of_a_text_is_counted() {
+fn everything_compiled_from_a_text_is_counted() {
     let path = format!("c{}", listed(".a", 2_000, ""));
     let of_path = |count| {
         let part = "EXISTS(SELECT VALUE 1 FROM y IN x.b)";

@@ -90,7 +90,6 @@ impl Component {
 
 /// Plans a ranking. Each component has its own query, which contains all scores, and each term of a full-text score repeats its path, so all of that
 /// is counted.
-/// that is counted.
 pub(super) fn plan(
     ast: &Query,
     items: &[OrderItem],

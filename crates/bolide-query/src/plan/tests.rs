@@ -68,7 +68,7 @@ fn a_prefix_narrows_hierarchical_keys_only() {
 }
 
 #[test]
-fn contradictions_go_nowhere() {
+fn contradictory_filters_have_no_ranges() {
     for filter in [
         "c.k = 1 AND c.k = 2",
         "false",
@@ -109,7 +109,7 @@ fn huge_products_of_conditions_stay_bounded() {
 }
 
 #[test]
-fn a_client_without_a_feature_is_told_its_name() {
+fn the_error_names_the_feature_that_a_client_lacks() {
     let query = query("SELECT COUNT(1) FROM c", &["k"], PartitionKeyKind::Hash);
     let python = SupportedFeatures::parse("Aggregate,CompositeAggregate, Distinct,Unheard");
     assert!(python.has(Feature::Distinct) && !python.has(Feature::GroupBy));
@@ -202,7 +202,7 @@ fn a_score_needs_no_full_text_index() {
 
 /// LINQ's `Skip(1)` is `OFFSET 1 LIMIT 2147483647`; earlier, the plan asked each range for one more than the maximum of a query.
 #[test]
-fn what_ranges_are_asked_for_is_no_more_than_a_query_may_ask_for() {
+fn ranges_are_never_asked_for_more_rows_than_a_query_may_ask_for() {
     for (text, limit) in [
         ("SELECT * FROM c OFFSET 1 LIMIT 2147483647", 2_147_483_647_u64),
         (
@@ -425,7 +425,7 @@ fn vectors_are_scored_in_components_in_the_direction_of_their_weight() {
 }
 
 #[test]
-fn a_fusion_inside_a_fusion_is_no_function() {
+fn a_fusion_inside_a_fusion_is_refused() {
     let score = "FullTextScore(c.t, 'a')";
     let text = format!("SELECT c.id FROM c ORDER BY RANK RRF(RRF({score}, {score}), {score})");
     let error = Query::compile(&text, &Parameters::none(), &Schema::metadata()).unwrap_err();

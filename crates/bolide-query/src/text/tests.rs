@@ -219,7 +219,7 @@ fn query() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_the_same(text in query()) {
+    fn printed_queries_parse_to_the_same_tree(text in query()) {
         let once = query_text(&parse(&text).unwrap());
         let again = query_text(&parse(&once).unwrap());
         prop_assert_eq!(once, again);
@@ -241,7 +241,7 @@ proptest! {
 
 /// The JavaScript SDK escapes only quotes and backslashes in the values with which it resumes an ORDER BY.
 #[test]
-fn control_characters_stand_in_literals_as_they_are() {
+fn literals_may_contain_unescaped_control_characters() {
     let query = "SELECT VALUE 'a\tb\r\nc\u{1}' || \"\n\" || \"\\u0007\u{7}\"";
     let printed = query_text(&parse(query).unwrap());
     assert_eq!(query_text(&parse(&printed).unwrap()), printed);

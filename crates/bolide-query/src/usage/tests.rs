@@ -44,7 +44,7 @@ fn conditions_name_the_paths_that_an_index_serves() {
 }
 
 #[test]
-fn a_sort_by_several_paths_is_told_apart() {
+fn a_sort_by_several_paths_is_distinguished() {
     let used = usage("SELECT * FROM c WHERE c.x = 1 ORDER BY c.a, c.b DESC");
     assert_eq!(used.paths, [vec![PathStep::name("x")]]);
     assert_eq!(
@@ -54,7 +54,7 @@ fn a_sort_by_several_paths_is_told_apart() {
 }
 
 #[test]
-fn advice_is_what_the_services_baselines_have() {
+fn advice_agrees_with_the_services_baselines() {
     // .NET: QueryAdvisorBaselineTest.QueryAdviceParse.xml.
     for (text, expected) in [
         (

@@ -1,7 +1,6 @@
-//! Values during evaluation (cosmos-sql §1) and what can be asked of them.
+//! Values during evaluation (cosmos-sql §1) and their basic operations.
 //!
-//! Arrays and objects of stored items stay JSON text until something reads inside, so a filter that touches one path of a large item
-//! parses only that path.
+//! Arrays and objects of stored items stay JSON text until they are read, so a filter that uses one path of a large item parses only that path.
 
 mod block;
 mod item;
@@ -25,7 +24,7 @@ use crate::number::Number;
 /// A string that is borrowed from an item or a query, or shared.
 #[derive(Debug, Clone)]
 pub enum Text<'a> {
-    /// Lives in the item or the query.
+    /// Part of the item or the query.
     Borrowed(&'a str),
     /// Made during evaluation.
     Shared(Arc<str>),
@@ -44,20 +43,20 @@ impl Text<'_> {
 /// The members of an object, in the order in which they were written. Names are unique.
 pub type Members<'a> = Vec<(Text<'a>, Value<'a>)>;
 
-/// One value. `'a` is the life of the item it may borrow from.
+/// One value. `'a` is the lifetime of the item that it may borrow from.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
-    /// What a missing property is.
+    /// The value of a missing property.
     Undefined,
     /// The defined value null.
     Null,
     /// false or true.
     Bool(bool),
-    /// A number, perhaps not finite.
+    /// A number; may be infinite or NaN.
     Number(Number),
     /// A string.
     String(Text<'a>),
-    /// An array or object that is still JSON text without surrounding blanks.
+    /// An array or object that is still JSON text, without surrounding white space.
     Json(&'a str),
     /// An array made during evaluation.
     Array(Arc<Vec<Value<'a>>>),
@@ -84,7 +83,7 @@ pub enum Kind {
     Object,
 }
 
-/// Finds members by name: a few by looking, many by their hashes.
+/// Finds members by name: a few by comparing, many by their hashes.
 #[derive(Default)]
 struct Places {
     by_name: std::collections::HashMap<String, usize>,
@@ -93,7 +92,7 @@ struct Places {
 impl Places {
     const FEW: usize = 32;
 
-    /// Where a member of this name is; if there is none, the next place is its own.
+    /// The position of the member with this name. If there is none, the next position is recorded for it.
     fn find(&mut self, members: &Members<'_>, name: &str) -> Option<usize> {
         if members.len() < Self::FEW {
             return members.iter().position(|(old, _)| old.as_str() == name);
@@ -106,7 +105,7 @@ impl Places {
 }
 
 impl<'a> Value<'a> {
-    /// Bytes that the value would take if nothing in it were shared, roughly; once there are more than `max_bytes`, some number above that.
+    /// The approximate bytes of the value if nothing in it was shared; above `max_bytes`, only some number above it.
     pub fn written_out_bytes(&self, max_bytes: usize) -> usize {
         let mut bytes = size_of::<Value<'_>>();
         match self {
@@ -154,7 +153,7 @@ impl<'a> Value<'a> {
         Value::Array(Arc::new(items.into_iter().filter(Value::is_defined).collect()))
     }
 
-    /// An object; undefined members are left out and the last of two members with one name stays.
+    /// An object; undefined members are left out, and the last of two members with the same name wins.
     pub fn object(members: impl IntoIterator<Item = (Text<'a>, Value<'a>)>) -> Value<'a> {
         let mut out: Members<'a> = Vec::new();
         let mut places = Places::default();
@@ -170,7 +169,7 @@ impl<'a> Value<'a> {
         Value::Object(Arc::new(out))
     }
 
-    /// What kind of value this is.
+    /// The kind of this value.
     pub fn kind(&self) -> Kind {
         match self {
             Value::Undefined => Kind::Undefined,
@@ -184,17 +183,17 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Anything but undefined.
+    /// Whether it is not undefined.
     pub fn is_defined(&self) -> bool {
         !matches!(self, Value::Undefined)
     }
 
-    /// Exactly `true`.
+    /// Whether it is exactly `true`.
     pub fn is_true(&self) -> bool {
         matches!(self, Value::Bool(true))
     }
 
-    /// Null, boolean, number or string.
+    /// Whether it is null, a boolean, a number or a string.
     pub fn is_primitive(&self) -> bool {
         matches!(self.kind(), Kind::Null | Kind::Bool | Kind::Number | Kind::String)
     }
@@ -281,7 +280,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value, borrowing nothing.
+    /// The same value, without borrowed data.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Undefined => Value::Undefined,

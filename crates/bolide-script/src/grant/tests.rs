@@ -33,7 +33,7 @@ fn the_date_of_a_script_stands_still_where_the_clock_of_the_server_does() {
 }
 
 #[test]
-fn a_script_ends_with_whoever_waits_for_it_or_with_its_place() {
+fn a_script_ends_when_its_caller_or_its_process_is_cancelled() {
     let (grant, place) = (grant(true), Cancel::default());
     let start = || Deadline::start(&grant, &place, &Monotonic::manual());
     let (first, second) = (start(), start());

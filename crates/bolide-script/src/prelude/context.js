@@ -1,18 +1,18 @@
-// What stored procedures and triggers see: `getContext()`, `__` and `console.log`, over the functions of the host.
+// The API of stored procedures and triggers: `getContext()`, `__` and `console.log`, built on the functions of the host.
 //
-// `setup` says what runs: { kind: 'procedure' | 'pre' | 'post', selfLink, altLink, operation, request, response, maxBytes, isLogging }.
-// Returns the functions by which the host runs the script: start, step, finish, describe.
+// `setup` describes the script: { kind: 'procedure' | 'pre' | 'post', selfLink, altLink, operation, request, response, maxBytes, isLogging }.
+// Returns the functions with which the host runs the script: start, step, finish, describe.
 (function (native, setup) {
   'use strict';
   const { parse, stringify } = JSON;
   const { apply } = Reflect;
   const { toWellFormed } = String.prototype;
-  // More do not fit the stack of the service's engine either.
+  // More would exceed the stack of the service's engine too.
   const MOST_ARGUMENTS = 65_000;
   const TEXT_HEADERS = ['x-ms-documentdb-script-log-results'];
 
   const failure = (number, message) => Object.assign(new Error(message), { number, body: message });
-  // What a collection may hold and holds, in the service's form. Nothing is counted for a script.
+  // Quota and usage of a collection, in the service's format. The usage is not counted for a script.
   const QUOTA = 'documentSize=0;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;';
   const USAGE = 'documentSize=0;documentsSize=0;documentsCount=-1;collectionSize=0;';
   const isObject = (value) => typeof value === 'object' && value !== null;
@@ -146,7 +146,7 @@
     if (pageSize !== undefined && !(Number.isInteger(pageSize) && (pageSize > 0 || pageSize === -1))) {
       throw failure(400, `The page size must be -1 or a positive whole number. pageSize=${String(options.pageSize)}`);
     }
-    // An empty continuation begins at the start, as none does.
+    // An empty continuation begins at the start, like a missing one.
     const continuation = text(options.continuation) || undefined;
     return enqueue({ ...operation, pageSize, continuation }, callback, (reply) =>
       callback?.(undefined, parse(reply.resource), infoOf(reply, 200)));
@@ -234,7 +234,7 @@
     },
   };
 
-  // Reads the documents page by page, or the one page that was asked for, and sends them through the stages.
+  // Reads the documents page by page, or only the requested page, and passes them through the stages.
   function evaluate(list, options, callback) {
     [options, callback] = optional(options, callback);
     const isOnePage = options.pageSize !== undefined || options.continuation !== undefined;
@@ -257,7 +257,7 @@
     return { isAccepted: next(options.continuation) };
   }
 
-  // How many arguments a stage takes before the options and the callback.
+  // Number of arguments of a stage before the options and the callback.
   const argumentsOf = { filter: 1, map: 1, pluck: 1, flatten: 1, sortBy: 1, sortByDescending: 1, unwind: 2 };
   const isStageArgument = (name, value) =>
     name === 'flatten' ? typeof value === 'boolean' : name === 'unwind' ? typeof value === 'function' || value === undefined : true;
@@ -276,7 +276,7 @@
     shortcut[name] = (...parts) => {
       let count = 0;
       while (count < argumentsOf[name] && count < parts.length && isStageArgument(name, parts[count])) {
-        // The last function of `unwind` alone may be the callback: with one function after the selector it is the result's.
+        // Only the last function of `unwind` may be the callback: a single function after the selector is the result selector.
         count++;
       }
       return evaluate([stages[name](...parts.slice(0, count))], parts[count], parts[count + 1]);
@@ -317,7 +317,7 @@
   global('__', shortcut);
   global('console', { log, info: log, warn: log, error: log, debug: log });
 
-  // ---- what the host calls
+  // ---- functions that the host calls
 
   let failed;
   const check = () => {
@@ -335,7 +335,7 @@
     }
   };
 
-  // The arguments as `Function.apply` takes them: an array, null for none, or an object with a length and members by number.
+  // The arguments as `Function.apply` accepts them: an array, null for none, or an object with a length and members by number.
   const listOf = (value) => {
     if (value === null) return [];
     if (!isObject(value)) throw failure(400, 'The arguments must be an array, an object like one, or null.');
@@ -348,7 +348,7 @@
   return {
     start(main, argumentsText) {
       const result = apply(main, undefined, listOf(parse(argumentsText)));
-      // An asynchronous function fails by its promise.
+      // An asynchronous function reports errors through its promise.
       if (isObject(result) && typeof result.then === 'function') result.then(undefined, (error) => { failed ??= { error }; });
     },
     step() {

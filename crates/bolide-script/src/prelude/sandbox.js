@@ -1,9 +1,9 @@
-// The language as scripts see it: what depends on the process is replaced, what could run for long without being interruptible is
-// guarded. Called once in every new context with the functions of the host.
+// Makes the language safe for scripts: replaces functions that depend on the process, and guards functions that could run for long without being
+// interruptible. Called once in every new context with the functions of the host.
 (function (native) {
   'use strict';
 
-  // Time is the host's.
+  // Time comes from the host.
   const NativeDate = Date;
   const HostDate = function Date(...parts) {
     if (new.target === undefined) return new NativeDate(native.now()).toString();
@@ -18,7 +18,7 @@
 
   define(Math, 'random', native.random);
 
-  // `new Error(number, message)` is how scripts of the service give an error its number.
+  // With `new Error(number, message)` scripts of the service set an error's number.
   const NativeError = Error;
   const NumberedError = function Error(first, second, ...rest) {
     const isNumbered = typeof first === 'number' && second !== undefined;
@@ -38,7 +38,7 @@
   define(NativeError.prototype, 'constructor', NumberedError);
   define(globalThis, 'Error', NumberedError);
 
-  // Engine functions that loop over an array without asking whether they may go on: short arrays only.
+  // Built-in functions that loop over an array without checking for interruption: only for short arrays.
   const LONGEST = 10_000_000;
   const isArray = Array.isArray;
   const apply = Reflect.apply;
@@ -84,7 +84,7 @@
   };
   define(proto, 'flat', function flat(depth = 1) { return flatten([], this, Number(depth) || 0); });
 
-  // Searching a long text for a long text takes the product of their lengths.
+  // Searching a long text in a long text takes time proportional to the product of their lengths.
   const LONGEST_SEARCH = 1e9;
   for (const name of ['includes', 'indexOf', 'lastIndexOf', 'replace', 'replaceAll', 'split']) {
     const original = String.prototype[name];
@@ -96,7 +96,7 @@
     } }[name]);
   }
 
-  // Nothing that waits, shares memory or outlives the call.
+  // Removes everything that waits, shares memory or outlives the call.
   for (const name of ['Atomics', 'SharedArrayBuffer', 'FinalizationRegistry', 'WeakRef', 'performance', 'gc', 'navigator', 'queueMicrotask']) {
     delete globalThis[name];
   }

@@ -115,7 +115,7 @@ fn documents_are_named_by_either_link() {
 }
 
 #[test]
-fn a_known_version_is_spared() {
+fn a_known_version_is_not_returned() {
     let source = script(
         "c.readDocument(l + 'docs/x', {ifNoneMatch: 'e'}, function (e, d, i) { r.setBody([e === undefined, d === undefined, i.notModified]) });",
     );
@@ -163,7 +163,7 @@ fn options_and_callbacks_of_the_wrong_kind_are_refused() {
 }
 
 #[test]
-fn operations_are_not_accepted_for_ever() {
+fn operations_are_accepted_for_a_limited_time() {
     let source =
         script("var n = 0; (function next() { if (c.createDocument(l, {id: 'x'}, next)) n++; else r.setBody(n); })();");
     let finished = run(
@@ -210,7 +210,7 @@ fn an_error_may_have_a_number() {
 }
 
 #[test]
-fn what_is_logged_is_formatted_and_cut() {
+fn log_output_is_formatted_and_limited() {
     let log = |rest: &str| execute(&script(rest)).expect("it ends").log;
     assert_eq!(
         log("console.log('The value of %s is %s.', 'x', 1)"),
@@ -338,7 +338,7 @@ fn sources_may_be_expressions_arrows_or_declarations() {
 }
 
 #[test]
-fn what_is_no_function_does_not_compile() {
+fn only_functions_compile() {
     for source in [
         "",
         "function (",

@@ -51,7 +51,7 @@ fn exceptions_and_limits_end_the_call() {
 }
 
 #[test]
-fn what_does_not_compile_is_not_defined() {
+fn a_function_that_does_not_compile_is_not_defined() {
     let mut functions = Functions::new(settings(CountingPace::times(300))).expect("a sandbox");
     assert_eq!(
         functions.define("f", "function (").expect_err("no function").problem,

@@ -208,7 +208,7 @@ fn a_body_may_not_grow_beyond_its_limit() {
 }
 
 #[test]
-fn texts_that_are_no_unicode_go_through() {
+fn texts_that_are_not_unicode_are_accepted() {
     assert_eq!(
         body(
             "function () { getContext().getResponse().setBody({lone: '\\ud800'.length, whole: '\\ud83d\\ude00'}); console.log('\\ud800') }"

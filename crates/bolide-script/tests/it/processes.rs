@@ -142,7 +142,7 @@ fn memory_and_recursion_end_a_script_only() {
 }
 
 #[test]
-fn an_operation_that_is_too_large_is_refused_and_the_script_goes_on() {
+fn an_operation_that_is_too_large_is_refused_and_the_script_continues() {
     let hosts = hosts();
     let source = "var c = getContext().getCollection(); \
         c.createDocument(c.getSelfLink(), {id: 'x'.repeat(9e6)}, function (e) { getContext().getResponse().setBody(e.number) })";
@@ -167,7 +167,7 @@ fn a_cancelled_script_is_ended_at_once() {
 }
 
 #[test]
-fn closing_ends_running_and_resting_processes_and_lets_none_begin() {
+fn closing_ends_running_and_idle_processes_and_starts_none() {
     let hosts = Arc::new(hosts());
     body(&hosts, "getContext().getResponse().setBody(1)");
     let resting = hosts.process_ids();
@@ -216,7 +216,7 @@ fn a_process_that_was_ended_by_others_is_replaced() {
 }
 
 #[test]
-fn a_process_inherits_nothing_and_has_given_up_what_it_does_not_need() {
+fn a_process_inherits_nothing_and_gives_up_rights_that_it_does_not_need() {
     let hosts = hosts();
     body(&hosts, "getContext().getResponse().setBody(1)");
     let process = PathBuf::from(format!("/proc/{}", hosts.process_ids()[0]));
@@ -325,7 +325,7 @@ fn without_a_process_a_script_is_refused() {
 }
 
 #[test]
-fn what_is_no_operation_is_refused_by_the_host() {
+fn invalid_operations_are_refused_by_the_host() {
     /// Must not be called.
     struct Never;
     impl bolide_script::Host for Never {

@@ -21,7 +21,7 @@ fn only_the_well_known_key_is_printed() {
 }
 
 #[test]
-fn an_emulator_on_a_public_address_says_what_that_means() {
+fn an_emulator_on_a_public_address_explains_the_risk() {
     let public = banner(&["--host", "0.0.0.0", "--emulator"]);
     assert!(
         public.contains("full access") && public.contains(WELL_KNOWN_KEY),

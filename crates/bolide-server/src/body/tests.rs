@@ -117,7 +117,7 @@ async fn large_bodies_of_unknown_length_do_not_wait_for_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_end_leaves_its_memory_to_those_who_wait() {
+async fn a_body_that_does_not_end_loses_its_memory_to_waiting_requests() {
     let memory = MemoryBudget::new(4 * MIB);
     let began = Monotonic::system().now();
     let endless = async {

@@ -1,13 +1,13 @@
 use super::*;
 
 #[tokio::test]
-async fn others_go_on_between_full_reads() {
+async fn other_tasks_run_between_full_reads() {
     let sent = vec![7; 3 * READ_BYTES];
     let mut stream = Fair::new(&sent[..]);
     let (mut others, mut received) = (0, 0);
     while received < sent.len() {
-        let mut room = [0; 2 * READ_BYTES];
-        let mut reading = std::pin::pin!(stream.read(&mut room));
+        let mut buffer = [0; 2 * READ_BYTES];
+        let mut reading = std::pin::pin!(stream.read(&mut buffer));
         received += std::future::poll_fn(|cx| {
             let polled = reading.as_mut().poll(cx);
             others += u32::from(polled.is_pending());
@@ -20,7 +20,7 @@ async fn others_go_on_between_full_reads() {
 }
 
 #[tokio::test]
-async fn who_sends_less_is_not_held_up() {
+async fn a_client_that_sends_less_is_not_delayed() {
     let sent = vec![7; READ_BYTES - 1];
     let mut stream = Fair::new(&sent[..]);
     let mut received = Vec::new();

@@ -101,7 +101,7 @@ fn memory_for_requests_is_what_was_asked_for_or_a_share_of_the_machine() {
 }
 
 #[test]
-fn a_virtual_clock_starts_where_it_is_told() {
+fn a_virtual_clock_starts_at_the_given_time() {
     let at = |arguments: &[&str]| settings(arguments).expect("valid").clock.now();
     assert_eq!(
         at(&["--virtual-clock=2023-11-14T22:13:20.5Z"]),
@@ -113,7 +113,7 @@ fn a_virtual_clock_starts_where_it_is_told() {
 }
 
 #[test]
-fn the_purge_is_held_for_ten_minutes_unless_told_otherwise() {
+fn the_purge_hold_is_ten_minutes_by_default() {
     // TTL-204
     let hold = |arguments: &[&str]| settings(arguments).expect("valid").options.purge_hold;
     assert_eq!((hold(&[]), hold(&["--purge-hold", "0"])), (600, 0));

@@ -30,7 +30,7 @@ async fn the_longest_idle_makes_room() {
 }
 
 #[tokio::test]
-async fn nobody_at_work_makes_room() {
+async fn busy_connections_are_not_ended() {
     let slots = Arc::new(Slots::new(1, clock()));
     let only = slots.take().await;
     only.activity().admit();

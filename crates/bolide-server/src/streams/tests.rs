@@ -37,7 +37,7 @@ async fn an_answer_comes_in_parts_and_is_open_until_the_last_is_gone() {
 }
 
 #[test]
-fn a_connection_without_any_request_rests_for_less_time() {
+fn a_connection_without_any_request_has_a_shorter_idle_timeout() {
     let streams = Streams::new(activity(), OpenStreams::new(100));
     let later = streams.now() + 2 * LIMIT;
     let idle = 10 * LIMIT;
@@ -72,7 +72,7 @@ fn open(streams: &Arc<Streams>) -> Arc<Stream> {
 }
 
 #[test]
-fn a_few_refusals_may_lie_there() {
+fn a_few_refusals_may_be_unread() {
     let streams = Streams::new(activity(), OpenStreams::new(100));
     let mut few: Vec<Arc<Stream>> = (0..REFUSED).map(|_| open(&streams)).collect();
     // Refusing twice makes no difference.
@@ -115,7 +115,7 @@ fn a_connection_may_open_its_part_when_there_are_too_many() {
 }
 
 #[test]
-fn the_refusals_of_all_who_have_shown_no_key_have_little_room() {
+fn unread_refusals_without_a_key_are_limited_over_all_connections() {
     let all = OpenStreams::new(80);
     let refused = || {
         let streams = Streams::new(activity(), all.clone());
@@ -165,7 +165,7 @@ fn who_is_silent_makes_room() {
 }
 
 #[tokio::test]
-async fn who_takes_or_sends_is_not_silent() {
+async fn a_client_that_reads_or_sends_is_not_silent() {
     let (all, clock) = (OpenStreams::new(100), clock());
     let streams = admitted_by(&clock, &all);
     let (answered, sending) = (open(&streams), open(&streams));
@@ -202,7 +202,7 @@ async fn a_connection_ends_that_makes_the_server_reset_its_requests_and_has_show
 }
 
 #[test]
-fn a_connection_can_be_spared_while_all_of_its_requests_wait_for_their_client() {
+fn a_connection_can_be_ended_while_all_of_its_requests_wait_for_their_client() {
     let activity = activity();
     activity.admit();
     let streams = Streams::new(activity.clone(), OpenStreams::new(100));

@@ -29,7 +29,7 @@ fn each_phase_has_its_limit() {
 }
 
 #[test]
-fn who_has_shown_no_key_goes_first_then_who_is_waited_for_longest() {
+fn connections_without_a_key_end_first_then_those_waiting_longest_for_their_client() {
     let activity = |is_admitted, phase, since| {
         let activity = Activity::new(&clock());
         activity.is_admitted.store(is_admitted, Ordering::Relaxed);

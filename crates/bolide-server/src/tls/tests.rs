@@ -7,7 +7,7 @@ fn a_made_certificate_can_be_used() {
 }
 
 #[test]
-fn every_name_of_this_machine_stands_once() {
+fn every_name_of_this_machine_occurs_once() {
     let names = subject_names("db.example");
     for name in ["localhost", "127.0.0.1", "::1", "db.example"] {
         assert_eq!(names.iter().filter(|known| *known == name).count(), 1, "{name}");

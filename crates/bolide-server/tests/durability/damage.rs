@@ -200,7 +200,7 @@ fn journal_that_was_cut_off_is_refused() {
 }
 
 #[test]
-fn accepted_loss_is_reported_and_what_is_left_is_served() {
+fn accepted_loss_is_reported_and_the_rest_is_served() {
     let closed = Closed::small();
     let journal = closed.journal();
     let half = closed.used_bytes(&journal) / 2;

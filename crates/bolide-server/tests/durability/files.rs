@@ -201,7 +201,7 @@ fn broken_certificate_of_the_users_is_named() {
 }
 
 #[test]
-fn limit_on_file_sizes_below_what_the_store_needs_is_told_at_start() {
+fn a_too_low_limit_on_file_sizes_is_reported_at_start() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = ServerFiles::new(root.path()).with_limit("ulimit -f 65536");
     let stderr = refused(&files, &[]);
@@ -227,7 +227,7 @@ fn limit_on_file_sizes_refuses_writes_and_nothing_else() {
 }
 
 #[test]
-fn store_out_of_descriptors_goes_on_reading_and_writes_when_there_are_some_again() {
+fn a_store_without_descriptors_continues_to_read_and_writes_when_some_are_free() {
     let mut running = Running::start();
     let usual = running.limit_of(Resource::Nofile);
     // No descriptor is free any more.
@@ -285,7 +285,7 @@ fn writes_go_on_when_a_directory_that_was_moved_away_is_back() {
 }
 
 #[test]
-fn data_directory_that_cannot_be_one_is_told_in_one_line() {
+fn an_unusable_data_directory_is_reported_in_one_line() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let file = root.path().join("file");
     fs::write(&file, "not a directory").expect("writable");

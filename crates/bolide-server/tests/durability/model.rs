@@ -77,7 +77,7 @@ impl State {
             (State::Stored(version), Seen::Item { body, last_modified }) => {
                 let at_this_time = match version.written {
                     Written::At(written) => written == *last_modified,
-                    Written::Since(least) => (least..=to).contains(last_modified),
+                    Written::Since(since) => (since..=to).contains(last_modified),
                 };
                 let known = Version {
                     written: Written::At(*last_modified),

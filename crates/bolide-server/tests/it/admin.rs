@@ -160,7 +160,7 @@ fn a_preview_changes_nothing() {
 }
 
 #[test]
-fn an_item_that_never_ends_is_told_from_a_container_without_ttl() {
+fn an_item_that_never_expires_differs_from_a_container_without_ttl() {
     let (_server, mut client) = started(&[]);
     let own = Request::post("/dbs/d/colls/c/docs", r#"{"id":"b","pk":"p","ttl":-1}"#).pk();
     client.send(&own).expect(201);
@@ -172,7 +172,7 @@ fn an_item_that_never_ends_is_told_from_a_container_without_ttl() {
 }
 
 #[test]
-fn why_an_item_is_there_or_not_is_told() {
+fn the_admin_api_explains_why_an_item_is_live_or_not() {
     let (_server, mut client) = started(&[]);
     create_item(&mut client, "a");
     let own = Request::post("/dbs/d/colls/c/docs", r#"{"id":"b","pk":"p","ttl":-1}"#).pk();
@@ -350,7 +350,7 @@ fn faults_are_injected_only_where_allowed() {
 }
 
 #[test]
-fn the_process_dies_after_so_many_purges_when_told_to() {
+fn an_injected_fault_ends_the_process_after_a_number_of_purges() {
     let (mut server, mut client) = started(&["--enable-faults"]);
     for id in ["a", "b", "c"] {
         create_item(&mut client, id);
@@ -389,7 +389,7 @@ fn metrics_count_requests_and_items() {
 }
 
 #[test]
-fn metrics_tell_how_far_behind_the_purge_is_and_what_it_may_spend() {
+fn metrics_show_the_lag_and_the_credit_of_the_purge() {
     // TTL-272
     let server = Server::in_memory(&["--virtual-clock=2030-01-01T00:00:00Z"]);
     let mut client = server.client();

@@ -103,7 +103,7 @@ fn an_explicit_delete_is_unmarked_and_names_a_nested_key_by_its_paths() {
 }
 
 #[test]
-fn the_version_before_is_shown_to_who_asks_for_it() {
+fn the_previous_version_is_shown_on_request() {
     let (_server, mut client) = started(key_of_pk());
     let start = etag(&client.send(&feed("*")).expect(304));
     client
@@ -184,7 +184,7 @@ fn a_container_without_a_policy_keeps_its_history_once_the_feed_has_begun() {
 }
 
 #[test]
-fn who_may_only_read_begins_no_history() {
+fn a_read_only_client_begins_no_history() {
     const READONLY: &str = "cmVhZG9ubHkgcmVhZG9ubHkgcmVhZG9ubHk=";
     let server = Server::in_memory(&["--readonly-key", READONLY]);
     let mut client = server.client();

@@ -362,7 +362,7 @@ fn headers_that_make_no_sense() {
 }
 
 #[test]
-fn queries_and_patches_that_are_none() {
+fn invalid_queries_and_patches_are_refused() {
     let mut fixture = started(&[]);
     for body in [
         "",
@@ -437,7 +437,7 @@ fn giant_headers_are_refused() {
 }
 
 #[test]
-fn heads_that_are_no_http_are_refused_in_the_protocols_shape() {
+fn invalid_http_heads_are_refused_in_the_protocols_format() {
     let mut fixture = started(&[]);
     for head in [
         "GET /dbs HTTP/9.9\r\n\r\n",
@@ -493,7 +493,7 @@ fn garbage_in_a_pipeline_ends_its_connection_only() {
 }
 
 #[test]
-fn clients_that_are_too_slow_are_let_go() {
+fn connections_of_slow_clients_are_ended() {
     let mut fixture = started(&["--request-timeout", "1"]);
     let head = b"GET / HTTP/1.1\r\nhost: lo";
     let body = b"POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{";
@@ -517,7 +517,7 @@ fn clients_that_are_too_slow_are_let_go() {
 }
 
 #[test]
-fn a_resting_connection_is_not_a_slow_one() {
+fn an_idle_connection_is_not_a_slow_one() {
     let mut fixture = started(&["--request-timeout", "1"]);
     std::thread::sleep(Duration::from_millis(1800));
     fixture.still_serves("a rest longer than a request may take");

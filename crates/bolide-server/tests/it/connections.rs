@@ -71,7 +71,7 @@ fn when_all_places_are_taken_the_longest_idle_makes_room() {
 }
 
 #[test]
-fn who_has_shown_no_key_makes_room_before_a_client_that_rests() {
+fn a_connection_without_a_key_ends_before_an_idle_one() {
     let server = Server::in_memory(&["--max-connections", "8"]);
     let mut client = server.client();
     assert!(is_served(&mut client));
@@ -109,7 +109,7 @@ fn half_a_preface_of_http2_does_not_wait_for_the_idle_timeout() {
 }
 
 #[test]
-fn who_has_shown_no_key_does_not_keep_others_from_reading_refusals() {
+fn clients_without_a_key_do_not_keep_others_from_reading_refusals() {
     const BODY_BYTES: usize = 3 * 1024 * 1024;
     let server = Server::in_memory(&[]);
     let mut client = server.client();
@@ -136,7 +136,7 @@ fn who_has_shown_no_key_does_not_keep_others_from_reading_refusals() {
 }
 
 #[test]
-fn an_http2_client_that_does_not_take_its_answer_is_let_go() {
+fn an_http2_connection_that_does_not_take_its_response_is_ended() {
     let server = Server::in_memory(&["--request-timeout", "1"]);
     let mut client = Http2::connect(&server, 0);
     client.get(1, CERTIFICATE, "localhost");
@@ -146,7 +146,7 @@ fn an_http2_client_that_does_not_take_its_answer_is_let_go() {
 }
 
 #[test]
-fn refusals_that_nobody_takes_do_not_pile_up() {
+fn unread_refusals_do_not_pile_up() {
     let server = Server::in_memory(&[]);
     let mut client = Http2::connect(&server, 0);
     for n in 0..60 {
@@ -182,7 +182,7 @@ fn a_connection_that_only_sends_requests_without_a_key_ends() {
 }
 
 #[test]
-fn who_keeps_the_server_waiting_makes_room_too() {
+fn a_connection_that_keeps_the_server_waiting_can_be_ended() {
     let server = Server::in_memory(&["--max-connections", "2", "--request-timeout", "600"]);
     let waiting = Request::post("/dbs", "").header("expect", "100-continue");
     let head = String::from_utf8(waiting.to_bytes()).expect("text");

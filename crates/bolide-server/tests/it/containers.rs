@@ -41,7 +41,7 @@ fn started() -> (Server, Client) {
 }
 
 #[test]
-fn what_is_fixed_in_a_container_is_refused_and_nothing_changes() {
+fn changes_of_fixed_members_are_refused_and_nothing_changes() {
     let (_server, mut client) = started();
     let before = client.send(&Request::get(CONTAINER)).expect(200).json();
     for (definition, status) in [
@@ -79,7 +79,7 @@ fn what_is_fixed_in_a_container_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn what_may_change_in_a_container_does_and_what_is_left_out_goes() {
+fn replaceable_members_change_and_missing_ones_are_removed() {
     let (_server, mut client) = started();
     let etag = client.send(&Request::get(CONTAINER)).expect(200).json()["_etag"].clone();
     let mut replace = |definition: Value| {

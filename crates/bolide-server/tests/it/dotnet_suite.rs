@@ -244,7 +244,7 @@ fn system_procedures_can_be_executed_in_every_container() {
 }
 
 #[test]
-fn arguments_are_what_function_apply_takes() {
+fn arguments_are_those_that_function_apply_accepts() {
     let (_server, mut client) = started();
     let source = "function (a, b, c) { getContext().getResponse().setBody(a + (b || '') + (c || '')); }";
     let define = json!({"id": "p", "body": source});

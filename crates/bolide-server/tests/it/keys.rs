@@ -79,7 +79,7 @@ fn a_key_given_as_the_name_of_a_file_is_not_printed() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_file_without_end_is_not_read_for_ever() {
+fn a_key_file_without_end_is_read_up_to_a_limit() {
     let ended = run(&["--memory", "--port", "0", "--key-file", "/dev/zero"]);
     assert!(!ended.status.success());
     assert!(ended.stderr.contains("/dev/zero"), "{}", ended.stderr);

@@ -25,7 +25,7 @@ fn send(server: &Server, bytes: &[u8]) -> Client {
 }
 
 #[test]
-fn who_shows_no_key_is_refused_before_the_body() {
+fn a_client_without_a_key_is_refused_before_its_body() {
     let server = Server::in_memory(&[]);
     for path in [DOCS, "/dbs", "/_bolide/dbs/d/colls/c/import", "/_bolide/clock"] {
         for bytes in [100, 2_000_000, 200_000_000] {
@@ -48,7 +48,7 @@ fn a_body_that_claims_to_be_too_large_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn a_refused_client_that_has_sent_its_body_reads_the_answer_and_goes_on() {
+fn a_refused_client_that_has_sent_its_body_reads_the_response_and_continues() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     let body = vec![b' '; 1_500_000];
@@ -100,7 +100,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn answers_that_nobody_takes_make_room_for_others() {
+fn unread_responses_are_dropped_for_other_requests() {
     let server = Server::in_memory(&["--memory-limit", "20", "--request-timeout", "600"]);
     let mut client = server.client();
     fill(&mut client);
@@ -205,7 +205,7 @@ fn a_batch_reads_no_more_than_an_answer_holds() {
 }
 
 #[test]
-fn a_refusal_of_who_shows_no_key_is_short_whatever_it_echoes() {
+fn a_refusal_without_a_key_is_short_whatever_it_echoes() {
     let server = Server::in_memory(&[]);
     let long = "x".repeat(30_000);
     for request in [
@@ -219,7 +219,7 @@ fn a_refusal_of_who_shows_no_key_is_short_whatever_it_echoes() {
 }
 
 #[test]
-fn who_sends_a_body_byte_by_byte_does_not_hold_it_for_long() {
+fn a_body_sent_byte_by_byte_does_not_keep_its_memory_for_long() {
     let server = Server::in_memory(&["--request-timeout", "1"]);
     create_container(&mut server.client());
     let mut stream = send(&server, &head_only(&Request::post(DOCS, "").pk(), 1_000)).into_stream();

@@ -189,7 +189,7 @@ fn every_answer_says_that_its_type_is_not_to_be_guessed() {
 }
 
 #[test]
-fn a_browser_gets_a_page_that_says_what_this_is() {
+fn a_browser_gets_a_page_that_describes_the_server() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     let page = Request::get("/").unsigned().header("accept", BROWSER);

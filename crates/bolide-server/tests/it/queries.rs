@@ -69,7 +69,7 @@ fn metrics_come_when_they_are_asked_for_and_count_what_happened() {
 }
 
 #[test]
-fn the_index_that_served_is_told_in_base64() {
+fn the_used_index_is_reported_in_base64() {
     let server = Server::in_memory(&[]);
     let mut client = with_items(&server, 1);
     let asked = query("SELECT * FROM c")
@@ -95,7 +95,7 @@ fn document(answer: Response) -> Value {
 }
 
 #[test]
-fn what_a_query_needs_of_the_indexing_policy_is_asked_when_it_runs_and_not_when_it_is_planned() {
+fn the_indexing_policy_is_checked_when_a_query_runs_and_not_when_it_is_planned() {
     let server = Server::in_memory(&[]);
     let mut client = with_items(&server, 1);
     for text in [
@@ -193,7 +193,7 @@ fn rest(client: &mut Client, request: &Request, mut from: Option<String>) -> Vec
 }
 
 #[test]
-fn continuations_go_on_in_the_children_of_a_split_and_over_all_of_them() {
+fn continuations_continue_in_the_children_of_a_split() {
     for text in [
         "SELECT VALUE c.id FROM c",
         "SELECT VALUE c.id FROM c ORDER BY c.id DESC",
@@ -274,7 +274,7 @@ fn one_range_leaves_the_merge_over_all_keys_to_sdks() {
 
 /// Sources: `TestCrossPartitionQuery` of the Go SDK; `asyncIterator` over four items in pages of two in JavaScript's `query.spec.ts`.
 #[test]
-fn the_last_page_over_one_range_tells_sdks_of_a_further_one_if_it_is_full() {
+fn the_last_page_over_one_range_has_a_continuation_for_sdks_if_it_is_full() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     create_container(&mut client);

@@ -133,7 +133,7 @@ fn a_partition_key_may_be_a_plain_value() {
 }
 
 #[test]
-fn failures_are_one_line_and_say_what_to_look_at() {
+fn failures_are_one_line_with_the_cause() {
     let server = Server::in_memory(&[]);
     fill(server.port());
     let endpoint = endpoint(&server);

@@ -143,7 +143,7 @@ fn granted(client: &mut Client) -> Vec<Value> {
 }
 
 #[test]
-fn what_cannot_be_copied_is_refused_and_nothing_is_made() {
+fn a_store_that_cannot_be_copied_is_refused_and_nothing_is_created() {
     let files = TempDir::new().expect("a temporary directory");
     let [old, new, nowhere] = ["old", "new", "nowhere"].map(|name| files.path().join(name));
     Server::on(&old, &[]).stop();

@@ -255,7 +255,7 @@ fn answers_about_a_container_name_its_database() {
 }
 
 #[test]
-fn a_session_that_has_seen_more_is_told_so() {
+fn a_session_that_has_seen_more_gets_an_error() {
     let (_server, mut client) = started();
     create_item(&mut client, "a");
     let ahead = client
@@ -271,7 +271,7 @@ fn a_session_that_has_seen_more_is_told_so() {
 }
 
 #[test]
-fn a_client_that_knows_an_earlier_container_is_told_so() {
+fn a_client_that_knows_an_earlier_container_gets_an_error() {
     let (_server, mut client) = started();
     create_item(&mut client, "a");
     let stale = Request::get(ITEM)
@@ -284,7 +284,7 @@ fn a_client_that_knows_an_earlier_container_is_told_so() {
 }
 
 #[test]
-fn missing_parents_are_told_from_missing_resources() {
+fn missing_parents_differ_from_missing_resources() {
     let (_server, mut client) = started();
     for (path, sub_status) in [
         ("/dbs/x", None),
@@ -451,7 +451,7 @@ fn quota_and_statistics_come_when_asked_for() {
 }
 
 #[test]
-fn the_change_feed_ends_with_a_continuation_that_goes_on() {
+fn the_change_feed_ends_with_a_continuation_for_later_changes() {
     let (_server, mut client) = started();
     create_item(&mut client, "a");
     let feed = |client: &mut Client, after: &str| {
@@ -555,7 +555,7 @@ fn a_batch_is_answered_operation_by_operation() {
 }
 
 #[test]
-fn bulk_goes_on_where_it_is_told_to() {
+fn bulk_continues_after_an_error_if_requested() {
     let (_server, mut client) = started();
     let create =
         |id: &str| json!({"operationType": "Create", "partitionKey": "[\"p\"]", "resourceBody": {"id": id, "pk": "p"}});

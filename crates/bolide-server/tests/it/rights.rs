@@ -271,7 +271,7 @@ fn a_token_for_an_item_renames_it_to_nothing_else() {
 }
 
 #[test]
-fn an_item_named_like_the_resource_id_of_another_lends_no_token_to_it() {
+fn a_token_for_an_item_named_like_a_resource_id_does_not_cover_that_resource() {
     let (_server, mut client) = started(&[]);
     let victim = client
         .send(&of_q(Request::get("/dbs/d/colls/c/docs/v")))
@@ -285,7 +285,7 @@ fn an_item_named_like_the_resource_id_of_another_lends_no_token_to_it() {
 }
 
 #[test]
-fn only_who_may_read_all_of_a_container_learns_how_full_it_is() {
+fn only_a_token_for_the_whole_container_shows_its_size() {
     let (_server, mut client) = started(&[]);
     let of_item = token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None);
     let of_container = token(&mut client, "container", "Read", "dbs/d/colls/c", None);
@@ -487,7 +487,7 @@ fn a_slash_in_an_id_leads_to_that_item_only() {
 }
 
 #[test]
-fn ids_are_what_a_path_can_hold() {
+fn ids_must_be_valid_in_paths() {
     let (_server, mut client) = started(&[]);
     let long = "a".repeat(256);
     for id in [".", "..", "a\0b", "a\u{7}", "a/b", "a\\b", "a?", "a#", "a ", "", &long] {
@@ -593,7 +593,7 @@ fn feeds_and_queries_of_a_partition_key_show_its_items_whatever_else_is_asked_fo
 }
 
 #[test]
-fn a_token_for_a_prefix_of_a_key_opens_what_is_below_it() {
+fn a_token_for_a_prefix_of_a_key_covers_the_keys_below_it() {
     let (_server, mut client) = started(&[]);
     let definition = r#"{"id":"tree","partitionKey":{"paths":["/tenant","/user"],"kind":"MultiHash","version":2}}"#;
     client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
@@ -634,7 +634,7 @@ fn a_token_for_a_prefix_of_a_key_opens_what_is_below_it() {
 }
 
 #[test]
-fn whoever_shows_no_key_is_told_the_same_of_what_exists_and_what_does_not() {
+fn a_client_without_a_key_gets_the_same_response_whether_or_not_a_resource_exists() {
     let (_server, mut client) = started(&[]);
     let mut refusals = Vec::new();
     for path in [

@@ -195,7 +195,7 @@ fn functions_that_stay_in_the_engine_leave_their_places_to_others() {
 }
 
 #[test]
-fn a_procedure_that_stays_in_the_engine_is_ended_and_the_partition_goes_on() {
+fn a_procedure_that_stays_in_a_builtin_function_is_ended_and_the_partition_continues() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     create_container(&mut client);

@@ -96,7 +96,7 @@ fn a_page_of_a_query_is_of_one_range_though_it_be_empty() {
 }
 
 #[test]
-fn a_404_tells_nothing_of_a_range_that_the_client_does_not_know() {
+fn a_404_has_no_session_token_of_a_range_that_the_client_does_not_know() {
     // JavaScript: "New session token preserves tokens" reads without a partition key.
     let (_server, mut client) = started();
     let definition = json!({"id": "s", "partitionKey": {"paths": ["/id"]}});
@@ -232,7 +232,7 @@ fn an_id_with_a_bare_question_mark_is_what_was_signed() {
 }
 
 #[test]
-fn clients_of_direct_mode_are_told_so_whatever_they_sign() {
+fn clients_in_direct_mode_get_an_error_whatever_they_sign() {
     let (_server, mut client) = started();
     for path in [
         "/addresses/?$resolveFor=dbs&$filter=protocol%20eq%20rntbd",

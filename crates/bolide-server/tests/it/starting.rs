@@ -58,7 +58,7 @@ fn the_well_known_key_on_a_public_address() {
 }
 
 #[test]
-fn keys_and_instants_that_are_none() {
+fn invalid_keys_and_instants_are_refused() {
     fails(&["--memory", "--port", "0", "--key", "not base64!"], "--key");
     fails(
         &["--memory", "--port", "0", "--virtual-clock=yesterday"],
@@ -102,7 +102,7 @@ fn a_second_process_on_the_same_directory() {
 }
 
 #[test]
-fn certificates_that_are_none() {
+fn invalid_certificates_are_refused() {
     let files = TempDir::new().expect("a temporary directory");
     let file = files.path().join("no.pem");
     let path = file.to_str().expect("UTF-8");
@@ -155,7 +155,7 @@ fn options_that_do_not_exist_are_a_usage_error() {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_restart() {
+fn writes_survive_a_restart() {
     let data = TempDir::new().expect("a temporary directory");
     let mut first = Server::on(data.path(), &[]);
     let mut client = first.client();

@@ -30,7 +30,7 @@ pub(super) struct SpaceLimits {
 
 /// See the module.
 pub(super) struct Group {
-    room: SpaceLimits,
+    limits: SpaceLimits,
     rows: [Rows; Space::ALL.len()],
     /// Heads after the group; `None` is a partition that it removes.
     heads: HashMap<PartitionId, Option<HeadRow>>,
@@ -49,9 +49,9 @@ enum Pending {
 }
 
 impl Group {
-    pub(super) fn new(room: SpaceLimits) -> Group {
+    pub(super) fn new(limits: SpaceLimits) -> Group {
         Group {
-            room,
+            limits,
             rows: Default::default(),
             heads: HashMap::new(),
             commits: Vec::new(),
@@ -125,7 +125,7 @@ impl Group {
         if batch.base != head.lsn {
             return Err(Ok(Outcome::Stale));
         }
-        match batch.validate(head).or_else(|| self.why_no_room([batch].into_iter())) {
+        match batch.validate(head).or_else(|| self.space_refusal([batch].into_iter())) {
             Some(why) => Err(Ok(Outcome::Refused(why))),
             None => Ok(()),
         }
@@ -140,14 +140,14 @@ impl Group {
         if let Some(reply) = rejection(batches, |partition| self.head(partition, partitions)) {
             return Err(reply);
         }
-        match self.why_no_room(batches.iter().map(|(_, batch)| batch)) {
+        match self.space_refusal(batches.iter().map(|(_, batch)| batch)) {
             Some(why) => Err(Ok(JointOutcome::Refused(why))),
             None => Ok(()),
         }
     }
 
-    fn why_no_room<'a>(&self, batches: impl Iterator<Item = &'a Batch> + Clone) -> Option<String> {
-        let SpaceLimits { free, reserve } = self.room;
+    fn space_refusal<'a>(&self, batches: impl Iterator<Item = &'a Batch> + Clone) -> Option<String> {
+        let SpaceLimits { free, reserve } = self.limits;
         let deletes: usize = batches.clone().map(|batch| batch.deletes.len()).sum();
         let puts: usize = batches.clone().map(|batch| batch.puts.len()).sum();
         // Commits that mostly delete may use half of the reserve, because they free space.

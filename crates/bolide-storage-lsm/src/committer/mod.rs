@@ -178,7 +178,7 @@ impl Committer {
             Ok(store) => store,
             Err(refusal) => return writes.into_iter().for_each(|write| write.refuse(&refusal)),
         };
-        let mut group = Group::new(self.room(&store));
+        let mut group = Group::new(self.space_limits(&store));
         for write in writes {
             group.admit(write, &self.partitions, &self.removals);
         }
@@ -246,7 +246,7 @@ impl Committer {
         }
     }
 
-    fn room(&self, store: &Store) -> SpaceLimits {
+    fn space_limits(&self, store: &Store) -> SpaceLimits {
         SpaceLimits {
             free: self.options.free_space.at(self.store_dir.path()),
             // The content of memtables will be written again, as tables.
@@ -297,8 +297,8 @@ impl Committer {
     /// Whether the disk has space for blocks that are still empty.
     fn has_room_ahead(&self) -> bool {
         self.store.as_ref().is_some_and(|store| {
-            let room = self.room(store);
-            room.free >= room.reserve.saturating_add(SPARE_BYTES)
+            let limits = self.space_limits(store);
+            limits.free >= limits.reserve.saturating_add(SPARE_BYTES)
         })
     }
 
@@ -385,9 +385,9 @@ impl Committer {
         }
         self.compactor.finish();
         if let (None, Some(store)) = (&self.failure, &self.store) {
-            let room = self.room(store);
+            let limits = self.space_limits(store);
             // The journal contains everything in the memtables, and a table without space would make the store fail.
-            if room.free >= room.reserve {
+            if limits.free >= limits.reserve {
                 store.flush_before_close(&self.monotonic);
             }
             self.persist(PersistMode::SyncAll);

@@ -112,18 +112,18 @@ fn check_watermark(
     found: &Found,
     accept_data_loss: bool,
 ) -> Result<DurableWatermark, OpenError> {
-    let flaw = match &watermark {
+    let loss = match &watermark {
         None => Some(OpenError::Corrupt(
             "the durable watermark is missing or damaged; accept_data_loss opens without it".into(),
         )),
         Some(watermark) => missing(watermark.position().numbers, found.numbers),
     };
-    let mut watermark = match (flaw, watermark) {
+    let mut watermark = match (loss, watermark) {
         (None, Some(watermark)) => return Ok(watermark),
-        (Some(flaw), _) if !accept_data_loss => return Err(flaw),
-        (flaw, watermark) => {
-            let flaw = flaw.map(|flaw| flaw.to_string());
-            tracing::warn!(flaw, "the store is opened although data may be lost");
+        (Some(loss), _) if !accept_data_loss => return Err(loss),
+        (loss, watermark) => {
+            let loss = loss.map(|loss| loss.to_string());
+            tracing::warn!(loss, "the store is opened although data may be lost");
             watermark.map_or_else(|| store_dir.new_watermark(), Ok)?
         }
     };

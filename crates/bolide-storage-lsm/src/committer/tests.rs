@@ -93,7 +93,7 @@ fn a_store_that_failed_with_writes_not_yet_durable_says_so_at_close() {
 }
 
 #[test]
-fn a_store_whose_files_are_gone_says_so_at_close() {
+fn a_store_whose_files_are_gone_reports_it_at_close() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("data");
     let mut committer = written(&dir, Durability::Sync);
@@ -176,7 +176,7 @@ fn a_store_of_format_2_is_opened_at_the_first_edition_and_becomes_one_of_format_
 
 /// A store cannot be opened again while anybody reads it, and a held snapshot may be read for a minute.
 #[test]
-fn what_is_held_has_expired_once_a_failed_store_is_opened_again() {
+fn held_snapshots_have_expired_after_a_failed_store_is_opened_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut committer = written(dir.path(), Durability::Sync);
     let views = committer.views.clone();
@@ -193,7 +193,7 @@ fn what_is_held_has_expired_once_a_failed_store_is_opened_again() {
 
 /// Compaction keeps what the oldest reader may read: first the held snapshot, later the newest one.
 #[test]
-fn the_oldest_reader_is_what_is_held_until_it_is_dropped_or_its_time_is_over() {
+fn a_held_snapshot_is_the_oldest_reader_until_it_is_dropped_or_expires() {
     let dir = tempfile::tempdir().unwrap();
     let mut committer = written(dir.path(), Durability::Sync);
     let views = committer.views.clone();
@@ -271,7 +271,7 @@ fn a_joint_commit_needs_room_for_all_its_batches() {
         head: Head::first(NOW),
         reply,
     }]);
-    let free = committer.room(&committer.store.clone().unwrap()).reserve + 3_000;
+    let free = committer.space_limits(&committer.store.clone().unwrap()).reserve + 3_000;
     committer.options.free_space = crate::FreeSpace::by(move |_| Ok(free));
     let put = |bytes| Put {
         key: Key::new(Space::Item, Bytes::from_static(b"key")),

@@ -78,7 +78,7 @@ async fn truncated_journal_is_refused_with_both_numbers() {
 }
 
 #[tokio::test]
-async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
+async fn accepted_loss_opens_with_the_rest_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     closed_store(dir.path()).await;
     let journal = journal(dir.path());
@@ -101,7 +101,7 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
 
 /// A joint commit that was cut off is reported like any other. If the loss is accepted, it is in none of its partitions.
 #[tokio::test]
-async fn cut_off_joint_commit_is_missed_and_gone_from_all_partitions() {
+async fn cut_off_joint_commit_is_reported_and_missing_in_all_partitions() {
     let partitions = [10, 11, 12].map(|number| PartitionId::in_home(HomeId(3), number).unwrap());
     for cut in [1, 200, 700] {
         let dir = tempfile::tempdir().unwrap();

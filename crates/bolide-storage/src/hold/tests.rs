@@ -31,7 +31,7 @@ fn a_snapshot_is_held_until_its_time_and_not_a_millisecond_longer() {
 }
 
 #[test]
-fn nobody_holds_a_snapshot_for_longer_than_the_limit() {
+fn no_snapshot_is_held_for_longer_than_the_limit() {
     let holds = Holds::default();
     let hold = holds.add((), UnixMillis(i64::MAX), NOW).unwrap();
     assert!(hold.snapshot(at(MAX_HOLD_MS - 1)).is_ok());
@@ -39,7 +39,7 @@ fn nobody_holds_a_snapshot_for_longer_than_the_limit() {
 }
 
 #[test]
-fn what_expired_or_was_released_is_freed_though_its_reader_keeps_the_hold() {
+fn an_expired_or_released_snapshot_is_freed_although_its_reader_keeps_the_hold() {
     let holds = Holds::default();
     let (first, first_watched) = snapshot();
     let (second, second_watched) = snapshot();

@@ -147,7 +147,7 @@ pub async fn any_ticket_of_a_joint_commit_resolves_all(fixture: &dyn EngineFixtu
     let partitions = shared_partitions();
     for round in 0..20 {
         let batches = engine.joint_batches(&partitions, &round.to_string()).await;
-        let told = engine.engine.commit_together(batches.clone()).await;
+        let outcome = engine.engine.commit_together(batches.clone()).await;
         let mut done = Vec::new();
         for (partition, batch) in &batches {
             match engine.resolve(*partition, batch.ticket()).await {
@@ -159,10 +159,10 @@ pub async fn any_ticket_of_a_joint_commit_resolves_all(fixture: &dyn EngineFixtu
         let JointOutcome::Done(heads) = JointOutcome::done(&batches) else {
             panic!("done is done")
         };
-        assert!(done.is_empty() || done == heads, "{told:?} {done:?}");
+        assert!(done.is_empty() || done == heads, "{outcome:?} {done:?}");
         assert_eq!(
-            told == Ok(JointOutcome::Done(heads)),
-            !done.is_empty() && is_known(&told)
+            outcome == Ok(JointOutcome::Done(heads)),
+            !done.is_empty() && is_known(&outcome)
         );
         for (partition, batch) in &batches {
             let expected = if done.is_empty() { batch.base } else { batch.next };
@@ -171,8 +171,8 @@ pub async fn any_ticket_of_a_joint_commit_resolves_all(fixture: &dyn EngineFixtu
     }
 }
 
-fn is_known(told: &Result<JointOutcome, EngineError>) -> bool {
-    !matches!(told, Ok(JointOutcome::Unknown(_)))
+fn is_known(outcome: &Result<JointOutcome, EngineError>) -> bool {
+    !matches!(outcome, Ok(JointOutcome::Unknown(_)))
 }
 
 /// Accounts in three partitions of a home, with money moving between them: no transfer is lost, and every held snapshot shows the same sum.

@@ -78,7 +78,7 @@ async fn frequent_faults_are_of_every_kind_and_repeat_with_the_seed() {
 }
 
 #[tokio::test]
-async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_resolving_tells() {
+async fn resolving_an_unknown_commit_tells_whether_it_was_done() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
         ..no_faults(1)
@@ -106,7 +106,7 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_resolving_tell
 
 /// Resolving one ticket resolves all: the result holds in every partition, then and later.
 #[tokio::test]
-async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticket_tells() {
+async fn any_ticket_resolves_an_unknown_joint_commit_for_all_partitions() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
         ..no_faults(3)

@@ -189,7 +189,7 @@ fn page(response: &Response, page_size: i32) -> Result<Vec<Value>> {
     if count != Some(rows.len() as u64) || header != count {
         return Err(format!("a page of {} rows says {count:?} and {header:?}", rows.len()).into());
     }
-    if usize::try_from(page_size).is_ok_and(|most| rows.len() > most) {
+    if usize::try_from(page_size).is_ok_and(|max| rows.len() > max) {
         return Err(format!("a page of {} rows where {page_size} were asked for", rows.len()).into());
     }
     Ok(rows)

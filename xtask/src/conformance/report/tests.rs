@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_known_gap_that_closes_is_a_failure_and_one_that_stays_is_none() {
+fn a_known_gap_that_passes_is_a_failure_and_one_that_fails_is_not() {
     assert_eq!(with_known_gap(Ok(()), false), Verdict::Passed);
     assert!(matches!(with_known_gap(Ok(()), true), Verdict::Failed(_)));
     assert!(matches!(
@@ -15,7 +15,7 @@ fn a_known_gap_that_closes_is_a_failure_and_one_that_stays_is_none() {
 }
 
 #[test]
-fn verdicts_keep_the_order_of_what_was_judged() {
+fn verdicts_are_in_the_order_of_the_cases() {
     let numbers: Vec<usize> = (0..50).collect();
     let verdicts = run_all(&numbers, |number| Verdict::Skipped(number.to_string()));
     let expected: Vec<Verdict> = numbers

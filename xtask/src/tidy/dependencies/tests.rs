@@ -17,7 +17,7 @@ fn metadata(storage_uses: &[&str]) -> Value {
 }
 
 #[test]
-fn a_table_that_tells_the_truth_is_fine_and_development_dependencies_are_free() {
+fn a_correct_table_passes_and_development_dependencies_are_not_restricted() {
     assert_eq!(check(TABLE, &metadata(&["model"])), Vec::<String>::new());
 }
 

@@ -7,7 +7,7 @@ fn only_links_to_files_of_the_project_are_followed() {
 }
 
 #[test]
-fn a_link_is_followed_from_where_the_document_lies() {
+fn a_link_is_relative_to_the_document() {
     let root = tempfile::tempdir().expect("a temporary directory");
     std::fs::create_dir(root.path().join("docs")).expect("writable");
     std::fs::write(root.path().join("docs/there.md"), "").expect("writable");

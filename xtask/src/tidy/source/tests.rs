@@ -6,7 +6,7 @@ fn texts(code: &str) -> Vec<String> {
 }
 
 #[test]
-fn comments_and_the_insides_of_literals_are_no_code() {
+fn comments_and_the_content_of_literals_are_not_code() {
     let text = "a // crate::x\nb /* crate /* y */ z */ c \"crate::\\\" x\" d 'x' e '\\'' f<'g> r#\"crate \" x\"# h";
     let code = code_of(text);
     assert!(
@@ -27,7 +27,7 @@ fn a_path_is_words_and_double_colons_with_their_lines() {
 }
 
 #[test]
-fn what_stands_under_cfg_test_is_left_out_to_its_end() {
+fn items_under_cfg_test_are_left_out_to_their_end() {
     let text =
         "#[cfg(test)]\nmod tests;\n#[cfg(test)] pub(crate) use a::{b, c};\n#[cfg(test)]\nfn f() { g(); }\nfn kept() {}";
     let code = code_of(text);

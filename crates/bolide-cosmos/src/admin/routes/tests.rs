@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn routes_of_the_admin_api_are_told_by_verb_and_whole_path() {
+fn routes_of_the_admin_api_are_found_by_verb_and_whole_path() {
     let needs = |method: Method, path: &str| key_for(&method, &path.split('/').collect::<Vec<_>>());
     assert_eq!(needs(Method::GET, "health"), None);
     assert_eq!(needs(Method::POST, "health"), Some(Access::Full));

@@ -83,7 +83,7 @@ fn tokens_for_less_open_no_more_than_tokens_for_the_container() {
 }
 
 #[test]
-fn what_needs_a_key_that_writes_no_token_to_read_opens() {
+fn read_only_tokens_cannot_write() {
     for operation in Operation::all() {
         let rights = operation.rights();
         assert!(

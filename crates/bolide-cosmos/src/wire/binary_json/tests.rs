@@ -155,7 +155,7 @@ const MARKERS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_marker_is_read_or_stands_for_nothing() {
+fn every_marker_is_read_or_undefined() {
     for (hex, json) in MARKERS {
         assert_eq!(text(&format!("80 {hex}")).expect(hex), *json, "{hex}");
     }
@@ -295,7 +295,7 @@ fn references_lead_to_strings_of_any_kind() {
 }
 
 #[test]
-fn what_is_cut_short_or_inconsistent_is_refused() {
+fn incomplete_or_inconsistent_bodies_are_refused() {
     for hex in [
         "80",
         "80 01 01",
@@ -356,7 +356,7 @@ fn nesting_without_end_is_refused_early() {
 }
 
 #[test]
-fn few_bytes_do_not_stand_for_much() {
+fn a_few_bytes_cannot_expand_beyond_the_limit() {
     let string = vec![b'x'; 60_000];
     let mut elements = [&[0xC1][..], &60_000_u16.to_le_bytes(), &string].concat();
     elements.extend([0xC3, 0x06].repeat(10_000));
@@ -374,7 +374,7 @@ fn few_bytes_do_not_stand_for_much() {
 }
 
 #[test]
-fn the_size_is_what_decoding_comes_to() {
+fn the_computed_size_equals_that_of_decoding() {
     let item = bytes("80 EA 1A 2C 75 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F 82 70 6B C8 28 35 81 61");
     let text_bytes = decoded(item.clone()).expect("well formed").len();
     assert_eq!(size(&item), Size { values: 7, text_bytes });

@@ -32,7 +32,7 @@ fn queries_are_known_by_either_header_or_by_content_type() {
 }
 
 #[test]
-fn what_a_header_may_say_is_checked_without_regard_to_case() {
+fn values_of_headers_are_checked_in_any_case() {
     let check = |value| {
         check_choices(
             &map("x-ms-indexing-directive", value),
@@ -50,7 +50,7 @@ fn what_a_header_may_say_is_checked_without_regard_to_case() {
 }
 
 #[test]
-fn a_number_that_is_none_is_refused_by_name() {
+fn a_header_that_is_not_a_number_is_refused_by_name() {
     let error = integer(&map("x-ms-max-item-count", "many"), &MAX_ITEM_COUNT).expect_err("no number");
     assert!(error.to_string().contains("x-ms-max-item-count"), "{error}");
 }

@@ -32,7 +32,7 @@ fn replacing_keeps_what_has_no_off() {
 }
 
 #[test]
-fn what_is_fixed_cannot_be_replaced() {
+fn fixed_members_cannot_be_replaced() {
     let kind = |new: Value| replace(everything(), new).unwrap_err().kind;
     let changed = |member: &str, value: Value| {
         let mut sent = everything();

@@ -62,7 +62,7 @@ fn an_element_that_is_joined_is_part_of_its_item() {
 }
 
 #[test]
-fn a_text_that_is_computed_need_not_stand_in_the_item() {
+fn a_computed_text_need_not_be_in_the_item() {
     let items = [r#"{"a":"x","b":"y","l":["x"]}"#];
     assert_eq!(rows("SELECT VALUE 1 FROM c WHERE CONCAT(c.a, c.b) = 'xy'", &items), "1");
     assert_eq!(rows("SELECT VALUE 1 FROM c WHERE (c.a || c.b) = 'xy'", &items), "1");
@@ -73,7 +73,7 @@ fn a_text_that_is_computed_need_not_stand_in_the_item() {
 }
 
 #[test]
-fn what_fails_still_fails_when_the_text_is_not_there() {
+fn a_query_that_fails_also_fails_without_the_text_of_its_prefilter() {
     let query = "SELECT VALUE 1 FROM c WHERE (SELECT VALUE e FROM e IN c.l) = 1 AND c.a = 'x'";
     let query = Query::compile(query, &Parameters::none(), &Schema::metadata()).expect("a query");
     let mut page = query

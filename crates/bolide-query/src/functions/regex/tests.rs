@@ -113,7 +113,7 @@ fn patterns_of_too_many_places_are_refused_over_long_texts() {
 }
 
 #[test]
-fn parts_that_go_through_the_text_again_and_again_are_refused_over_long_texts() {
+fn parts_that_read_the_text_repeatedly_are_refused_over_long_texts() {
     let pattern = "(?=[ab]*a[ab]{1200}[^ab])[ab]";
     assert_eq!(matches(pattern, "ab", &ample()), Ok(Some(false)));
     for bytes in [2_000, 170_000] {
@@ -158,7 +158,7 @@ fn a_search_is_refused_where_less_fuel_is_left_than_it_may_take() {
 }
 
 #[test]
-fn what_a_search_may_take_is_spent() {
+fn the_maximum_cost_of_a_search_is_spent() {
     let fuel = ample();
     let pattern = Pattern::new("[ab]*a[ab]{300}c", "", &fuel).expect("a pattern");
     let before = fuel.left();
@@ -167,7 +167,7 @@ fn what_a_search_may_take_is_spent() {
 }
 
 #[test]
-fn all_matches_in_a_text_cost_what_each_may_take_where_fuel_is_short() {
+fn all_matches_in_a_text_cost_their_maximum_if_fuel_is_low() {
     let fuel = Fuel::new(1_000_000, None);
     let pattern = Pattern::new("a|.*b", "", &ample()).expect("a pattern");
     pattern.find_all(&"a".repeat(2_000), &fuel);
@@ -185,7 +185,7 @@ fn compiling_is_afforded_before() {
 
 /// Finding the other cases takes milliseconds for each of these classes.
 #[test]
-fn very_many_large_classes_that_ignore_case_are_no_pattern() {
+fn very_many_large_classes_that_ignore_case_are_invalid() {
     let classes = [r"[\x00-\x{10ffff}]", r"[\s\S]", "[[^a]]", r"[\d--\D]"];
     for class in classes {
         let many = class.repeat(1_000);

@@ -15,7 +15,7 @@ fn found(text: &str, steps: &[PathStep]) -> String {
 }
 
 #[test]
-fn a_name_is_found_by_what_it_means_not_by_how_it_is_written() {
+fn a_name_is_found_in_any_spelling() {
     let text = r#"{"\u0062":1,"\"q\"":2,"back\\slash":3,"ä":4,"\u0061":5}"#;
     assert_eq!(found(text, &[name("a")]), "5");
     assert_eq!(found(text, &[name("b")]), "1");
@@ -42,7 +42,7 @@ fn a_name_inside_a_string_or_another_object_is_not_found() {
 }
 
 #[test]
-fn blanks_may_stand_wherever_json_allows_them() {
+fn blanks_are_allowed_wherever_json_allows_them() {
     let text = " \n{ \"a\" : [ 1 , { \"b\" :\ttrue } ] , \"c\" : { } , \"d\" : [ ] , \"e\" : null }";
     let at = text.find('{').expect("it is there");
     let at = |steps: &[PathStep]| walk(text, at, steps);

@@ -330,7 +330,7 @@ fn restore(client: &mut Client, operation: &str) {
 }
 
 #[test]
-fn what_is_not_the_tokens_own_is_forbidden_whether_or_not_it_exists() {
+fn resources_outside_a_token_are_forbidden_whether_or_not_they_exist() {
     let mut world = Senders::new();
     let before = world.of_others();
     let aims = [

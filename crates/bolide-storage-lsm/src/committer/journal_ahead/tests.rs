@@ -61,7 +61,7 @@ fn blocks_are_written_so_far_ahead_and_no_further_than_the_file() {
 }
 
 #[test]
-fn what_was_appended_stays_wherever_it_is() {
+fn appended_data_is_never_overwritten() {
     let mut fixture = new_fixture();
     let mut expected = vec![0; JOURNAL_BYTES as usize];
     let mut at = 0;
@@ -103,7 +103,7 @@ fn nothing_is_written_to_a_journal_without_room() {
 }
 
 #[test]
-fn where_the_journal_is_gone_nothing_happens() {
+fn nothing_is_written_if_the_journal_is_gone() {
     let mut fixture = new_fixture();
     fixture.ahead.note(9, 1_000, true);
     assert!(fixture.calls.try_recv().is_err());

@@ -172,8 +172,8 @@ fn merged(info: &QueryInfo, ranges: Vec<Vec<Value>>) -> Result<Vec<Value>> {
             json!({ alias: count })
         }];
     }
-    let most = info.top.or(info.limit).unwrap_or(usize::MAX);
-    Ok(rows.into_iter().skip(info.offset.unwrap_or(0)).take(most).collect())
+    let limit = info.top.or(info.limit).unwrap_or(usize::MAX);
+    Ok(rows.into_iter().skip(info.offset.unwrap_or(0)).take(limit).collect())
 }
 
 fn distinct(rows: Vec<Value>) -> Vec<Value> {

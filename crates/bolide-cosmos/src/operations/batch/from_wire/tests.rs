@@ -22,7 +22,7 @@ fn rows_without_operations_are_refused_as_an_empty_array_is() {
 }
 
 #[test]
-fn what_is_wrong_with_an_operation_is_that_operations_own() {
+fn an_invalid_operation_fails_alone() {
     let sent = read_all(r#"[{"operationType":"Delete","id":"a"},{"operationType":"Fly"},7,{"operationType":"Read"}]"#);
     let sent = sent.expect("the batch itself is well formed");
     assert!(matches!(&sent[0].operation, Ok(BatchOperation::Delete { id, if_match: None }) if id == "a"));

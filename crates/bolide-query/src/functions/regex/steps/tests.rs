@@ -26,7 +26,7 @@ fn hard_loops_multiply() {
 }
 
 #[test]
-fn patterns_of_too_many_parts_are_none() {
+fn patterns_of_too_many_parts_are_invalid() {
     let classes = |count: usize| r"(?=a)".to_owned() + &r"[a-z](?=a)".repeat(count);
     assert!(steps(&classes(PARTS)).is_some());
     assert_eq!(steps(&classes(PARTS + 1)), None);

@@ -232,7 +232,7 @@ final class Items {
         return answer.getResults().stream().map(result -> result.getStatusCode()).toList();
     }
 
-    /** Leaves out the system properties. */
+    /** Removes the system properties. */
     private static ObjectNode userPart(ObjectNode item) {
         return item.deepCopy().remove(List.of("_rid", "_self", "_etag", "_ts", "_attachments"));
     }

@@ -15,7 +15,7 @@ import java.util.List;
  *   resources   databases, containers, throughput
  *   items       writes, reads, conditions, patches, batches, bulk, reading many, change feed
  *   kinds       queries of every kind, on one range and on several, in pages of several sizes
- *   ttl         items end at their exact second, with the clock moved by hand
+ *   ttl         items expire at their exact second, with the clock moved by hand
  * </pre>
  *
  * The client is in gateway mode. Over HTTPS it verifies the server's certificate against a trust store that holds only

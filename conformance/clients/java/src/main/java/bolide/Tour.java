@@ -7,7 +7,7 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Named checks and the few words they are written in.
+ * Named checks and their helpers.
  *
  * <p>A check throws when its claim does not hold; its name is the claim.
  */

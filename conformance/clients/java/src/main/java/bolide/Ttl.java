@@ -15,10 +15,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 
 /**
- * Time to live: items end at their exact second for every kind of request.
+ * Time to live: items expire at their exact second for every kind of request.
  *
  * <p>The server's clock is virtual, so a test of thirty days takes milliseconds. An item's second is {@code _ts} plus its
- * time to live; at the last millisecond before it the item is there, at the second itself it is not.
+ * time to live; it is live at the last millisecond before that second and gone from the second on.
  */
 final class Ttl {
     private static final PartitionKey P = new PartitionKey("p");

@@ -24,11 +24,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-/** What the checks stand on: a client in gateway mode, a database of its own, the clock. */
+/** The shared state of the checks: a client in gateway mode, a database, the clock. */
 final class World implements AutoCloseable {
     static final ObjectMapper JSON = new ObjectMapper();
 
-    /** Enough for five partition key ranges; the standard 400 give one. */
+    /** Enough for five partition key ranges; the default of 400 gives one. */
     static final int FIVE_RANGES = 30000;
 
     final String endpoint;

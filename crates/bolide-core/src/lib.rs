@@ -57,13 +57,13 @@ pub use items::{
     OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem,
 };
 pub use memory::{MemoryBudget, MemoryShare};
-pub use query::{QueryItems, QueryMetrics, QueryPage};
+pub use query::{QueryItems, QueryMetrics, QueryPage, QueryUsage};
 pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
-pub use runtime::{AccountOptions, RequestContext};
+pub use runtime::{AccountOptions, RequestContext, ScriptErrors};
 pub use scan::ScanScope;
 pub use scripts::{
-    ExecuteProcedure, Executed, ItemWrite, ScriptFigures, ScriptHosting, TriggeredWrite, TriggeredWritten,
-    serve_scripts,
+    ExecuteProcedure, Executed, ItemWrite, OperationError, ScriptFigures, ScriptHosting, TriggeredWrite,
+    TriggeredWritten, serve_scripts,
 };
 
 pub use admin::{

@@ -139,12 +139,9 @@ pub(crate) fn script(container: &Container, kind: ChildKind, leaf: &str) -> Scri
 
 fn resolve_database(account: &Account, route: &Route<'_>) -> Result<(DatabaseInfo, Style)> {
     match account.database_by_name(&route.database) {
-        Err(Error {
-            kind: ErrorKind::NotFound,
-            message,
-        }) => match DatabaseRid::parse(&route.database) {
+        Err(error) if error.kind == ErrorKind::NotFound => match DatabaseRid::parse(&route.database) {
             Some(rid) => account.database_by_rid(rid).map(|database| (database, Style::Rids)),
-            None => Err(Error::not_found(message)),
+            None => Err(error),
         },
         found => found.map(|database| (database, Style::Names)),
     }

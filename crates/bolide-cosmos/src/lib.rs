@@ -42,4 +42,5 @@ pub use names::{Endpoint, Names, Origins};
 pub use request_body::{BodyError, Counted, Received, Refused, RequestBody};
 pub use service::CosmosService;
 pub use state::CosmosOptions;
+pub use status::script_error;
 pub use wire::Payload;

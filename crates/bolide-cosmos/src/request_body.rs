@@ -172,13 +172,11 @@ impl<'m> Counted<'m> {
             if operation.is_none_or(Operation::is_read) {
                 return error;
             }
-            Error::new(
-                ErrorKind::Timeout,
-                format!(
-                    "the operation was carried out, but there is no memory for its answer: {}",
-                    error.message
-                ),
-            )
+            let done = "the operation was carried out, but there is no memory for its answer";
+            Error {
+                kind: ErrorKind::Timeout,
+                ..error.context(done)
+            }
         })?;
         Ok(bound(answer, share))
     }

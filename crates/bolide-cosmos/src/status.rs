@@ -1,10 +1,14 @@
-//! What goes wrong, as Cosmos clients expect to hear it: status, sub-status and code.
+//! What goes wrong, as Cosmos clients expect to hear it: status, sub-status and code here, the text in [`messages`].
 //!
 //! Sub-statuses steer the retries of SDKs (cosmos-rest §12.4), so they are part of the contract as much as the status.
 
+mod messages;
+
 use std::time::Duration;
 
-use bolide_model::{Error, ErrorKind};
+use bolide_core::OperationError;
+use bolide_model::error::Detail;
+use bolide_model::{Error, ErrorKind, Reason};
 use http::StatusCode;
 
 /// A status with its sub-status and the code text of the error body.
@@ -111,7 +115,7 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
         ErrorKind::PatchConditionFailed => Status::new(StatusCode::PRECONDITION_FAILED, 1110, "PreconditionFailed"),
         ErrorKind::BadRequest | ErrorKind::QuerySyntax { .. } => BAD_REQUEST,
         ErrorKind::PartitionKeyMismatch => Status::new(StatusCode::BAD_REQUEST, 1001, "BadRequest"),
-        ErrorKind::CrossPartitionQuery { .. } => Status::new(StatusCode::BAD_REQUEST, 1004, "BadRequest"),
+        ErrorKind::CrossPartitionQuery => Status::new(StatusCode::BAD_REQUEST, 1004, "BadRequest"),
         ErrorKind::PartitionKeyMissing => Status::new(StatusCode::BAD_REQUEST, 1013, "BadRequest"),
         ErrorKind::ContainerRecreated => Status::new(StatusCode::BAD_REQUEST, 1024, "BadRequest"),
         ErrorKind::Forbidden => FORBIDDEN,
@@ -132,29 +136,27 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
     }
 }
 
-/// The phrase clients search for, to stand before our own words. Source: cosmos-rest §12.5.
-fn phrase(kind: &ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::NotFound | ErrorKind::OwnerNotFound => {
-            "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found. "
-        }
-        ErrorKind::SessionNotAvailable => "The read session is not available for the input session token. ",
-        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => {
-            "Resource with specified id, name, or unique index already exists. "
-        }
-        ErrorKind::PreconditionFailed | ErrorKind::PatchConditionFailed => {
-            "One of the specified pre-condition is not met. "
-        }
-        ErrorKind::PartitionKeyMismatch => {
-            "Partition key provided either doesn't correspond to definition in the collection or doesn't match \
-             partition key field values specified in the document. "
-        }
-        ErrorKind::CrossPartitionQuery { .. } => {
-            "The provided cross partition query can not be directly served by the gateway. "
-        }
-        ErrorKind::TooLarge => "Request size is too large. ",
-        ErrorKind::Throttled { .. } => "Request rate is large. ",
-        _ => "",
+/// What a script gets to know of an operation that was refused; for [`bolide_core::AccountOptions::script_errors`]. The number is the status
+/// that a client would get. Source: cosmos-rest §11.3.
+pub fn script_error(error: &Error) -> OperationError {
+    let number = match error.kind {
+        ErrorKind::NotFound | ErrorKind::OwnerNotFound => 404,
+        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => 409,
+        ErrorKind::PreconditionFailed | ErrorKind::PatchConditionFailed => 412,
+        ErrorKind::TooLarge => 413,
+        ErrorKind::Forbidden => 403,
+        ErrorKind::ScriptTimeout => 408,
+        ErrorKind::Throttled { .. } => 429,
+        ErrorKind::Unavailable
+        | ErrorKind::StorageFull
+        | ErrorKind::Corrupt
+        | ErrorKind::Internal
+        | ErrorKind::Timeout => 500,
+        _ => 400,
+    };
+    OperationError {
+        number,
+        message: messages::text(&error.detail).into_owned(),
     }
 }
 
@@ -162,29 +164,16 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let status = of(&error.kind);
         if matches!(error.kind, ErrorKind::Internal | ErrorKind::Corrupt) {
-            tracing::error!(kind = ?error.kind, "{}", error.message);
+            tracing::error!(kind = ?error.kind, "{error}");
         }
-        let mut failure = Failure::new(status, message(&error));
-        match error.kind {
-            ErrorKind::CrossPartitionQuery { plan } => failure.additional = Some(plan),
-            ErrorKind::Throttled { retry_after } => failure.retry_after = Some(retry_after),
-            _ => {}
+        let mut failure = Failure::new(status, messages::message(&error));
+        if let ErrorKind::Throttled { retry_after } = error.kind {
+            failure.retry_after = Some(retry_after);
+        }
+        if let Detail::Reason(Reason::ClientMergeNeeded { plan }) = error.detail {
+            failure.additional = Some(plan);
         }
         failure
-    }
-}
-
-fn message(error: &Error) -> String {
-    if let ErrorKind::QuerySyntax { body } = &error.kind {
-        return format!("Message: {body}");
-    }
-    let phrase = phrase(&error.kind);
-    let sentence = phrase.split('.').next().unwrap_or_default();
-    // The core may say it itself.
-    if error.message.contains(sentence) {
-        error.message.clone()
-    } else {
-        format!("{phrase}{}", error.message)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) use ingest::parse_json;
 pub use ingest::{number, parse_json_body};
 pub use patch::{Operation, Patch, Pointer};
 
-use crate::error::{Error, ErrorKind, Result, excerpt};
+use crate::error::{Error, Reason, Result, excerpt};
 use crate::limits::{ITEM_BYTES, NESTING};
 use crate::names::validate_item_id;
 use crate::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PropertyPath};
@@ -172,10 +172,11 @@ fn check_size(bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::TooLarge,
-        format!("Request size is too large: the item takes {bytes} bytes, and at most {ITEM_BYTES} are allowed."),
-    ))
+    Err(Reason::ItemTooLarge {
+        bytes,
+        limit: ITEM_BYTES,
+    }
+    .into())
 }
 
 fn drop_system_properties(members: &mut Map<String, Value>) {

@@ -1,21 +1,45 @@
 //! The one public error.
 
+mod reason;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+pub use reason::{BadContinuation, HistoryStart, Reason, Resource};
+
 /// A result with our error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: a kind that says what the caller can do, and a message with the details.
+/// An error: a kind that says what the caller can do, and the details.
 ///
-/// Front ends map every kind in one exhaustive `match`, so a new kind does not compile until each of them handles it.
+/// Front ends map every kind and every [`Reason`] in an exhaustive `match`, so a new one does not compile until each of them handles it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
     /// What the caller can do.
     pub kind: ErrorKind,
-    /// Lower-case prose: what was found, what was expected, variables last.
-    pub message: String,
+    /// What was found.
+    pub detail: Detail,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Detail {
+    /// Data, which each front end tells in the words of its protocol.
+    #[error(transparent)]
+    Reason(Reason),
+    /// A text that every front end tells as it is: what was found, what was expected, variables last. It is of a language that its caller
+    /// writes (a query, a definition, a document, a script), or of Bolide itself.
+    #[error("{0}")]
+    Text(String),
+    /// What was being done, and what went wrong there.
+    #[error("{context}: {cause}")]
+    Context {
+        /// What was being done.
+        context: String,
+        /// What went wrong.
+        cause: Box<Detail>,
+    },
 }
 
 /// One kind for each different reaction of a caller.
@@ -44,11 +68,8 @@ pub enum ErrorKind {
         /// `{"errors":[…]}` as cosmos-rest §6.9 has it.
         body: String,
     },
-    /// The query needs a client-side merge over several ranges; `plan` is its plan.
-    CrossPartitionQuery {
-        /// The query plan as JSON text.
-        plan: String,
-    },
+    /// The query needs a client-side merge over several ranges; its plan is in [`Reason::ClientMergeNeeded`].
+    CrossPartitionQuery,
     /// The container was deleted and created again since the caller read it.
     ContainerRecreated,
     /// The request would change something that cannot change after creation.
@@ -92,11 +113,23 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// An error from its parts.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+    /// An error from its kind and a text.
+    pub fn new(kind: ErrorKind, text: impl Into<String>) -> Error {
         Error {
             kind,
-            message: message.into(),
+            detail: Detail::Text(text.into()),
+        }
+    }
+
+    /// Says what was being done when the error occurred. The kind stays.
+    #[must_use]
+    pub fn context(self, context: impl Into<String>) -> Error {
+        Error {
+            kind: self.kind,
+            detail: Detail::Context {
+                context: context.into(),
+                cause: Box::new(self.detail),
+            },
         }
     }
 
@@ -113,6 +146,18 @@ impl Error {
     /// Something with this identity exists.
     pub fn conflict(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Conflict, message)
+    }
+
+    /// Returns the error for a resource that does not exist, with its name or resource id.
+    pub fn missing(resource: Resource, name: &(impl ToString + ?Sized)) -> Error {
+        let name = name.to_string();
+        Reason::ResourceMissing { resource, name }.into()
+    }
+
+    /// Returns the error for a name that another resource of the kind has.
+    pub fn name_taken(resource: Resource, name: &(impl ToString + ?Sized)) -> Error {
+        let name = name.to_string();
+        Reason::NameTaken { resource, name }.into()
     }
 
     /// An unsupported feature; the message must name it.
@@ -141,8 +186,23 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        self.detail.fmt(f)
     }
 }
 
 impl std::error::Error for Error {}
+
+impl From<BadContinuation> for Error {
+    fn from(why: BadContinuation) -> Error {
+        Reason::BadContinuation(why).into()
+    }
+}
+
+impl From<Reason> for Error {
+    fn from(reason: Reason) -> Error {
+        Error {
+            kind: reason.kind(),
+            detail: Detail::Reason(reason),
+        }
+    }
+}

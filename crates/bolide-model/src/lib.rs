@@ -20,6 +20,6 @@ pub mod time;
 pub mod ttl;
 
 pub use charge::RequestUnits;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Reason, Result};
 pub use lsn::Lsn;
 pub use time::{UnixMillis, UnixSeconds};

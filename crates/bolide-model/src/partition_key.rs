@@ -9,13 +9,9 @@ use std::hash::{Hash, Hasher};
 use serde_json::{Map, Value, json};
 
 use crate::document::{self, SYSTEM_PROPERTIES};
-use crate::error::{Error, ErrorKind, Result, excerpt};
+use crate::error::{Error, ErrorKind, Reason, Result, excerpt};
 use crate::limits::{PARTITION_KEY_BYTES, PARTITION_KEY_PATHS};
 pub use crate::path::PropertyPath;
-
-/// The service's message if a key does not match its definition or document.
-const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key \
-                        field values specified in the document.";
 
 /// The path used as the partition key of a container that has none.
 const SYSTEM_PATH: &str = "/_partitionKey";
@@ -184,7 +180,7 @@ impl PartitionKeyDefinition {
     /// - `BadRequest`: over the size limit.
     pub fn check_full(&self, key: &PartitionKey) -> Result<()> {
         if key.0.len() != self.paths.len() {
-            return Err(mismatch());
+            return Err(Reason::PartitionKeyMismatch.into());
         }
         self.check_size(key)
     }
@@ -216,11 +212,6 @@ impl PartitionKeyDefinition {
             "The partition key is too long: it takes {size} bytes, and at most {PARTITION_KEY_BYTES} are allowed."
         )))
     }
-}
-
-/// The error for a key that does not match the definition or the document (cosmos-rest §5.2).
-pub fn mismatch() -> Error {
-    Error::new(ErrorKind::PartitionKeyMismatch, MISMATCH)
 }
 
 fn read_kind(kind: Option<&Value>) -> Result<PartitionKind> {
@@ -422,8 +413,7 @@ impl PartitionKey {
         }
         PartitionKey::from_header(text).map_err(|error| {
             Error::bad_request(format!(
-                "{} Write a partition key as a JSON array, such as [\"ada\"] or [7, true], or a plain value for a string, such as ada.",
-                error.message
+                "{error} Write a partition key as a JSON array, such as [\"ada\"] or [7, true], or a plain value for a string, such as ada."
             ))
         })
     }

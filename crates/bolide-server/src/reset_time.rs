@@ -138,7 +138,7 @@ async fn copy(from: &Path, to: &Path) -> Result<Copied, Failure> {
     let new = open("--to", to).await?;
     let copied = copy_all(&old, &new)
         .await
-        .map_err(|error| Failure::new(error.message))?;
+        .map_err(|error| Failure::new(error.to_string()))?;
     close(&new).await?;
     close(&old).await?;
     Ok(copied)

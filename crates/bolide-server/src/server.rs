@@ -126,6 +126,7 @@ async fn open_account(settings: &Settings, store_files: usize, monotonic: Monoto
         memory_bytes: settings.memory_bytes(),
         purge_hold: Duration::from_secs(settings.options.purge_hold),
         script_hosting: script_host::hosting()?,
+        script_errors: bolide_cosmos::script_error,
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         monotonic,
         ..AccountOptions::default()

@@ -9,6 +9,7 @@ mod manifests;
 mod raw_reads;
 mod requirements;
 mod source;
+mod wire_texts;
 
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,7 @@ pub fn run(project: &Project) -> Result<()> {
     problems.extend(manifests::check(&metadata, &files));
     problems.extend(files::check(&files));
     problems.extend(raw_reads::check(&files));
+    problems.extend(wire_texts::check(&files));
     problems.extend(links::check(&files, project.root()));
     problems.extend(requirements::check(requirements, &files));
     problems.extend(conformance::check_files(project).err().map(|error| error.to_string()));

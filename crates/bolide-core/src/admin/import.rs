@@ -169,8 +169,7 @@ fn check_fresh(state: &ContainerState) -> Result<()> {
 
 impl Known {
     fn add(&mut self, state: &ContainerState, line: u32, text: &[u8], now: UnixSeconds) -> Result<()> {
-        let item = Loaded::new(state, text, now)
-            .map_err(|error| Error::new(error.kind, format!("line {line}: {}", error.message)))?;
+        let item = Loaded::new(state, text, now).map_err(|error| error.context(format!("line {line}")))?;
         let partitions = &state.layout.partitions;
         let partition = partitions
             .iter()

@@ -39,7 +39,9 @@ impl Account {
         self.admin().range_usage(container).await
     }
 
-    /// Returns statistics of every container, except those that are deleted meanwhile.
+    /// Returns statistics of every container, except those that are deleted meanwhile. They are read from memory, where the newest commits and counts
+    /// published them. They are requested from the partitions' workers only in the first call after a start; with a virtual clock, if ghosts may be
+    /// uncounted; and on an engine to which other processes commit.
     ///
     /// # Errors
     /// Errors of the engine.

@@ -111,23 +111,6 @@ impl Account {
         self.runtime().batch(ctx, container, batch).await
     }
 
-    /// As [`Account::batch`], for a response that contains written items: those of the operations marked in `answers_written`. A batch whose response
-    /// would be larger than a page is refused.
-    ///
-    /// # Errors
-    /// As [`Account::batch`].
-    pub async fn batch_answering(
-        &self,
-        ctx: &RequestContext,
-        container: &Arc<Container>,
-        batch: Batch,
-        answers_written: Vec<bool>,
-    ) -> ChargedResult<BatchResponse> {
-        self.runtime()
-            .batch_answering(ctx, container, batch, answers_written)
-            .await
-    }
-
     /// Deletes all items of a partition key. They are invisible to every request that begins after the response, and are removed in the background,
     /// also after a restart; the all-versions feed shows the delete of each item when the item is removed.
     ///

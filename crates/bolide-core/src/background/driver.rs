@@ -34,15 +34,22 @@ impl<P: StepPolicy> Driver<P> {
     /// Runs one step of each job that the policy admits. Returns whether any of them has more to do.
     ///
     /// # Errors
-    /// Those of [`Job::step`]; the jobs after the one that failed have run no step.
+    /// Those of [`Job::step`]; the jobs after the one that failed have run no step, unless the failed job was [`JobKind::CountGhosts`].
     pub async fn pass(&mut self, source: &dyn JobSource) -> Result<bool> {
-        let mut is_unfinished = false;
+        let (mut is_unfinished, mut uncounted) = (false, Ok(()));
         for partition in source.partitions() {
             for job in &partition.jobs {
                 let Some(limits) = self.policy.admit(partition.range, job.as_ref()) else {
                     continue;
                 };
-                let report = job.step(limits).await?;
+                let report = match job.step(limits).await {
+                    // No other job depends on the counts.
+                    Err(error) if job.kind() == JobKind::CountGhosts => {
+                        uncounted = Err(error);
+                        continue;
+                    }
+                    report => report?,
+                };
                 is_unfinished |= report.step.end == End::Unfinished;
                 let rest = self.policy.stepped(partition.range, job.kind(), &report);
                 if rest.is_zero() {
@@ -52,7 +59,7 @@ impl<P: StepPolicy> Driver<P> {
                 }
             }
         }
-        Ok(is_unfinished)
+        uncounted.map(|()| is_unfinished)
     }
 }
 
@@ -80,7 +87,9 @@ impl OnDemand {
 
 impl StepPolicy for OnDemand {
     fn admit(&mut self, range: u32, job: &dyn Job) -> Option<StepLimits> {
-        let is_admitted = self.left > 0 && !self.done.contains(&(range, job.kind()));
+        // A purge needs no counts, and requests for exact statistics count ghosts themselves.
+        let is_admitted =
+            job.kind() != JobKind::CountGhosts && self.left > 0 && !self.done.contains(&(range, job.kind()));
         is_admitted.then_some(StepLimits {
             items: self.left,
             mode: self.mode,

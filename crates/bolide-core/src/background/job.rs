@@ -32,15 +32,16 @@ pub(crate) trait Job: Send + Sync {
 /// The jobs of a partition, in the order in which their steps run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JobKind {
+    CountGhosts,
     Expire,
     DeleteByKey,
     TrimLog,
 }
 
 impl JobKind {
-    /// Returns whether its steps are paced. Trimming the history is not, because it spends no request units.
+    /// Returns whether its steps are paced. Counting ghosts and trimming the history are not, because they spend no request units.
     pub fn is_paced(self) -> bool {
-        self != JobKind::TrimLog
+        matches!(self, JobKind::Expire | JobKind::DeleteByKey)
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!   job (jobs/)        queue                                              due while
+//!   count_ghosts       both queues of expire, from its own cursors        as for expire; each entry is counted once
 //!   expire             expiry queue, by (_ts + ttl, lsn)                  base <= X(T)
 //!                      log from the cursor, by (_ts, lsn)                 _ts <= W(T); entries with an own ttl are skipped
 //!   delete_by_key      deleted partition keys, oldest first               at once
@@ -39,6 +40,7 @@ use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
 pub use job::PurgeMode;
 use job::{Job, JobSource, PartitionJobs};
+use jobs::count_ghosts::CountGhosts;
 use jobs::delete_by_key::DeleteByKey;
 use jobs::expire::Expire;
 use jobs::trim_log::TrimLog;
@@ -148,6 +150,8 @@ impl JobSource for ContainerJobs {
         let jobs_of = |partition| {
             let context = jobs::PartitionContext::new(&self.container, partition, &self.clock);
             let jobs: Vec<Box<dyn Job>> = vec![
+                // Runs first, so that statistics show the ghosts even if their purge fails.
+                Box::new(CountGhosts::new(context.clone())),
                 Box::new(Expire::new(context.clone(), self.fault.clone())),
                 Box::new(DeleteByKey::new(context.clone())),
                 Box::new(TrimLog::new(context)),

@@ -94,6 +94,8 @@ struct Schedule {
     clock_watch: ClockWatch,
     /// Number of ticks so far.
     ticks: usize,
+    /// Whether items and history entries may be removed now. If not, only the job that counts ghosts runs.
+    is_removing: bool,
     /// The delay before work that is due but could not be done is tried again.
     again_in: Option<Duration>,
 }
@@ -106,6 +108,7 @@ impl Schedule {
             pacer: PurgePacer::new(options.items_per_second, clock.now()),
             clock_watch: ClockWatch::default(),
             ticks: 0,
+            is_removing: true,
             again_in: None,
             clock,
         }
@@ -134,17 +137,17 @@ impl Schedule {
         pause
     }
 
-    /// Runs the jobs that are due, unless the purge pauses.
+    /// Runs the jobs that are due. Only the job that counts ghosts runs while the purge is held or switched off.
     async fn wake(&mut self, background: &Background, stopped: &watch::Receiver<bool>) {
         let (now, instant) = (background.server_time(), self.clock.now());
         let is_held = self.clock_watch.look(now, instant, self.options.hold);
         background.set_held(is_held);
-        self.again_in = if !self.options.is_purging {
-            Some(HEARTBEAT)
-        } else if is_held {
-            Some(TICK)
-        } else {
-            self.tick(background.sources(), background, stopped).await
+        self.is_removing = self.options.is_purging && !is_held;
+        let again_in = self.tick(background.sources(), background, stopped).await;
+        self.again_in = match () {
+            () if !self.options.is_purging => Some(HEARTBEAT),
+            () if is_held => Some(TICK),
+            () => again_in,
         };
     }
 
@@ -164,6 +167,7 @@ impl Schedule {
             account,
             clock: &self.clock,
             pacer: &mut self.pacer,
+            is_removing: self.is_removing,
             again_in: None,
         };
         let mut driver = Driver::new(self.clock.clone(), policy);
@@ -183,7 +187,7 @@ impl Schedule {
             }
             if !is_busy {
                 let again_in = driver.policy.again_in;
-                if again_in.is_none() {
+                if again_in.is_none() && self.is_removing {
                     driver.policy.pacer.drained();
                 }
                 return again_in;
@@ -213,13 +217,15 @@ struct InBackground<'a, O> {
     account: &'a O,
     clock: &'a Monotonic,
     pacer: &'a mut PurgePacer,
+    is_removing: bool,
     /// The delay before work that could not be done now is tried again.
     again_in: Option<Duration>,
 }
 
 impl<O: Observed> StepPolicy for InBackground<'_, O> {
     fn admit(&mut self, _range: u32, job: &dyn Job) -> Option<StepLimits> {
-        if job.next_due() > self.account.server_time().seconds().0 {
+        let is_allowed = self.is_removing || job.kind() == JobKind::CountGhosts;
+        if !is_allowed || job.next_due() > self.account.server_time().seconds().0 {
             return None;
         }
         let mut items = u64::MAX;

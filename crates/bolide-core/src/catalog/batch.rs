@@ -4,6 +4,7 @@
 //! whoever else writes to the store: if another commit came first, the write batch is decided again on the new rows. The cache is never used for a
 //! decision. Besides the rows themselves, a commit updates the index of their names and the log of changes.
 
+use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::{Key, Scan, Space};
@@ -11,11 +12,11 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::budget::DefinitionBudget;
+use super::changes;
 use super::names::{self, Name};
 use super::rows::{
     AccountRow, ContainerRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged, decode,
 };
-use super::{changes, container_not_found, database_not_found, encryption_keys, permissions, users};
 use crate::format::etag::Etag;
 use crate::format::keys;
 use crate::partition::write_batch::{Decision, WriteBatch};
@@ -141,12 +142,12 @@ impl CatalogBatch<'_, '_> {
     /// `NotFound` if the row does not exist, as for the functions that follow.
     pub fn database(&mut self, rid: DatabaseRid) -> Decision<DatabaseRow> {
         let row = self.read(RowKey::Database(rid))?;
-        Ok(row.ok_or_else(|| database_not_found(&rid.to_string()))?)
+        Ok(row.ok_or_else(|| Error::missing(Resource::Database, &rid))?)
     }
 
     pub fn container(&mut self, rid: ContainerRid) -> Decision<ContainerRow> {
         let row = self.container_if_there(rid)?;
-        Ok(row.ok_or_else(|| container_not_found(&rid.to_string()))?)
+        Ok(row.ok_or_else(|| Error::missing(Resource::Container, &rid))?)
     }
 
     pub fn container_if_there(&mut self, rid: ContainerRid) -> Decision<Option<ContainerRow>> {
@@ -155,17 +156,17 @@ impl CatalogBatch<'_, '_> {
 
     pub fn user(&mut self, rid: UserRid) -> Decision<UserRow> {
         let row = self.read(RowKey::User(rid))?;
-        Ok(row.ok_or_else(|| users::not_found(&rid.to_string()))?)
+        Ok(row.ok_or_else(|| Error::missing(Resource::User, &rid))?)
     }
 
     pub fn permission(&mut self, rid: PermissionRid) -> Decision<PermissionRow> {
         let row = self.read(RowKey::Permission(rid))?;
-        Ok(row.ok_or_else(|| permissions::not_found(&rid.to_string()))?)
+        Ok(row.ok_or_else(|| Error::missing(Resource::Permission, &rid))?)
     }
 
     pub fn encryption_key(&mut self, rid: EncryptionKeyRid) -> Decision<EncryptionKeyRow> {
         let row = self.read(RowKey::EncryptionKey(rid))?;
-        Ok(row.ok_or_else(|| encryption_keys::not_found(&rid.to_string()))?)
+        Ok(row.ok_or_else(|| Error::missing(Resource::EncryptionKey, &rid))?)
     }
 
     /// Reads a row of any kind.
@@ -325,13 +326,6 @@ impl CatalogBatch<'_, '_> {
 /// `PreconditionFailed`.
 pub(super) fn check_etag(etag: Etag, if_match: Option<&str>) -> Result<()> {
     etag.check(if_match)
-}
-
-/// Returns the error for a name that another resource has.
-pub(super) fn taken(what: &str) -> Error {
-    Error::conflict(format!(
-        "Resource with specified id, name, or unique index already exists: {what}."
-    ))
 }
 
 fn index_key(name: Bytes) -> Key {

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Reason, Result};
 use serde_json::Value;
 
 use super::batch::Changes;
@@ -158,15 +158,12 @@ impl DefinitionBudget {
         if !is_asked_for || after <= used_bytes || after <= limit_bytes {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::QuotaExceeded,
-            format!(
-                "The definitions of databases, containers, users, permissions, client encryption keys and scripts stay in memory, and would \
-                 take more than they may. Delete some, or start the server with a higher --memory-limit: they may take a quarter of it. \
-                 used={used_bytes} more={} limit={limit_bytes} bytes",
-                after - used_bytes
-            ),
-        ))
+        Err(Reason::DefinitionsTooLarge {
+            used: used_bytes,
+            more: after - used_bytes,
+            limit: limit_bytes,
+        }
+        .into())
     }
 }
 

@@ -11,13 +11,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
-use bolide_model::{Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::Space;
 
 use super::batch::{CatalogBatch, Changes, Committed};
 use super::rows::{AccountRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged};
-use super::{Catalog, changes, database_not_found, scripts, users};
+use super::{Catalog, changes, scripts};
 use crate::container::{Container, ContainerState, Layout};
 use crate::format::keys;
 use crate::partition::write_batch::Decision;
@@ -356,13 +357,13 @@ impl Memory {
     pub fn database(&self, rid: DatabaseRid) -> Result<&Database> {
         self.databases
             .get(&number_of(rid))
-            .ok_or_else(|| database_not_found(&rid.to_string()))
+            .ok_or_else(|| Error::missing(Resource::Database, &rid))
     }
 
     fn database_mut(&mut self, rid: DatabaseRid) -> Result<&mut Database> {
         self.databases
             .get_mut(&number_of(rid))
-            .ok_or_else(|| database_not_found(&rid.to_string()))
+            .ok_or_else(|| Error::missing(Resource::Database, &rid))
     }
 
     pub fn container(&self, rid: ContainerRid) -> Option<&Arc<Container>> {
@@ -370,13 +371,13 @@ impl Memory {
     }
 
     pub fn user(&self, rid: UserRid) -> Result<&User> {
-        let not_found = || users::not_found(&rid.to_string());
+        let not_found = || Error::missing(Resource::User, &rid);
         let database = self.database(rid.database()).map_err(|_| not_found())?;
         database.users.get(&rid).ok_or_else(not_found)
     }
 
     fn user_mut(&mut self, rid: UserRid) -> Result<&mut User> {
-        let not_found = || users::not_found(&rid.to_string());
+        let not_found = || Error::missing(Resource::User, &rid);
         let database = self.database_mut(rid.database()).map_err(|_| not_found())?;
         database.users.get_mut(&rid).ok_or_else(not_found)
     }

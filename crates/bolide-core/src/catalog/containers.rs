@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::epk;
+use bolide_model::error::Resource;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::Settings;
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Error, ErrorKind, Reason, Result, epk};
 use bolide_storage::{PartitionId, Space};
 use serde_json::Value;
 
-use super::batch::{CatalogBatch, CommitPoint, check_etag, taken};
+use super::Catalog;
+use super::batch::{CatalogBatch, CommitPoint, check_etag};
 use super::names::{self, Name};
 use super::offers::new_offer;
 use super::rows::{AccountRow, ContainerRow, Row, RowKey, Unknown};
-use super::{Catalog, container_not_found};
 use crate::change_log as history;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::Placement;
@@ -43,13 +43,10 @@ impl Catalog {
         self.container(rid).await.map_err(|error| match error.kind {
             // Others have deleted it in the meantime.
             ErrorKind::NotFound => error,
-            _ => Error::new(
-                ErrorKind::Timeout,
-                format!(
-                    "the container is stored, and could not be opened yet: {}",
-                    error.message
-                ),
-            ),
+            _ => Error {
+                kind: ErrorKind::Timeout,
+                ..error.context("the container is stored, and could not be opened yet")
+            },
         })
     }
 
@@ -71,18 +68,21 @@ impl Catalog {
     pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
         let memory = self.memory.read();
         let database = memory.database(database)?;
-        let rid = database.names.get(id).ok_or_else(|| container_not_found(id))?;
+        let rid = database
+            .names
+            .get(id)
+            .ok_or_else(|| Error::missing(Resource::Container, id))?;
         database
             .containers
             .get(rid)
             .cloned()
-            .ok_or_else(|| container_not_found(id))
+            .ok_or_else(|| Error::missing(Resource::Container, id))
     }
 
     pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         let memory = self.memory.read();
         let container = memory.container(rid).cloned();
-        container.ok_or_else(|| container_not_found(&rid.to_string()))
+        container.ok_or_else(|| Error::missing(Resource::Container, &rid))
     }
 
     /// Like [`Catalog::container_by_rid`], but also finds containers that others have created. For use inside changes: it does not wait for a running
@@ -248,7 +248,7 @@ impl Catalog {
     async fn current_state(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<Arc<ContainerState>> {
         let state = self.newest_state(container, change).await?;
         if state.is_deleted {
-            return Err(container_not_found(&state.properties.id));
+            return Err(Error::missing(Resource::Container, &state.properties.id));
         }
         Ok(state)
     }
@@ -334,7 +334,7 @@ impl NewContainer {
             .named(Name::Container(self.database, &self.properties.id))?
             .is_some()
         {
-            return Err(taken(&format!("container '{}'", self.properties.id)).into());
+            return Err(Error::name_taken(Resource::Container, &self.properties.id).into());
         }
         let mut account = batch.account()?;
         let rid = ContainerRid::new(self.database, database.next_container);
@@ -415,7 +415,7 @@ fn check_encryption_keys(
     for path in policies.flat_map(|policy| &policy.paths) {
         let id = &path.key_id;
         if batch.named(Name::EncryptionKey(database, id))?.is_none() {
-            return Err(Error::bad_request(format!("ClientEncryptionKey with id '[{id}]' does not exist.")).into());
+            return Err(Reason::EncryptionKeyUnknown { id: id.clone() }.into());
         }
     }
     Ok(())

@@ -1,16 +1,17 @@
 //! Databases.
 
+use bolide_model::error::Resource;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
-use bolide_model::{ErrorKind, Result, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::Space;
 
-use super::batch::{CatalogBatch, check_etag, taken};
+use super::Catalog;
+use super::batch::{CatalogBatch, check_etag};
 use super::cache::Database;
 use super::names::{self, Name};
 use super::offers::new_offer;
 use super::rows::{DatabaseRow, RowKey, Unknown};
-use super::{Catalog, database_not_found};
 use crate::format::etag::Etag;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
@@ -66,7 +67,10 @@ impl Catalog {
 
     pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
         let memory = self.memory.read();
-        let rid = memory.names.get(id).ok_or_else(|| database_not_found(id))?;
+        let rid = memory
+            .names
+            .get(id)
+            .ok_or_else(|| Error::missing(Resource::Database, id))?;
         memory.database(*rid).map(Database::info)
     }
 
@@ -96,7 +100,7 @@ impl Catalog {
 
 fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Throughput>) -> Decision<DatabaseInfo> {
     if batch.named(Name::Database(id))?.is_some() {
-        return Err(taken(&format!("database '{id}'")).into());
+        return Err(Error::name_taken(Resource::Database, id).into());
     }
     let mut account = batch.account()?;
     let rid = DatabaseRid::new(account.next_database);

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use bolide_model::encryption_key::EncryptionKeyProperties;
+use bolide_model::error::Resource;
 use bolide_model::rid::{DatabaseRid, EncryptionKeyRid};
-use bolide_model::{Error, Result, UnixSeconds};
+use bolide_model::{Error, Reason, Result, UnixSeconds};
 use bolide_storage::Space;
 
 use super::Catalog;
-use super::batch::{CatalogBatch, check_etag, taken};
+use super::batch::{CatalogBatch, check_etag};
 use super::names::{self, Name};
 use super::rows::{EncryptionKeyRow, RowKey};
 use crate::format::etag::Etag;
@@ -63,11 +64,9 @@ impl Catalog {
             let row = batch.encryption_key(rid)?;
             check_etag(row.etag, if_match.as_deref())?;
             if row.properties.id != properties.id {
-                return Err(Error::bad_request(format!(
-                    "The 'id' of a client encryption key cannot be changed from '{}' to '{}'.",
-                    row.properties.id, properties.id
-                ))
-                .into());
+                let id = row.properties.id.clone();
+                let new = properties.id.clone();
+                return Err(Reason::EncryptionKeyRenamed { id, new }.into());
             }
             let commit_point = batch.commit_point();
             let row = row.replaced(properties.clone(), commit_point.etag(), commit_point.now);
@@ -91,14 +90,14 @@ impl Catalog {
         let found = keys.find(|(_, row)| row.properties.id == id);
         found
             .map(|(rid, row)| EncryptionKeyInfo::new(*rid, row))
-            .ok_or_else(|| not_found(id))
+            .ok_or_else(|| Error::missing(Resource::EncryptionKey, id))
     }
 
     pub fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
         let memory = self.memory.read();
         let row = memory.database(rid.database)?.encryption_keys.get(&rid);
         row.map(|row| EncryptionKeyInfo::new(rid, row))
-            .ok_or_else(|| not_found(&rid.to_string()))
+            .ok_or_else(|| Error::missing(Resource::EncryptionKey, &rid))
     }
 }
 
@@ -109,7 +108,7 @@ fn create(
 ) -> Decision<EncryptionKeyInfo> {
     batch.database(database)?;
     if batch.named(Name::EncryptionKey(database, &properties.id))?.is_some() {
-        return Err(taken(&format!("client encryption key '{}'", properties.id)).into());
+        return Err(Error::name_taken(Resource::EncryptionKey, &properties.id).into());
     }
     // No key is ever deleted, so the highest number is the last one used.
     let mut last = 0;
@@ -127,10 +126,4 @@ fn create(
     let info = EncryptionKeyInfo::new(rid, &row);
     batch.create(RowKey::EncryptionKey(rid), row)?;
     Ok(info)
-}
-
-pub(super) fn not_found(name: &str) -> Error {
-    Error::not_found(format!(
-        "Resource Not Found: there is no client encryption key '{name}'."
-    ))
 }

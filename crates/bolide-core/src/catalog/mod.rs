@@ -152,13 +152,5 @@ impl Catalog {
     }
 }
 
-fn database_not_found(name: &str) -> Error {
-    Error::not_found(format!("Resource Not Found: there is no database '{name}'."))
-}
-
-fn container_not_found(name: &str) -> Error {
-    Error::not_found(format!("Resource Not Found: there is no container '{name}'."))
-}
-
 #[cfg(test)]
 mod tests;

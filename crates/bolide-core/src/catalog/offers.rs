@@ -1,5 +1,6 @@
 //! Offers: the throughput of databases and containers.
 
+use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
@@ -73,7 +74,7 @@ impl OfferRow {
         if_match: Option<&str>,
     ) -> Result<()> {
         if OfferRid::new(self.number) != rid {
-            return Err(not_found(rid));
+            return Err(Error::missing(Resource::Offer, &rid));
         }
         check_etag(self.etag, if_match)?;
         self.throughput = Some(throughput);
@@ -122,7 +123,7 @@ impl Catalog {
 
     pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
         let found = self.list_offers().into_iter().find(|offer| offer.rid == rid);
-        found.ok_or_else(|| not_found(rid))
+        found.ok_or_else(|| Error::missing(Resource::Offer, &rid))
     }
 
     /// Replaces the throughput of an offer, and paces the purge by it.
@@ -142,7 +143,10 @@ impl Catalog {
                 self.commit(move |batch| {
                     let mut row = batch.database(database)?;
                     let commit_point = batch.commit_point();
-                    let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
+                    let offer = row
+                        .offer
+                        .as_mut()
+                        .ok_or_else(|| Error::missing(Resource::Offer, &rid))?;
                     offer.replace(rid, throughput, commit_point, if_match.as_deref())?;
                     let offer = offer.offer();
                     batch.replace(RowKey::Database(database), row)?;
@@ -154,19 +158,18 @@ impl Catalog {
                 let container = self.container(container).await?;
                 let after = self
                     .change_container(&container, move |commit_point, row| {
-                        let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
+                        let offer = row
+                            .offer
+                            .as_mut()
+                            .ok_or_else(|| Error::missing(Resource::Offer, &rid))?;
                         offer.replace(rid, throughput, commit_point, if_match.as_deref())?;
                         row.pacing.pacing = Some(throughput).into();
                         Ok(())
                     })
                     .await?;
-                after.offer.ok_or_else(|| not_found(rid))?
+                after.offer.ok_or_else(|| Error::missing(Resource::Offer, &rid))?
             }
         };
         Ok(Offer::new(offer, resource))
     }
-}
-
-fn not_found(rid: OfferRid) -> Error {
-    Error::not_found(format!("Resource Not Found: there is no offer '{rid}'."))
 }

@@ -122,7 +122,12 @@ impl Catalog {
             });
             match fenced.await {
                 Ok(row) => return Ok(row),
-                Err(error) if is_closing() => return Err(Error::new(ErrorKind::Timeout, error.message)),
+                Err(error) if is_closing() => {
+                    return Err(Error {
+                        kind: ErrorKind::Timeout,
+                        ..error
+                    });
+                }
                 Err(_) => tokio::time::sleep(TRY_AGAIN).await,
             }
         }

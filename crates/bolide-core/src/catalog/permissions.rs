@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use bolide_model::error::Resource;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{PermissionRid, UserRid};
-use bolide_model::{Error, Result, UnixSeconds};
+use bolide_model::{Error, Reason, Result, UnixSeconds};
 
 use super::Catalog;
-use super::batch::{CatalogBatch, check_etag, taken};
+use super::batch::{CatalogBatch, check_etag};
 use super::names::Name;
 use super::rows::{PermissionRow, RowKey, Unknown};
 use crate::format::etag::Etag;
@@ -128,7 +129,9 @@ impl Catalog {
         let memory = self.memory.read();
         let mut permissions = memory.user(user)?.permissions.iter();
         let found = permissions.find(|(_, row)| row.grant.id == id);
-        found.map(|(rid, row)| row.info(*rid)).ok_or_else(|| not_found(id))
+        found
+            .map(|(rid, row)| row.info(*rid))
+            .ok_or_else(|| Error::missing(Resource::Permission, id))
     }
 
     pub fn permission_by_rid(&self, rid: PermissionRid) -> Result<PermissionInfo> {
@@ -136,7 +139,7 @@ impl Catalog {
         let found = memory.user(rid.user)?.permissions.get(&rid);
         found
             .map(|row| row.info(rid))
-            .ok_or_else(|| not_found(&rid.to_string()))
+            .ok_or_else(|| Error::missing(Resource::Permission, &rid))
     }
 }
 
@@ -192,17 +195,13 @@ fn check_free(
     let except = except.map(RowKey::Permission);
     let holder = batch.named(Name::Permission(user, &grant.id))?;
     if holder.is_some() && holder != except {
-        return Err(taken(&format!("permission '{}'", grant.id)).into());
+        return Err(Error::name_taken(Resource::Permission, &grant.id).into());
     }
     match batch.named(Name::Grant(user, grant))? {
         Some(RowKey::Permission(holder)) if Some(RowKey::Permission(holder)) != except => {
-            let id = &batch.permission(holder)?.grant.id;
-            Err(taken(&format!("permission '{id}' for this resource")).into())
+            let name = batch.permission(holder)?.grant.id.clone();
+            Err(Reason::PermissionTaken { name }.into())
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn not_found(name: &str) -> Error {
-    Error::not_found(format!("Resource Not Found: there is no permission '{name}'."))
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Error, Reason, Result};
 use bolide_storage::Space;
 
 use super::Catalog;
-use super::batch::{CatalogBatch, check_etag, taken};
+use super::batch::{CatalogBatch, check_etag};
 use super::names::{self, Name};
 use super::rows::{Row, RowKey, ScriptRow, Unknown};
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
@@ -153,23 +153,21 @@ fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind,
         }
     }
     if of_kind >= SCRIPTS {
-        return Err(Error::new(
-            ErrorKind::Forbidden,
-            format!(
-                "a container has at most {SCRIPTS} resources of the kind {}",
-                kind.noun()
-            ),
-        )
-        .into());
+        let reason = Reason::TooManyScripts {
+            resource: kind.resource(),
+            limit: SCRIPTS,
+        };
+        return Err(reason.into());
     }
     if others.saturating_add(bytes) <= SCRIPT_BYTES {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::TooLarge,
-        format!("the scripts of a container take at most {SCRIPT_BYTES} bytes together. others={others} bytes={bytes}"),
-    )
-    .into())
+    let reason = Reason::ScriptsTooLarge {
+        others,
+        bytes,
+        limit: SCRIPT_BYTES,
+    };
+    Err(reason.into())
 }
 
 /// Adds a script to its open container, or replaces it there. A script that has not changed keeps what was recorded about its runs.
@@ -214,5 +212,5 @@ fn check(kind: ScriptKind, draft: &ScriptDraft) -> Result<()> {
 }
 
 fn already_there(kind: ScriptKind, id: &str) -> Error {
-    taken(&format!("{} '{id}'", kind.noun()))
+    Error::name_taken(kind.resource(), id)
 }

@@ -1,11 +1,12 @@
 //! Users of a database, to whom permissions are granted. They do not sign requests themselves; the tokens of their permissions do.
 
+use bolide_model::error::Resource;
 use bolide_model::rid::{DatabaseRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 use bolide_storage::Space;
 
 use super::Catalog;
-use super::batch::{CatalogBatch, check_etag, taken};
+use super::batch::{CatalogBatch, check_etag};
 use super::names::{self, Name};
 use super::rows::{RowKey, Unknown, UserRow};
 use crate::format::etag::Etag;
@@ -40,7 +41,7 @@ impl Catalog {
         self.commit(move |batch| {
             batch.database(database)?;
             if batch.named(Name::User(database, &id))?.is_some() {
-                return Err(user_taken(&id).into());
+                return Err(Error::name_taken(Resource::User, &id).into());
             }
             create(batch, database, &id)
         })
@@ -89,8 +90,14 @@ impl Catalog {
     pub fn user_by_name(&self, database: DatabaseRid, id: &str) -> Result<UserInfo> {
         let memory = self.memory.read();
         let database = memory.database(database)?;
-        let rid = database.user_names.get(id).ok_or_else(|| not_found(id))?;
-        let user = database.users.get(rid).ok_or_else(|| not_found(id))?;
+        let rid = database
+            .user_names
+            .get(id)
+            .ok_or_else(|| Error::missing(Resource::User, id))?;
+        let user = database
+            .users
+            .get(rid)
+            .ok_or_else(|| Error::missing(Resource::User, id))?;
         Ok(user.row.info(*rid))
     }
 
@@ -123,7 +130,7 @@ fn replace(batch: &mut CatalogBatch<'_, '_>, rid: UserRid, id: &str, if_match: O
     check_etag(row.etag, if_match)?;
     let holder = batch.named(Name::User(rid.database(), id))?;
     if holder.is_some_and(|holder| holder != RowKey::User(rid)) {
-        return Err(user_taken(id).into());
+        return Err(Error::name_taken(Resource::User, id).into());
     }
     let commit_point = batch.commit_point();
     id.clone_into(&mut row.id);
@@ -131,12 +138,4 @@ fn replace(batch: &mut CatalogBatch<'_, '_>, rid: UserRid, id: &str, if_match: O
     let info = row.info(rid);
     batch.replace(RowKey::User(rid), row)?;
     Ok(info)
-}
-
-fn user_taken(id: &str) -> Error {
-    taken(&format!("user '{id}'"))
-}
-
-pub(super) fn not_found(name: &str) -> Error {
-    Error::not_found(format!("Resource Not Found: there is no user '{name}'."))
 }

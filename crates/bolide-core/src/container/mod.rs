@@ -12,7 +12,7 @@ use bolide_model::container::ContainerProperties;
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, Settings};
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Lsn, Reason, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -146,12 +146,7 @@ impl Layout {
         self.partitions
             .iter()
             .find(|partition| partition.range == range)
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::RangeGone,
-                    format!("the partition key range is gone. range={range}"),
-                )
-            })
+            .ok_or_else(|| Reason::RangeGone { range }.into())
     }
 }
 
@@ -293,7 +288,7 @@ impl Container {
     fn guard<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<ReadGuard<'a>> {
         let state = self.state();
         if state.is_deleted {
-            return Err(Error::not_found("the container was deleted"));
+            return Err(Reason::ContainerDeleted.into());
         }
         Ok(ReadGuard { _gate: gate, state })
     }

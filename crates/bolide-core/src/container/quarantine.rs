@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
+use bolide_model::{Reason, Result, UnixSeconds};
 use bolide_script::{Problem, ScriptError};
 use parking_lot::Mutex;
 
@@ -74,14 +74,10 @@ impl Script {
         let Some(end) = self.quarantine.blocked_until(now) else {
             return Ok(());
         };
-        Err(Error::new(
-            ErrorKind::Forbidden,
-            format!(
-                "The script with id '{}' is blocked for execution because it has violated its allowed resource limit several times. It may \
-                 run again in {} seconds, or once it is replaced.",
-                self.id,
-                end - now.0
-            ),
-        ))
+        Err(Reason::ScriptBlocked {
+            id: self.id.clone(),
+            seconds: end - now.0,
+        }
+        .into())
     }
 }

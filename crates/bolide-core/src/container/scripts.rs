@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bolide_model::error::Resource;
 use bolide_model::rid::ChildRid;
 use bolide_model::{Error, Result, UnixSeconds};
 
@@ -21,22 +22,21 @@ pub enum ScriptKind {
 }
 
 impl ScriptKind {
-    /// Returns the name of the kind, for messages.
-    pub fn noun(self) -> &'static str {
+    /// Returns the kind of resource that errors name.
+    pub(crate) fn resource(self) -> Resource {
         match self {
-            ScriptKind::StoredProcedure => "stored procedure",
-            ScriptKind::Trigger => "trigger",
-            ScriptKind::UserDefinedFunction => "user-defined function",
+            ScriptKind::StoredProcedure => Resource::StoredProcedure,
+            ScriptKind::Trigger => Resource::Trigger,
+            ScriptKind::UserDefinedFunction => Resource::UserDefinedFunction,
         }
     }
 
     /// Returns the error for a name that no script of the kind has.
     pub(crate) fn not_found(self, name: &ScriptName) -> Error {
-        let name = match name {
-            ScriptName::Id(id) => id.clone(),
-            ScriptName::Rid(number) => number.to_string(),
-        };
-        Error::not_found(format!("Resource Not Found: there is no {} '{name}'.", self.noun()))
+        match name {
+            ScriptName::Id(id) => Error::missing(self.resource(), id),
+            ScriptName::Rid(number) => Error::missing(self.resource(), number),
+        }
     }
 }
 

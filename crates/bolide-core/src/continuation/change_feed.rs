@@ -1,5 +1,6 @@
 //! Positions of change feeds: up to where each range of a scope was read, and the continuation that holds these positions.
 
+use bolide_model::error::BadContinuation;
 use bolide_model::{Error, Lsn, Result};
 
 /// The next LSN to read in one range.
@@ -27,9 +28,8 @@ pub(crate) fn encode(positions: &[ChangeFeedPosition]) -> String {
 
 pub(crate) fn decode(text: &str) -> Result<Vec<ChangeFeedPosition>> {
     let refused = || {
-        Error::bad_request(format!(
-            "Invalid Continuation Token: '{text}' is none of a change feed."
-        ))
+        let text = text.to_owned();
+        Error::from(BadContinuation::NoChangeFeed { text })
     };
     let text = text.trim().trim_matches('"');
     let position = |range: u32, consumed: &str| {

@@ -16,6 +16,7 @@ pub(crate) mod script_query;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bolide_model::error::BadContinuation;
 use bolide_model::{Error, Result};
 use sha2::Digest as _;
 
@@ -38,7 +39,7 @@ pub(crate) fn encode(owner: &[&[u8]], payload: &[u8]) -> String {
 /// # Errors
 /// `BadRequest` if it is damaged, or belongs to another owner.
 pub(crate) fn decode(owner: &[&[u8]], text: &str) -> Result<Vec<u8>> {
-    let refused = || Error::bad_request("Invalid Continuation Token: it is malformed, or belongs to another request.");
+    let refused = || Error::from(BadContinuation::OtherRequest);
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;
     let payload = bytes.get(1 + CHECK_BYTES..).ok_or_else(refused)?;
     if bytes[0] != FORMAT || bytes[1..=CHECK_BYTES] != check(owner, payload) {

@@ -9,8 +9,9 @@
 //! requested for; an empty `to` means no end. A continuation is valid for every part of that interval: which range holds it, and how a
 //! request names it, may change from page to page, and a split leaves each child its own part.
 
+use bolide_model::Result;
+use bolide_model::error::BadContinuation;
 use bolide_model::rid::ContainerRid;
-use bolide_model::{Error, Result};
 use bytes::{Buf, Bytes};
 
 use crate::format::key_interval::KeyInterval;
@@ -73,12 +74,9 @@ impl Owner {
     pub fn read(&self, text: &str) -> Result<QueryPosition> {
         let (checked, resume) = text.split_once('.').unwrap_or((text, ""));
         let bytes = super::decode(&self.with(resume), checked)?;
-        let (after, was_asked) =
-            decode(&bytes).ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?;
+        let (after, was_asked) = decode(&bytes).ok_or(BadContinuation::Malformed)?;
         if !was_asked.covers(&self.asked) {
-            return Err(Error::bad_request(
-                "Invalid Continuation Token: it was given for another part of the container.",
-            ));
+            return Err(BadContinuation::OtherPart.into());
         }
         Ok(QueryPosition {
             after,

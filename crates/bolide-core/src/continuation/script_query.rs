@@ -1,5 +1,6 @@
 //! Where a page of a script's query ends.
 
+use bolide_model::error::BadContinuation;
 use bolide_model::{Error, Result};
 use bytes::Bytes;
 
@@ -23,7 +24,7 @@ impl ScriptQueryPosition {
     }
 
     pub fn decode(bytes: &[u8]) -> Result<ScriptQueryPosition> {
-        let malformed = || Error::bad_request("Invalid Continuation Token: it is malformed.");
+        let malformed = || Error::from(BadContinuation::Malformed);
         let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
         let length = usize::from(u16::from_be_bytes([*long, *short]));
         let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;

@@ -4,7 +4,7 @@
 //! ```text
 //!   request ──▶ admitted? ──▶ task on a thread of low priority, in time slices ──▶ answer
 //!                 │ no: the oldest ▲ checks every millisecond: is the request still there? do other tasks wait?
-//!                 │ task ends (429)
+//!                 │ task ends (Throttled)
 //!
 //! A thread runs one task to its end. Through its [`Watch`] a task learns that it must end (its request was dropped, its time is over, or the
 //! account closes), and waits while other tasks have the time slices.

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
+use bolide_model::error::HistoryStart;
+use bolide_model::{Error, ErrorKind, Lsn, Reason, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Head, Page};
 
 use super::page_memory::PageMemory;
@@ -64,7 +65,7 @@ impl Runtime {
         let slices = read.scope.slices(&guard.state)?;
         let positions = start(&read.start, &slices)?;
         if guard.state.retention().is_none() {
-            return Err(not_enabled().into());
+            return Err(Error::from(Reason::HistoryOff).into());
         }
         self.admit_all(ctx, &slices, &guard)?;
         let max = page_items(read.max_items);
@@ -135,32 +136,11 @@ impl Job {
     }
 }
 
-/// Returns the error in the words by which clients recognise it (cosmos-rest §8.4).
-fn not_enabled() -> Error {
-    Error::bad_request(
-        "The change feed mode 'All Versions and Deletes' must be enabled for the container: set \
-         changeFeedPolicy.retentionDuration to a number of minutes above 0, or leave the policy out and start from now with a read-write \
-         key, which begins a history of seven days.",
-    )
-}
-
-fn too_old() -> Error {
-    Error::bad_request(
-        "You must read the change feed from within the retention period. The continuation is older than changeFeedPolicy.retentionDuration: changes behind it have left \
-         the feed. Start from now.",
-    )
-}
-
 fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>> {
-    let refused = |what: &str| {
-        Error::bad_request(format!(
-            "Start from {what} is not supported with 'All Versions and Deletes' mode. You must read the change feed from \
-             within the retention period. Start from now or from a continuation."
-        ))
-    };
+    let refused = |start| Error::from(Reason::HistoryStart { start });
     let known = match start {
-        FeedStart::Beginning => return Err(refused("beginning")),
-        FeedStart::Time(_) => return Err(refused("a point in time")),
+        FeedStart::Beginning => return Err(refused(HistoryStart::Beginning)),
+        FeedStart::Time(_) => return Err(refused(HistoryStart::Time)),
         FeedStart::Now => None,
         FeedStart::After(text) => Some(decode(text)?),
     };
@@ -208,7 +188,7 @@ impl Filling<'_> {
             let (head, page, history_from) = slice.partition.read_history(from, PAGE_ROWS, PAGE_BYTES).await?;
             record_range(&mut self.touched, slice.partition.range, head.lsn);
             if from == begin && (begin < history_from || self.first_has_left(&page, head)?) {
-                return Err(too_old());
+                return Err(Reason::HistoryLeft.into());
             }
             for (key, value) in &page.rows {
                 let position = keys::history_position(key).ok_or_else(damaged)?;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::error::BadContinuation;
 use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
 use bytes::Bytes;
 
@@ -66,7 +67,7 @@ impl Runtime {
         let position = match &read.continuation {
             None => ReadFeedPosition::default(),
             Some(text) => ReadFeedPosition::decode(&continuation::decode(&owner, text)?)
-                .ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?,
+                .ok_or_else(|| Error::from(BadContinuation::Malformed))?,
         };
         let mut slices = read.scope.slices(&guard.state)?;
         self.admit_all(ctx, &slices, &guard)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bolide_model::{Error, ErrorKind, Lsn, Result};
+use bolide_model::{Lsn, Reason, Result};
 
 /// Version of a resource for conditional operations.
 ///
@@ -37,10 +37,7 @@ impl Etag {
     /// `PreconditionFailed` if the condition names another version.
     pub(crate) fn check(self, if_match: Option<&str>) -> Result<()> {
         match if_match {
-            Some(header) if !self.matches(header) => Err(Error::new(
-                ErrorKind::PreconditionFailed,
-                "One of the specified pre-condition is not met.",
-            )),
+            Some(header) if !self.matches(header) => Err(Reason::VersionDiffers.into()),
             _ => Ok(()),
         }
     }

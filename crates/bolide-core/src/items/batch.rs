@@ -29,6 +29,9 @@ pub struct Batch {
     pub partition_key: PartitionKey,
     /// The operations, in order.
     pub operations: Vec<BatchOperation>,
+    /// Of which operations the answer has the written item; of none, where it is shorter. A batch whose answer would be larger than a page is
+    /// refused.
+    pub answers_written: Vec<bool>,
 }
 
 /// One operation of a batch.
@@ -132,17 +135,6 @@ impl Runtime {
         container: &Arc<Container>,
         batch: Batch,
     ) -> ChargedResult<BatchResponse> {
-        self.batch_answering(ctx, container, batch, Vec::new()).await
-    }
-
-    /// See `Account::batch_answering`.
-    pub(crate) async fn batch_answering(
-        &self,
-        ctx: &RequestContext,
-        container: &Arc<Container>,
-        batch: Batch,
-        answers_written: Vec<bool>,
-    ) -> ChargedResult<BatchResponse> {
         let has_condition = |operation: &BatchOperation| matches!(operation, BatchOperation::Patch { patch, .. } if patch.condition.is_some());
         let guard = match batch.operations.iter().any(has_condition) {
             true => container.enter_uninterruptible().await?,
@@ -150,7 +142,7 @@ impl Runtime {
         };
         let epk = epk_of_key(&guard.state, &batch.partition_key)?;
         let key = batch.partition_key;
-        let answers_written: Arc<[bool]> = answers_written.into();
+        let answers_written: Arc<[bool]> = batch.answers_written.into();
         let mut conditions = self.conditions_of(&batch.operations).await;
         let operations = batch
             .operations

@@ -9,7 +9,7 @@ use super::logical_partition::LogicalPartition;
 use super::prepare::epk_of_key;
 use super::write::Written;
 use crate::container::Container;
-use crate::partition::tombstones::{MAX, MAX_PER_KEY, PartitionKeyTombstone};
+use crate::partition::tombstones::{HiddenItems, MAX, MAX_PER_KEY, PartitionKeyTombstone};
 use crate::partition::write_batch::{Decision, Stop, WriteBatch};
 use crate::response::ChargedResult;
 use crate::runtime::{RequestContext, Runtime};
@@ -56,6 +56,7 @@ impl LogicalPartition {
             epk,
             upto: lsn,
             horizon,
+            hidden: HiddenItems::default(),
         });
         Ok(Written {
             value: (),

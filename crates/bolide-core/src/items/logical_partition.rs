@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bolide_model::document::Patch;
 use bolide_model::epk::Epk;
 use bolide_model::ttl::{Horizon, Stamp};
-use bolide_model::{Error, ErrorKind, charge};
+use bolide_model::{Reason, charge};
 use bolide_storage::Key;
 use bytes::Bytes;
 
@@ -18,7 +18,7 @@ use super::effects::{add, number_in_range, remove, remove_ghost};
 use super::prepare::PreparedItem;
 use super::read::decode_number;
 use super::write::Written;
-use super::{ItemTarget, ItemWritten, item_not_found};
+use super::{ItemTarget, ItemWritten};
 use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -27,7 +27,7 @@ use crate::format::keys::{self, UniqueDigest};
 use crate::format::record::{Parts, Record};
 use crate::partition::Partition;
 use crate::partition::visibility::{Slot, StoredVersion};
-use crate::partition::write_batch::{Decision, Stop, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// A logical partition as a decision sees it.
 pub(crate) struct LogicalPartition {
@@ -102,10 +102,7 @@ impl LogicalPartition {
         if let Some(condition) = condition
             && !condition.holds(self.container.rid(), &existing.record, batch.now)?
         {
-            return Err(Stop::Refused(Error::new(
-                ErrorKind::PatchConditionFailed,
-                "One of the specified pre-condition is not met: the condition of the patch does not hold.",
-            )));
+            return Err(Reason::PatchConditionFalse.into());
         }
         let made = ahead.map(|ahead| ahead.of(&existing.record)).transpose()?.flatten();
         match made {
@@ -195,7 +192,7 @@ impl LogicalPartition {
             ItemTarget::Id(id) => self.find_by_id(batch, id)?,
             ItemTarget::Rid(number) => self.slot(batch, keys::item(&self.epk, *number))?,
         };
-        found.live().ok_or_else(|| Stop::Refused(item_not_found()))
+        found.live().ok_or_else(|| Reason::ItemMissing.into())
     }
 
     fn find_by_id(&self, batch: &mut WriteBatch<'_>, id: &str) -> Decision<Slot> {
@@ -235,10 +232,7 @@ impl LogicalPartition {
             }
             match self.slot(batch, key)? {
                 Slot::Live(_) => {
-                    return Err(Stop::Refused(Error::new(
-                        ErrorKind::UniqueKeyConflict,
-                        "Unique index constraint violation: Resource with specified id, name, or unique index already exists.",
-                    )));
+                    return Err(Reason::UniqueKeyTaken.into());
                 }
                 slot => add_ghost(&mut ghosts, slot.ghost()),
             }
@@ -309,9 +303,7 @@ impl LogicalPartition {
 /// Returns the ghost in a slot, to be removed; refuses a slot with a live item.
 fn must_be_free(slot: Slot) -> Decision<Option<StoredVersion>> {
     match slot {
-        Slot::Live(_) => Err(Stop::Refused(Error::conflict(
-            "Resource with specified id, name, or unique index already exists.",
-        ))),
+        Slot::Live(_) => Err(Reason::ItemExists.into()),
         slot => Ok(slot.ghost()),
     }
 }

@@ -15,7 +15,6 @@ mod prepare;
 mod read;
 mod write;
 
-use bolide_model::Error;
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
 
@@ -126,11 +125,4 @@ pub enum ItemRead {
         /// That version.
         etag: Etag,
     },
-}
-
-pub(crate) fn item_not_found() -> Error {
-    Error::not_found(
-        "Entity with the specified id does not exist in the system. Resource Not Found. \
-         Learn more: https://aka.ms/cosmosdb-tsg-not-found",
-    )
 }

@@ -1,10 +1,10 @@
 //! Documents to be written: checked as far as possible without reading stored items, and encoded as they will be stored.
 
-use bolide_model::Result;
 use bolide_model::document::Document;
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
 use bolide_model::ttl::Own;
+use bolide_model::{Reason, Result};
 use sha2::{Digest, Sha256};
 
 use crate::container::ContainerState;
@@ -73,7 +73,7 @@ pub(crate) fn own_key(
     if let Some(given) = given {
         definition.check_full(given)?;
         if *given != own {
-            return Err(bolide_model::partition_key::mismatch());
+            return Err(Reason::PartitionKeyMismatch.into());
         }
     }
     definition.check_full(&own)?;

@@ -1,10 +1,10 @@
 //! Point reads.
 
 use bolide_model::epk::Epk;
-use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
+use bolide_model::{Lsn, Reason, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Head, Key, ReadRequest};
 
-use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
+use super::{ItemRead, ItemTarget, ReadItem};
 use crate::container::{Container, ContainerState, ReadGuard};
 use crate::content::StoredItem;
 use crate::content::logical;
@@ -38,7 +38,7 @@ impl Runtime {
         let cost = self.charge(ctx, partition, &guard, charge, head.lsn);
         let Some(record) = live else {
             return Err(Refusal {
-                error: item_not_found(),
+                error: Reason::ItemMissing.into(),
                 cost,
             });
         };

@@ -11,6 +11,8 @@ pub(crate) struct AfterCommit {
     pub(super) expiry_rests_until: Option<i64>,
     /// The earliest second at which an item of the write batch expires.
     pub(super) expiry_due: Option<i64>,
+    /// The second before which no older item must be counted as a ghost.
+    pub(super) count_rests_until: Option<i64>,
     /// The second before which no older entry leaves the history.
     pub(super) trim_rests_until: Option<i64>,
     /// The earliest second at which an entry of the write batch leaves the history.
@@ -28,6 +30,11 @@ impl AfterCommit {
     /// Records that no older item expires before a second.
     pub fn rest_expiry_until(&mut self, second: i64) {
         self.expiry_rests_until = Some(second);
+    }
+
+    /// Records that no older item must be counted as a ghost before a second.
+    pub fn rest_count_until(&mut self, second: i64) {
+        self.count_rests_until = Some(second);
     }
 
     /// Records that an entry of the write batch leaves the history at a second.

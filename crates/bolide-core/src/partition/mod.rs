@@ -5,6 +5,7 @@ pub(crate) mod after_commit;
 pub(crate) mod dirty_keys;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
+pub(crate) mod ghosts;
 mod loaded;
 pub(crate) mod orders;
 mod pages;
@@ -13,6 +14,7 @@ mod schedule;
 mod shared;
 mod snapshot;
 pub(crate) mod state;
+pub(crate) mod statistics;
 pub(crate) mod tombstones;
 pub(crate) mod visibility;
 mod wakeup;
@@ -25,11 +27,9 @@ use std::sync::atomic::Ordering;
 use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Engine, PartitionId};
-use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
-use crate::format::keys::LogPosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 use dirty_keys::Recording;
@@ -38,6 +38,7 @@ pub(crate) use pages::RawPages;
 use shared::Shared;
 pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
 use state::PartitionState;
+use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
@@ -61,8 +62,6 @@ pub(crate) struct Partition {
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
     background: mpsc::Sender<Box<dyn Transaction>>,
-    /// No live item of class `Inherited` has a log entry before this position, as far as is known.
-    first_in_log: Mutex<LogPosition>,
     /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
     pub scripts: Orders,
 }
@@ -115,7 +114,6 @@ impl Partition {
             writes,
             batches,
             background,
-            first_in_log: Mutex::default(),
             scripts: Orders::new(others_wait),
         }))
     }
@@ -148,12 +146,13 @@ impl Partition {
     ///
     /// # Errors
     /// The error with which `decide` refused, or the reason why nothing could be committed.
-    pub async fn write<T, F>(&self, decide: F) -> Result<T>
+    pub async fn write<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.writes, decide, Queued::Transaction).await
+        let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
+        transact(&self.writes, Queued::Transaction, |_| (), decide).await
     }
 
     /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a few,
@@ -161,12 +160,13 @@ impl Partition {
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
-    pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
+    pub async fn write_batch<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.batches, decide, |transaction| transaction).await
+        let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
+        transact(&self.batches, |transaction| transaction, |_| (), decide).await
     }
 
     /// Runs a job that has the partition to itself, commits its writes, and returns the job's output once they are durable. Other writes wait
@@ -177,22 +177,20 @@ impl Partition {
     /// The error with which the job was refused, or the reason why nothing could be committed.
     pub async fn run_exclusive<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
-        let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
         let pending = Box::new(PendingExclusive::new(job, reply));
-        self.writes.send(Queued::Exclusive(pending)).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        send(&self.writes, Queued::Exclusive(pending), answer).await
     }
 
     /// Like [`Partition::write`], for background jobs. A write batch takes at most one of them and decides it first, so it may scan.
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
-    pub async fn background<T, F>(&self, decide: F) -> Result<T>
+    pub async fn background<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.background, decide, |transaction| transaction).await
+        self.background_observing(|_| (), move |batch, ()| decide(batch)).await
     }
 
     /// Like [`Partition::background`], for a decision that also depends on values that are not rows of the partition. `observe` reads these values;
@@ -207,15 +205,7 @@ impl Partition {
         O: FnMut(UnixSeconds) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        let pending = PendingObserver {
-            observe,
-            observed: None,
-            decide,
-            outcome: PendingOutcome::new(reply),
-        };
-        let queued: Box<dyn Transaction> = Box::new(pending);
-        send(&self.background, queued, answer).await
+        transact(&self.background, |transaction| transaction, observe, decide).await
     }
 
     /// Reads the rows that a decision needs, so that the engine has them in its cache when the worker decides. The result of the decision is
@@ -274,29 +264,31 @@ impl Partition {
         clock::exact_now(self.engine.as_ref()).await
     }
 
-    /// Returns a position in the log before which no live item of class `Inherited` has an entry. Earlier entries belong to removed items or to
-    /// ghosts.
-    pub fn first_in_log(&self) -> LogPosition {
-        *self.first_in_log.lock()
-    }
-
-    /// Records such a position, if it is later than the known one.
-    pub fn set_first_in_log(&self, position: LogPosition) {
-        let mut known = self.first_in_log.lock();
-        *known = position.max(*known);
-    }
-
     /// Records that an item expires at a second, for a reason other than a write, for example because settings have changed.
     pub fn expect_due(&self, second: i64) {
         self.shared.schedule.expect_expiry(second);
     }
 
-    /// Returns the second before which no item expires and no entry leaves the history, as far as is known.
+    /// Returns the statistics that the newest commit published, from memory. Returns `None` if the ghosts have not been counted since the partition was
+    /// opened; then [`Partition::count_ghosts`] returns the counters.
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.shared.statistics.newest()
+    }
+
+    /// Returns the second before which [`Partition::statistics`] are exact, as far as is known: at this second, items must be counted.
+    pub fn next_count(&self) -> i64 {
+        match self.statistics() {
+            Some(statistics) if statistics.is_settled => self.shared.schedule.next_count(),
+            _ => i64::MIN,
+        }
+    }
+
+    /// Returns the second before which no item expires or must be counted, and no entry leaves the history, as far as is known.
     pub fn next_background_work(&self) -> i64 {
         if self.has_tombstones() {
             return i64::MIN;
         }
-        self.next_expiry().min(self.next_trim())
+        self.next_expiry().min(self.next_count()).min(self.next_trim())
     }
 
     /// Returns the second before which no entry leaves the history, as far as is known.
@@ -320,15 +312,26 @@ fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
     })
 }
 
-async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>
+async fn transact<I, T, O, F, Q>(
+    queue: &mpsc::Sender<Q>,
+    queued: fn(Box<dyn Transaction>) -> Q,
+    observe: O,
+    decide: F,
+) -> Result<T>
 where
+    I: Send + 'static,
     T: Send + 'static,
-    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
+    O: FnMut(UnixSeconds) -> I + Send + 'static,
+    F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
     let pending = Pending {
+        observe,
+        observed: None,
         decide,
-        outcome: PendingOutcome::new(reply),
+        decided: None,
+        rests_on_others: false,
+        reply,
     };
     send(queue, queued(Box::new(pending)), answer).await
 }
@@ -339,77 +342,18 @@ async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receive
     answer.await.map_err(|_| gone())?
 }
 
-/// The result of a transaction, and the channel to the request that waits for it.
-struct PendingOutcome<T> {
+/// A transaction queued at a worker: what it observes besides rows, its result, and the channel to the request that waits for it.
+struct Pending<I, T, O, F> {
+    observe: O,
+    observed: Option<I>,
+    decide: F,
     decided: Option<Result<T>>,
     /// Whether earlier transactions of the same write batch had effects, which this transaction saw.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T> PendingOutcome<T> {
-    fn new(reply: oneshot::Sender<Result<T>>) -> PendingOutcome<T> {
-        PendingOutcome {
-            decided: None,
-            rests_on_others: false,
-            reply,
-        }
-    }
-
-    fn take(&mut self, rests_on_others: bool, decided: Decision<T>) -> std::result::Result<(), ()> {
-        self.rests_on_others = rests_on_others;
-        self.decided = match decided {
-            Ok(value) => Some(Ok(value)),
-            Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
-            Err(Stop::NeedsRead) => None,
-        };
-        self.decided.as_ref().map(|_| ()).ok_or(())
-    }
-
-    fn end(self, ended: &Result<Lsn>) {
-        let result = match (ended, self.decided) {
-            // The refusal may depend on effects of earlier transactions, which were not committed or perhaps were not.
-            (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
-            (_, Some(Err(refusal))) => Err(refusal),
-            (Ok(_), Some(Ok(value))) => Ok(value),
-            (Err(error), _) => Err(error.clone()),
-            (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
-        };
-        // The request may have been cancelled; its write stays committed.
-        let _ = self.reply.send(result);
-    }
-}
-
-/// A transaction that is queued at a worker or being decided.
-struct Pending<T, F> {
-    decide: F,
-    outcome: PendingOutcome<T>,
-}
-
-impl<T, F> Transaction for Pending<T, F>
-where
-    T: Send,
-    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send,
-{
-    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = batch.has_effects();
-        self.outcome.take(rests_on_others, (self.decide)(batch))
-    }
-
-    fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        self.outcome.end(ended);
-    }
-}
-
-/// Like [`Pending`], with the values that it observes.
-struct PendingObserver<I, T, O, F> {
-    observe: O,
-    observed: Option<I>,
-    decide: F,
-    outcome: PendingOutcome<T>,
-}
-
-impl<I, T, O, F> Transaction for PendingObserver<I, T, O, F>
+impl<I, T, O, F> Transaction for Pending<I, T, O, F>
 where
     I: Send,
     T: Send,
@@ -421,14 +365,27 @@ where
     }
 
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = batch.has_effects();
+        self.rests_on_others = batch.has_effects();
         let observed = self.observed.as_ref().expect("a worker lets it observe first");
-        let decided = (self.decide)(batch, observed);
-        self.outcome.take(rests_on_others, decided)
+        self.decided = match (self.decide)(batch, observed) {
+            Ok(value) => Some(Ok(value)),
+            Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
+            Err(Stop::NeedsRead) => None,
+        };
+        self.decided.as_ref().map(|_| ()).ok_or(())
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        self.outcome.end(ended);
+        let result = match (ended, self.decided) {
+            // The refusal may depend on effects of earlier transactions, which were not committed or perhaps were not.
+            (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
+            (_, Some(Err(refusal))) => Err(refusal),
+            (Ok(_), Some(Ok(value))) => Ok(value),
+            (Err(error), _) => Err(error.clone()),
+            (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
+        };
+        // The request may have been cancelled; its write stays committed.
+        let _ = self.reply.send(result);
     }
 }
 

@@ -10,6 +10,8 @@ use super::after_commit::AfterCommit;
 pub(crate) struct Schedule {
     /// No item expires before this second.
     next_expiry: AtomicI64,
+    /// No item that is not counted yet must be counted as a ghost before this second.
+    next_count: AtomicI64,
     /// No entry leaves the history before this second.
     next_trim: AtomicI64,
     wakeup: Arc<Wakeup>,
@@ -20,6 +22,7 @@ impl Schedule {
     pub fn new(wakeup: Arc<Wakeup>) -> Schedule {
         Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
+            next_count: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
             wakeup,
         }
@@ -29,6 +32,10 @@ impl Schedule {
         self.next_expiry.load(Ordering::SeqCst)
     }
 
+    pub fn next_count(&self) -> i64 {
+        self.next_count.load(Ordering::SeqCst)
+    }
+
     pub fn next_trim(&self) -> i64 {
         self.next_trim.load(Ordering::SeqCst)
     }
@@ -36,6 +43,12 @@ impl Schedule {
     /// Records that an item expires at a second; wakes the scheduler if it sleeps longer than that.
     pub fn expect_expiry(&self, second: i64) {
         self.next_expiry.fetch_min(second, Ordering::SeqCst);
+        self.expect_count(second);
+    }
+
+    /// Like [`Schedule::expect_expiry`], for an item that must be counted as a ghost at a second.
+    pub fn expect_count(&self, second: i64) {
+        self.next_count.fetch_min(second, Ordering::SeqCst);
         self.wakeup.expect(second);
     }
 
@@ -50,6 +63,9 @@ impl Schedule {
         // First the times of older entries, then those of the entries that the write batch adds.
         if let Some(second) = after.expiry_rests_until {
             self.next_expiry.store(second, Ordering::SeqCst);
+        }
+        if let Some(second) = after.count_rests_until {
+            self.next_count.store(second, Ordering::SeqCst);
         }
         if let Some(second) = after.trim_rests_until {
             self.next_trim.store(second, Ordering::SeqCst);

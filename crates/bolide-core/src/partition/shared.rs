@@ -11,6 +11,8 @@ use super::after_commit::AfterCommit;
 use super::dirty_keys::DirtyKeys;
 use super::purge_rate::PurgeRate;
 use super::schedule::Schedule;
+use super::state::PartitionState;
+use super::statistics::PublishedStatistics;
 use super::tombstones::PublishedTombstones;
 use crate::throughput::SharedMeter;
 
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
+    pub statistics: PublishedStatistics,
     /// Request units that users consumed and that the purge may spend.
     pub meter: RwLock<SharedMeter>,
 }
@@ -34,12 +37,15 @@ impl Shared {
             purge_rate: PurgeRate::default(),
             dirty_keys: Arc::default(),
             schedule: Schedule::new(wakeup),
+            statistics: PublishedStatistics::default(),
             meter: RwLock::new(meter),
         }
     }
 
-    /// Applies an [`AfterCommit`] after a commit at this second.
-    pub fn committed(&self, after: &AfterCommit, now: UnixSeconds) {
+    /// Publishes the statistics of the partition's state after a commit at this second, and applies its [`AfterCommit`].
+    pub fn committed(&self, after: &AfterCommit, now: UnixSeconds, state: &PartitionState) {
+        // Published before the schedule changes: the schedule must not say that all ghosts are counted while older statistics are visible.
+        self.statistics.publish(state);
         self.schedule.committed(after);
         self.spend(after, now);
     }
@@ -47,6 +53,8 @@ impl Shared {
     /// Like [`Shared::committed`], for a commit whose outcome is unknown.
     pub fn perhaps_committed(&self, after: &AfterCommit, now: UnixSeconds) {
         self.schedule.perhaps_committed(after);
+        // Counting is due now: its scans return the current head, so the worker learns whether the commit succeeded.
+        self.schedule.expect_count(i64::MIN);
         self.spend(after, now);
     }
 

@@ -11,14 +11,14 @@
 //!
 //! Rows of format 1 end with the cursors; they were written before there was a history.
 //!
-//! The ghosts counted so far are kept in memory only: after a start, [`Ghosts`] are counted again from the purge cursors. The [`Tally`] of a full
-//! check and the [`Forecast`] are in memory only, too; the check begins again after a start.
+//! The counts of [`Ghosts`] and of tombstones are kept in memory only: after a start, ghosts are counted again from the purge cursors. The [`Tally`] of
+//! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start.
 
-use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::forecast::Forecast;
+use super::ghosts::Ghosts;
 use super::tombstones::PartitionKeyTombstones;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
@@ -71,6 +71,15 @@ impl Amount {
         self.bytes += size as u64;
     }
 
+    /// Returns the sum of two amounts.
+    #[must_use]
+    pub fn with(self, other: Amount) -> Amount {
+        Amount {
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     /// Returns the difference of two amounts, at least zero.
     #[must_use]
     pub fn without(self, other: Amount) -> Amount {
@@ -91,27 +100,6 @@ impl Amount {
 pub(crate) struct Cursors {
     pub log: LogPosition,
     pub expiry: ExpiryPosition,
-}
-
-/// Ghosts counted by cursors that are ahead of the purge's cursors (TTL-253). Horizons never fall, so every item that lies before these cursors and
-/// is still stored is a ghost and stays one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Ghosts {
-    pub counted: Amount,
-    pub upto: Cursors,
-}
-
-impl Ghosts {
-    /// Tells whether a record is one of the counted ghosts.
-    pub fn contain(&self, record: &Record) -> bool {
-        match record.stamp().class {
-            Class::Inherited => record.version() < self.upto.log,
-            Class::Own => record
-                .expiry_position()
-                .is_some_and(|position| position < self.upto.expiry),
-            Class::Never => false,
-        }
-    }
 }
 
 /// Counts of a full check: the items whose keys lie before `upto`, and which of them are ghosts by the definition of [`Ghosts`]. Commits update them
@@ -147,11 +135,12 @@ impl PartitionState {
 
     /// Updates all counts for a record that is no longer stored.
     pub fn removed(&mut self, item_key: &[u8], record: &Record) {
-        let (size, is_ghost) = (record.size(), self.ghosts.contain(record));
+        let (size, is_ghost) = (record.size(), self.is_counted_ghost(item_key, record));
         self.stored.remove(size);
         if is_ghost {
-            self.ghosts.counted.remove(size);
+            self.ghosts.remove(record);
         }
+        self.tombstones.removed(item_key, record);
         if let Some(tally) = self.tallied(item_key) {
             tally.stored.remove(size);
             if is_ghost {
@@ -163,9 +152,18 @@ impl PartitionState {
         }
     }
 
-    /// Counts one more ghost.
-    pub fn count_ghost(&mut self, item_key: &[u8], size: usize) {
-        self.ghosts.counted.add(size);
+    /// Returns whether a stored record is one of the counted ghosts. Items that were deleted with their partition key are not.
+    pub fn is_counted_ghost(&self, item_key: &[u8], record: &Record) -> bool {
+        self.ghosts.have_passed(record) && !self.tombstones.hides(item_key, record)
+    }
+
+    /// Returns whether all counts are complete, so that only items that expire later remain to be counted.
+    pub fn is_settled(&self) -> bool {
+        self.ghosts.are_counted() && self.ghosts.are_oldest_known() && self.tombstones.are_counted()
+    }
+
+    /// Counts one more ghost in the [`Tally`] of a full check, if one is running.
+    pub fn tally_ghost(&mut self, item_key: &[u8], size: usize) {
         if let Some(tally) = self.tallied(item_key) {
             tally.ghosts.add(size);
         }
@@ -247,10 +245,6 @@ impl PartitionState {
             log: LogPosition::decode(log)?,
             expiry: ExpiryPosition::decode(expiry)?,
         };
-        let ghosts = Ghosts {
-            counted: Amount::default(),
-            upto: purge,
-        };
         Some(PartitionState {
             stored,
             next_number,
@@ -260,7 +254,7 @@ impl PartitionState {
             purge,
             history_from,
             tombstones,
-            ghosts,
+            ghosts: Ghosts::behind(purge),
             tally: None,
             forecast: None,
         })

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::time::{Clock, Monotonic};
+use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, Head, Key, PartitionId, Space};
@@ -212,6 +213,8 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
         expiry_rests_until: Some(50),
         ..AfterCommit::default()
     });
+    let counted = partition.count_ghosts(Settings::default(), 1).await;
+    assert!(counted.is_ok_and(|counted| counted.is_some()));
     let credit = || partition.meter().lock().credit(UnixSeconds(0));
     partition.set_meter(Meter::shared(
         &PacingSettings {

@@ -9,11 +9,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bolide_model::Lsn;
 use bolide_model::ttl::{Horizon, Stamp};
+use bolide_model::{Lsn, Result};
+use bolide_storage::{Page, Scan, Space};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use parking_lot::RwLock;
 
+use super::state::Amount;
 use crate::format::keys;
 use crate::format::record::Record;
 
@@ -33,6 +35,24 @@ pub(crate) struct PartitionKeyTombstone {
     pub horizon: Horizon,
     /// Item key at which the removal continues.
     pub from: Bytes,
+    pub hidden: HiddenItems,
+}
+
+/// Count of the items that a tombstone hides and that are still stored, kept in memory only. If several tombstones hide an item, only the oldest one
+/// counts it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HiddenItems {
+    amount: Amount,
+    /// Item key at which counting continues.
+    upto: Bytes,
+    /// Whether all hidden items are counted.
+    is_complete: bool,
+}
+
+impl HiddenItems {
+    fn has_counted(&self, item_key: &[u8]) -> bool {
+        self.is_complete || item_key < &self.upto[..]
+    }
 }
 
 impl PartitionKeyTombstone {
@@ -69,7 +89,72 @@ impl PartitionKeyTombstones {
 
     /// Tells whether a tombstone hides a stored version.
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        self.0.iter().any(|tombstone| tombstone.hides(item_key, record))
+        self.first_that_hides(item_key, record).is_some()
+    }
+
+    /// Like [`PartitionKeyTombstones::hides`], for a version of which only the entry in a queue was read.
+    pub fn hide_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        let mut tombstones = self.0.iter();
+        tombstones.any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
+    }
+
+    fn first_that_hides(&self, item_key: &[u8], record: &Record) -> Option<usize> {
+        self.0.iter().position(|tombstone| tombstone.hides(item_key, record))
+    }
+
+    /// Returns the number and bytes of the counted items that tombstones hide and that are still stored.
+    pub fn hidden(&self) -> Amount {
+        let hidden = self.0.iter().map(|tombstone| tombstone.hidden.amount);
+        hidden.fold(Amount::default(), Amount::with)
+    }
+
+    /// Returns whether all hidden items are counted.
+    pub fn are_counted(&self) -> bool {
+        self.0.iter().all(|tombstone| tombstone.hidden.is_complete)
+    }
+
+    /// Returns the scan of the next items among which hidden items must be counted; `None` if all are counted.
+    pub fn uncounted(&self, max_rows: usize, max_bytes: usize) -> Option<Scan> {
+        let tombstone = self.0.iter().find(|tombstone| !tombstone.hidden.is_complete)?;
+        Some(Scan {
+            space: Space::Item,
+            from: tombstone.from.clone().max(tombstone.hidden.upto.clone()),
+            to: keys::after_prefix(&tombstone.epk),
+            reverse: false,
+            max_rows,
+            max_bytes,
+            keys_only: false,
+        })
+    }
+
+    /// Counts the hidden items in a page of the scan of [`PartitionKeyTombstones::uncounted`].
+    ///
+    /// # Errors
+    /// `Corrupt` if a row is not a valid record.
+    pub fn count_hidden(&mut self, page: &Page) -> Result<()> {
+        let Some(at) = self.0.iter().position(|tombstone| !tombstone.hidden.is_complete) else {
+            return Ok(());
+        };
+        let mut hidden = self.0[at].hidden.clone();
+        for (key, value) in &page.rows {
+            let record = Record::decode(value.clone())?;
+            if self.first_that_hides(key, &record) == Some(at) {
+                hidden.amount.add(record.size());
+            }
+            hidden.upto = keys::after(key);
+        }
+        hidden.is_complete = !page.more;
+        Arc::make_mut(&mut self.0)[at].hidden = hidden;
+        Ok(())
+    }
+
+    /// Subtracts a record that is no longer stored, if it was counted as hidden.
+    pub fn removed(&mut self, item_key: &[u8], record: &Record) {
+        if let Some(at) = self.first_that_hides(item_key, record)
+            && self.0[at].hidden.has_counted(item_key)
+        {
+            Arc::make_mut(&mut self.0)[at].hidden.amount.remove(record.size());
+        }
     }
 
     fn contains(&self, tombstone: &PartitionKeyTombstone) -> bool {
@@ -130,6 +215,7 @@ impl PartitionKeyTombstones {
             tombstones.push(PartitionKeyTombstone {
                 epk,
                 from,
+                hidden: HiddenItems::default(),
                 upto: Lsn(bytes.try_get_u64().ok()?),
                 horizon: Horizon {
                     inherited: bytes.try_get_i64().ok()?,
@@ -174,9 +260,7 @@ impl TombstoneView {
 
     /// Tells whether a stored version belongs to a logical partition that was deleted after the version was written.
     pub fn hides(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        self.0
-            .iter()
-            .any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
+        self.0.hide_version(item_key, lsn, stamp)
     }
 }
 

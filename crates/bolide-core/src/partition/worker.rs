@@ -293,12 +293,12 @@ impl Worker {
         } = decided;
         let Some(changes) = changes else {
             self.state = state;
-            self.shared.committed(&after, stamp.seconds());
+            self.shared.committed(&after, stamp.seconds(), &self.state);
             return Ok(Some(self.head.lsn));
         };
         match self.commit_changes(changes, stamp).await {
             Ok(Some(head)) => {
-                self.shared.committed(&after, stamp.seconds());
+                self.shared.committed(&after, stamp.seconds(), &state);
                 self.advance(head, state);
                 Ok(Some(head.lsn))
             }
@@ -362,6 +362,7 @@ impl Worker {
         }
         // The ghosts counted in memory belong to the old head. They are counted again from the purge cursors.
         self.advance(head, state);
+        self.shared.schedule.expect_count(i64::MIN);
         Ok(())
     }
 

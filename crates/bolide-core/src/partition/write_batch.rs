@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Page, Put, Scan, Space};
 use bytes::Bytes;
 
@@ -37,6 +37,12 @@ pub(crate) enum Stop {
 impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
         Stop::Refused(error)
+    }
+}
+
+impl From<Reason> for Stop {
+    fn from(reason: Reason) -> Stop {
+        Stop::Refused(reason.into())
     }
 }
 
@@ -403,7 +409,7 @@ pub(crate) struct Changes {
 pub(crate) trait Transaction: Send {
     /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
     /// before decisions at another server time.
-    fn observe(&mut self, _now: UnixSeconds) {}
+    fn observe(&mut self, now: UnixSeconds);
 
     /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as it
     /// returns [`Stop::NeedsRead`], it must not have added effects.

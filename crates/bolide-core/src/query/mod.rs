@@ -19,12 +19,12 @@ use std::time::Duration;
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
-use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
+use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge, limits};
 use bolide_query::{
     Environment, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
@@ -81,17 +81,22 @@ pub struct QueryPage {
     pub continuation: Option<String>,
     /// Counts and times of the work.
     pub metrics: QueryMetrics,
-    /// Which indexes were used, and which would be useful (cosmos-rest §6.8).
-    pub index_metrics: Value,
+    /// Number of the partition key's first paths that the query fixes. All other predicates are evaluated on each item, so no index would change
+    /// this number.
+    pub key_components: usize,
     /// What follows from the query's text, if `reports_usage` is set.
     pub usage: Option<QueryUsage>,
 }
 
-/// What follows from a query's text.
-#[derive(Debug, Clone)]
+/// Paths that a query's text compares and sorts by, in the notation of indexing policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryUsage {
-    /// Which indexes the query would use, in the form of the second version of index metrics.
-    pub indexes: Value,
+    /// Compared paths for which the indexing policy has an index.
+    pub indexed: Vec<String>,
+    /// Compared paths without an index.
+    pub unindexed: Vec<String>,
+    /// Paths of an `ORDER BY` over several paths, each with whether it is descending.
+    pub sort: Vec<(String, bool)>,
     /// The ids of the rules of query advice that apply, such as `QA1002`.
     pub advice: Vec<&'static str>,
 }
@@ -328,7 +333,7 @@ impl QueryJob {
         }
         let refusal = needs_client_merge(compiled, &self.state.properties, &self.memory);
         // A single range can answer queries that no client could merge.
-        if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
+        if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery) {
             return Err(refusal);
         }
         Ok(())
@@ -354,7 +359,6 @@ impl QueryJob {
         done: PageDone,
         metrics: QueryMetrics,
     ) -> (QueryPage, Cost) {
-        let properties = &self.state.properties;
         let charge = charge::query(
             usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
             usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
@@ -372,14 +376,9 @@ impl QueryJob {
             rows: done.rows,
             continuation: done.continuation,
             metrics,
-            index_metrics: index_metrics(properties, key_components),
-            usage: self.query.reports_usage.then(|| {
-                let usage = compiled.usage();
-                QueryUsage {
-                    indexes: usage::indexes(&usage, &properties.indexing_policy),
-                    advice: usage.advice,
-                }
-            }),
+            key_components,
+            usage: (self.query.reports_usage)
+                .then(|| usage::of(compiled.usage(), &self.state.properties.indexing_policy)),
         };
         (page, Cost::over(charge, done.touched))
     }
@@ -425,14 +424,8 @@ fn needs_client_merge(
         Ok(ranges) => ranges,
         Err(error) => return error,
     };
-    Error::new(
-        ErrorKind::CrossPartitionQuery {
-            plan: plan.to_json(&ranges).to_string(),
-        },
-        "The provided cross partition query can not be directly served by the gateway. This is a first chance (internal) exception \
-             that all newer clients will know how to handle gracefully. This exception is traced, but unless you see it bubble up as an \
-             exception (which only happens on older SDK clients), then you can safely ignore this message.",
-    )
+    let plan = plan.to_json(&ranges).to_string();
+    Reason::ClientMergeNeeded { plan }.into()
 }
 
 /// Returns all rows of a query over documents.
@@ -462,34 +455,10 @@ fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<
         return Ok(());
     };
     if continuation.len() > limit_kb as usize * 1024 {
-        return Err(Error::bad_request(format!(
-            "The continuation token limit specified is not large enough: {} bytes are needed, {limit_kb} KB are allowed.",
-            continuation.len()
-        )));
+        let bytes = continuation.len();
+        return Err(Reason::ContinuationTooLong { bytes, limit_kb }.into());
     }
     Ok(())
-}
-
-/// Returns which part of the index was used: the first components of the partition key, by which items were found. All other predicates are
-/// evaluated on the items, so nothing else is reported, and no index would change that.
-fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_components: usize) -> Value {
-    let spec = |path: &bolide_model::partition_key::PropertyPath| {
-        json!({
-            "FilterExpression": "",
-            "IndexSpec": format!("{}/?", path.as_str()),
-            "FilterPreciseSet": true,
-            "IndexPreciseSet": true,
-            "IndexImpactScore": "High",
-        })
-    };
-    let paths = properties.partition_key.paths.iter();
-    let used: Vec<Value> = paths.take(key_components).map(spec).collect();
-    json!({
-        "UtilizedSingleIndexes": used,
-        "PotentialSingleIndexes": [],
-        "UtilizedCompositeIndexes": [],
-        "PotentialCompositeIndexes": [],
-    })
 }
 
 fn milliseconds(time: Duration) -> f64 {

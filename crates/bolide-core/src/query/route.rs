@@ -2,7 +2,7 @@
 
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PartitionKind};
-use bolide_model::{Error, Result};
+use bolide_model::{Reason, Result};
 use bolide_query::{KeyRange, KeyRanges, KeyValue, Query};
 use serde_json::{Value, json};
 
@@ -93,10 +93,7 @@ pub(super) fn route(
     }
     let ranges = compiled.partition_key_ranges().map_err(query_error)?;
     if !query.cross_partition && !ranges.is_single_key() && ranges != KeyRanges::Nothing {
-        return Err(Error::bad_request(
-            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, specify \
-             x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
-        ));
+        return Err(Reason::CrossPartitionDisabled.into());
     }
     let slices = slices_of(&ranges, state, memory)?;
     let key_components = key_components(&ranges, &state.properties.partition_key);

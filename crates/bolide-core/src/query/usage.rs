@@ -1,31 +1,24 @@
-//! Which indexes a query would use, as reported in the second version of index metrics (cosmos-rest §6.8).
+//! The paths that a query's text compares, and whether the indexing policy has an index for them.
 
 use bolide_model::container::indexing::{IndexStep, IndexingPolicy};
 use bolide_query::{PathStep, Usage};
-use serde_json::{Value, json};
 
-/// Returns `UtilizedIndexes` for paths that the indexing policy has an index for, `PotentialIndexes` for the others.
-pub(super) fn indexes(usage: &Usage, policy: &IndexingPolicy) -> Value {
-    let is_indexed = |path: &Vec<PathStep>| policy.is_indexed(&steps(path));
-    let single = |wanted: bool| -> Value {
-        let paths = usage.paths.iter().filter(|path| is_indexed(path) == wanted);
-        paths
-            .map(|path| json!({"IndexSpec": format!("{}/?", text(path))}))
-            .collect()
-    };
-    // A sort by several paths is refused if no composite index serves it.
-    let sort = usage.sort.iter().map(|(path, descends)| {
-        let order = if *descends { "DESC" } else { "ASC" };
-        format!("{} {order}", text(path))
-    });
-    let composite = match sort.collect::<Vec<String>>() {
-        none if none.is_empty() => json!([]),
-        specs => json!([{ "IndexSpecs": specs }]),
-    };
-    json!({
-        "UtilizedIndexes": {"SingleIndexes": single(true), "CompositeIndexes": composite},
-        "PotentialIndexes": {"SingleIndexes": single(false), "CompositeIndexes": []},
-    })
+use super::QueryUsage;
+
+/// Returns the paths of a query, by whether an indexing policy has an index for them.
+pub(super) fn of(usage: Usage, policy: &IndexingPolicy) -> QueryUsage {
+    let (indexed, unindexed): (Vec<_>, Vec<_>) = (usage.paths.iter()).partition(|path| policy.is_indexed(&steps(path)));
+    let texts = |paths: Vec<&Vec<PathStep>>| paths.into_iter().map(|path| text(path)).collect();
+    QueryUsage {
+        indexed: texts(indexed),
+        unindexed: texts(unindexed),
+        sort: usage
+            .sort
+            .iter()
+            .map(|(path, descends)| (text(path), *descends))
+            .collect(),
+        advice: usage.advice,
+    }
 }
 
 fn steps(path: &[PathStep]) -> Vec<IndexStep> {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
-use bolide_model::{Error, ErrorKind, Result, UnixMillis};
+use bolide_model::{Error, Reason, Result, UnixMillis};
 use bolide_storage::Engine;
 
 use crate::clock;
 use crate::executor::{Ending, Executor, Watch};
 use crate::memory::MemoryBudget;
 pub(crate) use id_cache::IdCache;
-pub use options::AccountOptions;
+pub use options::{AccountOptions, ScriptErrors};
 
 /// What a request carries from its beginning on: its server time, read once (TTL-211).
 #[derive(Debug, Clone, Copy)]
@@ -124,8 +124,5 @@ impl Runtime {
 /// Returns the error for users who exceed their throughput.
 pub(crate) fn throttled(retry_after_ms: u64) -> Error {
     let retry_after = Duration::from_millis(retry_after_ms);
-    Error::new(
-        ErrorKind::Throttled { retry_after },
-        "Request rate is large. More Request Units may be needed, so no changes were made.",
-    )
+    Reason::ThroughputUsedUp { retry_after }.into()
 }

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use bolide_model::Error;
 use bolide_model::time::Monotonic;
-use bolide_script::Hosting as ScriptHosting;
+use bolide_script::{Hosting as ScriptHosting, OperationError};
+
+/// What a script gets to know of an operation that was refused.
+pub type ScriptErrors = fn(&Error) -> OperationError;
 
 /// The options of an account.
 #[derive(Debug, Clone)]
@@ -25,6 +29,8 @@ pub struct AccountOptions {
     pub definition_bytes: Option<usize>,
     /// Where scripts run. Servers use processes; by default scripts are refused.
     pub script_hosting: ScriptHosting,
+    /// Maps the refusal of an operation to the error that a script sees. Its number and text are those of the front end for which scripts are written.
+    pub script_errors: ScriptErrors,
     /// Maximum run time of a script. A call of a user-defined function may take a fifth of it, all calls of a page together twice as much.
     pub script_time: Duration,
     /// Maximum memory of one query for groups, distinct values, sorted and ranked rows, in bytes.
@@ -51,6 +57,10 @@ impl Default for AccountOptions {
             memory_bytes: 1024 * 1024 * 1024,
             definition_bytes: None,
             script_hosting: ScriptHosting::default(),
+            script_errors: |error| OperationError {
+                number: 0,
+                message: error.to_string(),
+            },
             script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(1),

@@ -154,7 +154,7 @@ impl Udfs for Caller {
         let allowed = script.check_quarantine(self.now.seconds());
         let answered = allowed.and_then(|()| self.ask(name, script, arguments));
         answered.map_err(|error| {
-            let message = error.message.clone();
+            let message = error.to_string();
             *self.failure.lock() = Some(error);
             message
         })
@@ -251,16 +251,11 @@ fn took_too_long(name: &str) -> Error {
 }
 
 fn named(name: &str, error: ScriptError) -> Error {
-    let problem = error.problem;
-    let error = script_error(error);
-    match problem {
-        Problem::Syntax | Problem::Thrown { .. } => Error {
-            message: format!("{} In the user-defined function '{name}'.", error.message),
-            ..error
-        },
-        _ => Error {
-            message: format!("{} name=`{name}`", error.message),
-            ..error
-        },
-    }
+    let message = match error.problem {
+        Problem::Syntax | Problem::Thrown { .. } => {
+            format!("{} In the user-defined function '{name}'.", error.message)
+        }
+        _ => format!("{} name=`{name}`", error.message),
+    };
+    script_error(ScriptError { message, ..error })
 }

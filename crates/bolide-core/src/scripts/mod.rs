@@ -24,6 +24,8 @@ mod trigger;
 
 /// How the processes for scripts are started.
 pub use bolide_script::Hosting as ScriptHosting;
+/// Maps the refusal of an operation to the error that a script sees.
+pub use bolide_script::OperationError;
 /// Runs scripts, as the main function of such a process.
 pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use execute::ScriptRunner;

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_model::Result;
 use bolide_model::time::Monotonic;
-use bolide_script::Hosts;
+use bolide_model::{Error, Result};
+use bolide_script::{Hosts, OperationError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::container::Container;
@@ -18,7 +18,7 @@ use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
 use crate::partition::admission_queue::AdmissionQueue;
 use crate::partition::orders::Order;
-use crate::runtime::AccountOptions;
+use crate::runtime::{AccountOptions, ScriptErrors};
 use crate::sql::QueryMemory;
 
 /// Maximum memory of a script in bytes: that of its engine, and that of messages in transit.
@@ -41,6 +41,7 @@ pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) struct ScriptPermits {
     clock: Monotonic,
     hosts: Arc<Hosts>,
+    errors: ScriptErrors,
     memory: MemoryBudget,
     transactions: AdmissionQueue,
     queries: AdmissionQueue,
@@ -80,6 +81,7 @@ pub(crate) type ScriptPermit = Arc<HeldScriptPermit>;
 
 pub(crate) struct HeldScriptPermit {
     hosts: Arc<Hosts>,
+    errors: ScriptErrors,
     memory: MemoryBudget,
     _permit: OwnedSemaphorePermit,
     _share: MemoryShare,
@@ -100,6 +102,7 @@ impl ScriptPermits {
                 cores,
                 options.monotonic.clone(),
             )),
+            errors: options.script_errors,
             memory: memory.clone(),
             transactions: AdmissionQueue::new(places),
             queries: AdmissionQueue::new(places),
@@ -137,6 +140,7 @@ impl ScriptPermits {
     fn place(&self, permit: OwnedSemaphorePermit) -> Result<ScriptPermit> {
         Ok(Arc::new(HeldScriptPermit {
             hosts: self.hosts.clone(),
+            errors: self.errors,
             _share: self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))?,
             memory: self.memory.clone(),
             _permit: permit,
@@ -148,6 +152,11 @@ impl HeldScriptPermit {
     /// Returns the processes that run scripts.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    /// Maps the refusal of an operation to the error that the script sees.
+    pub fn refused(&self, error: &Error) -> OperationError {
+        (self.errors)(error)
     }
 
     /// Returns the memory for a query that a script runs; a script runs one query at a time.

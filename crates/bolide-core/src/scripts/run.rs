@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Error, ErrorKind, Reason, Result};
 use bolide_script::{Call, Cancel, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -12,6 +12,8 @@ use super::permits::ScriptPermit;
 use super::transaction::{ScriptRequest, ScriptResponse, ScriptTransaction};
 use crate::container::ScriptQuarantine;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
+
+const OUT_OF_TIME: &str = "The script was ended: it did not complete within the time it is given.";
 
 /// A message from a script's thread.
 enum Message {
@@ -40,9 +42,10 @@ pub(super) async fn run(
     let host = Remote {
         transaction: transaction.clone(),
         running: Arc::new(running),
+        place: place.clone(),
         sender,
     };
-    spawn(call, host, place.clone())?;
+    spawn(call, host)?;
     serve(exclusive, transaction, budget, &mut messages, quarantine).await
 }
 
@@ -91,15 +94,15 @@ async fn serve(
     }
 }
 
-fn spawn(call: Call, mut host: Remote, place: ScriptPermit) -> Result<()> {
+fn spawn(call: Call, mut host: Remote) -> Result<()> {
     let body = move || {
-        let grant = host.running.grant();
+        let (grant, place) = (host.running.grant(), host.place.clone());
         let mut result = place.hosts().run(&call, &grant, &mut host);
         if host.running.was_late() {
             // The script may have handled the error with which its operation was aborted, before its process was killed.
             result = Err(ScriptError {
                 problem: Problem::OutOfTime,
-                message: out_of_time().message,
+                message: OUT_OF_TIME.to_owned(),
             });
         }
         // The permit is released before the message is sent; the host holds it too.
@@ -118,6 +121,7 @@ fn spawn(call: Call, mut host: Remote, place: ScriptPermit) -> Result<()> {
 struct Remote {
     transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
+    place: ScriptPermit,
     sender: UnboundedSender<Message>,
 }
 
@@ -139,10 +143,7 @@ impl Host for Remote {
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {
         if self.running.budget.is_excessive() {
-            return Err(OperationError {
-                number: 413,
-                message: "The transaction is too large.".to_owned(),
-            });
+            return Err(self.place.refused(&Reason::TransactionTooLarge.into()));
         }
         let answered = match operation {
             // Results are computed on this thread; only the items come from the exclusive transaction.
@@ -168,19 +169,13 @@ impl Host for Remote {
                     ScriptResponse::Items(_) => Err(Error::internal("items are no reply")),
                 }),
         };
-        answered.map_err(|error| OperationError {
-            number: number_of(&error.kind),
-            message: error.message,
-        })
+        answered.map_err(|error| self.place.refused(&error))
     }
 }
 
 /// Returns the error of a script whose time is over.
 pub(super) fn out_of_time() -> Error {
-    Error::new(
-        ErrorKind::ScriptTimeout,
-        "The script was ended: it did not complete within the time it is given.",
-    )
+    Error::new(ErrorKind::ScriptTimeout, OUT_OF_TIME)
 }
 
 /// Returns the error of a request whose script failed.
@@ -205,19 +200,4 @@ fn is_fatal(kind: &ErrorKind) -> bool {
         kind,
         ErrorKind::Unavailable | ErrorKind::StorageFull | ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::Timeout
     )
-}
-
-/// Returns the number of an error that a script sees: the status that a client would get. Source: cosmos-rest §11.3.
-fn number_of(kind: &ErrorKind) -> u32 {
-    match kind {
-        ErrorKind::NotFound | ErrorKind::OwnerNotFound => 404,
-        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => 409,
-        ErrorKind::PreconditionFailed | ErrorKind::PatchConditionFailed => 412,
-        ErrorKind::TooLarge => 413,
-        ErrorKind::Forbidden => 403,
-        ErrorKind::ScriptTimeout => 408,
-        ErrorKind::Throttled { .. } => 429,
-        kind if is_fatal(kind) => 500,
-        _ => 400,
-    }
 }

@@ -6,7 +6,7 @@ use bolide_model::document::Document;
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
-use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
+use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Environment, PageLimit, Progress, Query};
 use bolide_script::{Document as Name, Operation, Reply};
 use bytes::Bytes;
@@ -242,7 +242,10 @@ impl ScriptTransaction {
     /// Like `draft`, for a document that has its id.
     pub fn draft_of(&self, document: Document) -> Result<PreparedItem> {
         // The service rejects a document of another partition with a plain 400 (cosmos-rest §11.2).
-        own_key(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
+        own_key(&self.state, &document, Some(&self.key)).map_err(|error| Error {
+            kind: ErrorKind::BadRequest,
+            ..error
+        })?;
         PreparedItem::new(document, &self.state)
     }
 

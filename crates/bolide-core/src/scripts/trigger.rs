@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Lsn, Reason, Result, UnixSeconds};
 use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
@@ -113,9 +113,7 @@ impl TriggeredWrite {
         match (&self.partition_key, self.write.document()) {
             (Some(key), _) => Ok(key.clone()),
             (None, Some(document)) => Ok(document.partition_key(&state.properties.partition_key)),
-            (None, None) => Err(Error::bad_request(
-                "PartitionKey value must be supplied for this operation.",
-            )),
+            (None, None) => Err(Reason::PartitionKeyRequired.into()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod meter;
 
-use bolide_model::{Error, RequestUnits, Result};
+use bolide_model::{Reason, RequestUnits, Result};
 
 pub(crate) use meter::{Meter, SharedMeter};
 
@@ -73,21 +73,18 @@ impl Throughput {
     /// Checks that the service accepts this throughput (cosmos-rest §4.4).
     ///
     /// # Errors
-    /// `BadRequest` naming the permitted amounts.
+    /// `BadRequest` with the amount.
     pub fn validate(self) -> Result<()> {
         match self {
             Throughput::Manual { ru } if !(400..=1_000_000).contains(&ru) || ru % 100 != 0 => {
-                Err(Error::bad_request(format!(
-                    "The offer should have valid throughput values between 400 and 10000 inclusive in increments of 100, or up to 1000000 \
-                     over several partition key ranges. Requested throughput {ru}."
-                )))
+                Err(Reason::ManualThroughput { ru: ru.into() }.into())
             }
-            Throughput::Autoscale { max_ru, .. } if max_ru < 1000 => Err(Error::bad_request(format!(
-                "Requested throughput {max_ru} is less than required minimum throughput 1000."
-            ))),
-            Throughput::Autoscale { max_ru, .. } if max_ru % 1000 != 0 => Err(Error::bad_request(format!(
-                "Requested maximum throughput {max_ru} must be specified in increments of 1000."
-            ))),
+            Throughput::Autoscale { max_ru, .. } if max_ru < 1000 => {
+                Err(Reason::AutoscaleThroughput { max_ru: max_ru.into() }.into())
+            }
+            Throughput::Autoscale { max_ru, .. } if max_ru % 1000 != 0 => {
+                Err(Reason::AutoscaleStep { max_ru: max_ru.into() }.into())
+            }
             _ => Ok(()),
         }
     }

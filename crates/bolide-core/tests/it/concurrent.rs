@@ -202,6 +202,7 @@ impl Scene {
         let batch = Batch {
             partition_key: key("p"),
             operations: vec![upsert],
+            answers_written: Vec::new(),
         };
         let test = &self.test;
         let answer = test.account.batch(&test.begin().await, &test.container, batch).await;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use bolide_core::{
     Account, AccountOptions, ChargedResult, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget,
-    ItemWritten, PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Response,
-    ScanScope, ScriptDraft, ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
+    ItemWritten, OperationError, PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext,
+    Response, ScanScope, ScriptDraft, ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::time::{Clock, Monotonic};
-use bolide_model::{ErrorKind, UnixMillis};
+use bolide_model::{Error, ErrorKind, UnixMillis};
 use bolide_storage::Engine;
 use bolide_storage::memory::MemoryEngine;
 use serde_json::{Value, json};
@@ -41,7 +41,24 @@ pub fn options() -> AccountOptions {
     AccountOptions {
         virtual_clock: true,
         script_hosting: ScriptHosting::Threads,
+        script_errors,
         ..AccountOptions::default()
+    }
+}
+
+/// The errors that scripts of tests see for refused operations, with numbers like those that clients get.
+fn script_errors(error: &Error) -> OperationError {
+    let number = match error.kind {
+        ErrorKind::NotFound => 404,
+        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => 409,
+        ErrorKind::PreconditionFailed | ErrorKind::PatchConditionFailed => 412,
+        ErrorKind::TooLarge => 413,
+        ErrorKind::Throttled { .. } => 429,
+        _ => 400,
+    };
+    OperationError {
+        number,
+        message: error.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bolide_core::{Account, Offer, OfferResource, OfferType, Throughput};
 use bolide_model::rid::OfferRid;
-use bolide_model::{Error, Result};
+use bolide_model::{Error, Reason, Result};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -151,12 +151,7 @@ fn as_manual(current: Throughput) -> Throughput {
 }
 
 fn manual_of(ru: i64) -> Result<Throughput> {
-    let ru = u32::try_from(ru).map_err(|_| {
-        Error::bad_request(format!(
-            "The offer should have valid throughput values between 400 and 10000 inclusive in increments of 100, or up to 1000000 \
-             over several partition key ranges. Requested throughput {ru}."
-        ))
-    })?;
+    let ru = u32::try_from(ru).map_err(|_| Reason::ManualThroughput { ru })?;
     Ok(Throughput::Manual { ru })
 }
 
@@ -164,11 +159,7 @@ fn autoscale_of(settings: &Value) -> Result<Throughput> {
     let max_ru = settings.get("maxThroughput").and_then(whole);
     let max_ru =
         max_ru.ok_or_else(|| Error::bad_request("autoscale settings must have a whole number `maxThroughput`"))?;
-    let max_ru = u32::try_from(max_ru).map_err(|_| {
-        Error::bad_request(format!(
-            "Requested throughput {max_ru} is less than required minimum throughput 1000."
-        ))
-    })?;
+    let max_ru = u32::try_from(max_ru).map_err(|_| Reason::AutoscaleThroughput { max_ru })?;
     let increment = settings.pointer("/autoUpgradePolicy/throughputPolicy/incrementPercent");
     let increment_percent = match increment.filter(|increment| !increment.is_null()) {
         None => None,

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::data_plane::map;
-use super::feeds;
+use super::{feeds, index_metrics};
 use crate::request::Call;
 use crate::wire::{Reply, body, headers, percent, scope};
 
@@ -85,14 +85,17 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
     if headers::flag(sent, &headers::POPULATE_INDEX_METRICS) {
         reply.text(
             &headers::INDEX_UTILIZATION,
-            STANDARD.encode(page.index_metrics.to_string()),
+            STANDARD.encode(index_metrics::served(&container.properties(), page.key_components).to_string()),
         );
     }
     // The second version is percent-encoded, and sent only once per query.
     let is_first = !sent.contains_key(&headers::CONTINUATION);
     let Some(usage) = page.usage else { return reply };
     if headers::flag(sent, &headers::POPULATE_INDEX_METRICS_V2) && is_first {
-        reply.text(&headers::INDEX_UTILIZATION, percent::encode(&usage.indexes.to_string()));
+        reply.text(
+            &headers::INDEX_UTILIZATION,
+            percent::encode(&index_metrics::of_text(&usage).to_string()),
+        );
     }
     if headers::flag(sent, &headers::POPULATE_QUERY_ADVICE) {
         let advice: Vec<Value> = usage.advice.iter().map(|id| json!({"Id": id, "Params": []})).collect();

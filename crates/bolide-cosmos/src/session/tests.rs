@@ -41,7 +41,7 @@ fn an_invalid_token_is_refused_in_the_words_of_the_service() {
     let error = SessionToken::parse("invalidtoken").expect_err("no token");
     assert!(
         error
-            .message
+            .to_string()
             .starts_with("The session token provided 'invalidtoken' is invalid."),
         "{error}"
     );

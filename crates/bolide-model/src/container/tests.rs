@@ -28,7 +28,7 @@ fn refusal(members: Value) -> String {
     let definition = with(members);
     let error = ContainerProperties::from_json(&definition).expect_err(&definition.to_string());
     assert_eq!(error.kind, ErrorKind::BadRequest, "{definition}");
-    error.message
+    error.to_string()
 }
 
 fn written(members: Value) -> Value {
@@ -176,7 +176,7 @@ fn ids_and_partition_keys_are_required() {
     let key = json!({"paths": ["/pk"]});
     assert!(
         error(json!({"partitionKey": key}))
-            .message
+            .to_string()
             .contains("'id; ' - are missing")
     );
     assert_eq!(error(json!({"id": 1, "partitionKey": key})).kind, ErrorKind::BadRequest);
@@ -293,7 +293,7 @@ fn views_are_not_pretended() {
     let definition = with(json!({"materializedViewDefinition": {"sourceCollectionId": "x", "definition": "SELECT 1"}}));
     let error = ContainerProperties::from_json(&definition).unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotSupported);
-    assert!(error.message.contains("materializedViewDefinition"), "{error}");
+    assert!(error.to_string().contains("materializedViewDefinition"), "{error}");
 }
 
 /// Random members, with values of any type, including all members that the reader knows.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::error::ErrorKind;
 
 fn parse(text: &str) -> Document {
     Document::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -75,11 +76,11 @@ fn nesting_ends_at_128_levels() {
     for levels in [129, 1_000, 1_000_000] {
         let error = refusal(nested(levels).as_bytes());
         assert_eq!(error.kind, ErrorKind::BadRequest);
-        assert!(error.message.contains("the limit of 128 levels"), "{error}");
+        assert!(error.to_string().contains("the limit of 128 levels"), "{error}");
     }
     assert!(
         refusal("{\"a\":".repeat(100_000).as_bytes())
-            .message
+            .to_string()
             .contains("the limit of 128 levels")
     );
 }
@@ -96,13 +97,13 @@ fn a_part_of_a_batch_may_be_as_deep_as_an_item_of_its_own() {
     assert!(
         Document::from_value(deeper)
             .unwrap_err()
-            .message
+            .to_string()
             .contains("the limit of 128 levels")
     );
     assert!(
         parse_json_body("[".repeat(1_000).as_bytes())
             .unwrap_err()
-            .message
+            .to_string()
             .contains("nested deeper")
     );
 }
@@ -125,7 +126,7 @@ fn invalid_json_is_refused_with_the_position() {
     for (body, fragment) in cases {
         let error = refusal(body);
         assert_eq!(error.kind, ErrorKind::BadRequest);
-        assert!(error.message.contains(fragment), "{error}");
+        assert!(error.to_string().contains(fragment), "{error}");
     }
 }
 
@@ -145,7 +146,7 @@ fn strings_may_contain_unescaped_control_characters() {
 fn an_item_is_an_object() {
     for body in ["1", "null", "[]", "\"a\""] {
         assert!(
-            refusal(body.as_bytes()).message.contains("must be a JSON object"),
+            refusal(body.as_bytes()).to_string().contains("must be a JSON object"),
             "{body}"
         );
     }
@@ -162,10 +163,11 @@ fn items_end_at_two_mebibytes() {
     assert_eq!(parse(&of_size(ITEM_BYTES)).to_stored_text().unwrap().len(), ITEM_BYTES);
     let error = refusal(of_size(ITEM_BYTES + 1).as_bytes());
     assert_eq!(error.kind, ErrorKind::TooLarge);
-    assert!(
-        error.message.contains("Request size is too large") && error.message.contains("2097153"),
-        "{error}"
-    );
+    let reason = Reason::ItemTooLarge {
+        bytes: ITEM_BYTES + 1,
+        limit: ITEM_BYTES,
+    };
+    assert_eq!(error, reason.into());
 }
 
 #[test]
@@ -177,7 +179,13 @@ fn a_document_that_grows_when_written_is_measured_again() {
 #[test]
 fn ids_are_strings_that_the_client_gives() {
     assert_eq!(parse(r#"{"id":"a/b?"}"#).id(), Ok("a/b?"));
-    assert!(parse("{}").id().unwrap_err().message.contains("'id; ' - are missing"));
+    assert!(
+        parse("{}")
+            .id()
+            .unwrap_err()
+            .to_string()
+            .contains("'id; ' - are missing")
+    );
     for body in [r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":".."}"#] {
         assert_eq!(parse(body).id().unwrap_err().kind, ErrorKind::BadRequest, "{body}");
     }
@@ -212,10 +220,12 @@ fn unusable_ttl_is_refused() {
         let error = document.own_ttl().unwrap_err();
         assert_eq!(error.kind, ErrorKind::BadRequest);
         assert!(
-            error.message.contains(&format!("The input ttl '{text}' is invalid")),
+            error
+                .to_string()
+                .contains(&format!("The input ttl '{text}' is invalid")),
             "{error}"
         );
-        assert!(error.message.contains("2147483647"), "{error}");
+        assert!(error.to_string().contains("2147483647"), "{error}");
     }
 }
 
@@ -258,7 +268,7 @@ fn a_patch_cannot_nest_deeper_than_an_item() {
     let value = nested(128);
     let patch = Patch::parse(format!(r#"[{{"op":"set","path":"/a","value":{value}}}]"#).as_bytes()).unwrap();
     let error = parse("{}").patched(&patch, &hash_of("/pk")).unwrap_err();
-    assert!(error.message.contains("the limit of 128 levels"), "{error}");
+    assert!(error.to_string().contains("the limit of 128 levels"), "{error}");
 }
 
 /// JSON texts in many spellings, valid and invalid.

@@ -27,7 +27,7 @@ fn missing_and_malformed_members_are_named() {
         let mut bad = sent();
         bad[name] = 7.into();
         let error = EncryptionKeyProperties::from_json(&bad).expect_err(name);
-        assert!(error.message.contains(name), "{}", error.message);
+        assert!(error.to_string().contains(name), "{}", error.to_string());
     }
     for name in METADATA {
         let mut bad = sent();
@@ -36,7 +36,7 @@ fn missing_and_malformed_members_are_named() {
             .expect("an object")
             .shift_remove(name);
         let error = EncryptionKeyProperties::from_json(&bad).expect_err(name);
-        assert!(error.message.contains(name), "{}", error.message);
+        assert!(error.to_string().contains(name), "{}", error.to_string());
     }
     let mut bad = sent();
     bad["wrappedDataEncryptionKey"] = "no base64".into();

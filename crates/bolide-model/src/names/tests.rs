@@ -1,7 +1,7 @@
 use super::*;
 
 fn message(result: Result<()>) -> String {
-    result.expect_err("the id should be refused").message
+    result.expect_err("the id should be refused").to_string()
 }
 
 #[test]

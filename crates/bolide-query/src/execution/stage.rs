@@ -173,7 +173,7 @@ fn give_groups<'a>(
 pub(super) fn ranking(select: &Select) -> &Ranking {
     match &select.ordering {
         Ordering::Rank(ranking) => ranking,
-        other => unreachable!("only ranked queries have a ranker: {other:?}"),
+        _ => unreachable!("only ranked queries have a ranker"),
     }
 }
 

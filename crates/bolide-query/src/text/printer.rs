@@ -356,7 +356,7 @@ impl Printer {
                     self.string(escape);
                 }
             }
-            other => unreachable!("only predicates come here: {other:?}"),
+            _ => unreachable!("only predicates come here"),
         }
         self.text(")");
     }

@@ -61,7 +61,7 @@ fn failure(error: &Error) -> Failure {
         ErrorKind::QuerySyntax { body } => sentence(body),
         _ => None,
     };
-    Failure::new(words.unwrap_or_else(|| error.message.clone()))
+    Failure::new(words.unwrap_or_else(|| error.to_string()))
 }
 
 impl Source for Local {

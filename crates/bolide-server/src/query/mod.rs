@@ -155,7 +155,7 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
 }
 
 fn partition_key(text: &str) -> Result<Value, String> {
-    let key = PartitionKey::from_text(text).map_err(|error| error.message)?;
+    let key = PartitionKey::from_text(text).map_err(|error| error.to_string())?;
     serde_json::from_str(&key.to_header_json()).map_err(|error| error.to_string())
 }
 

@@ -26,7 +26,8 @@ use crate::format::keys::{self, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry};
 use crate::partition::Partition;
 use crate::partition::dirty_keys::Recording;
-use crate::partition::state::{Amount, Ghosts, PartitionState};
+use crate::partition::ghosts::Ghosts;
+use crate::partition::state::{Amount, PartitionState};
 
 /// Maximum number of rows and of bytes of one page, so that other writes wait no longer than for reading and committing one page.
 const PAGE_ROWS: usize = 500;
@@ -150,10 +151,7 @@ impl Copy {
             let of_child = PartitionState {
                 stored: child.stored,
                 purge: state.purge,
-                ghosts: Ghosts {
-                    upto: state.purge,
-                    ..Ghosts::default()
-                },
+                ghosts: Ghosts::behind(state.purge),
                 history_from: state.history_from,
                 tombstones: state.tombstones.filtered(|tombstone| child.contains(&tombstone.epk)),
                 ..std::mem::take(&mut figures)

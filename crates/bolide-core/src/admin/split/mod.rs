@@ -17,7 +17,7 @@ mod running;
 use std::sync::Arc;
 
 use bolide_model::epk::EpkRange;
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Error, ErrorKind, Reason, Result};
 use bolide_storage::PartitionId;
 
 use crate::admin::Admin;
@@ -178,7 +178,7 @@ async fn seal(
 }
 
 fn deleted() -> Error {
-    Error::not_found("the container was deleted")
+    Reason::ContainerDeleted.into()
 }
 
 /// Returns the two halves of a partition's range of keys.

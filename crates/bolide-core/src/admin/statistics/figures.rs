@@ -1,16 +1,19 @@
-//! Storage used by containers, without ghosts from the second of their expiry (TTL-068, TTL-253).
+//! Storage used by containers, without ghosts from the second of their expiry (TTL-068, TTL-253), and statistics for metrics.
+//!
+//! The storage used is exact at the moment of the request: it is requested from the partitions' workers. Statistics for metrics are read from memory:
+//! each commit of a partition publishes them, and a background job updates them when items expire (`crate::background::jobs::count_ghosts`).
 
 use std::sync::Arc;
 
 use bolide_model::rid::ContainerRid;
-use bolide_model::{ErrorKind, Result, UnixSeconds};
+use bolide_model::{ErrorKind, RequestUnits, Result, UnixSeconds};
 
 use super::{TtlState, ghosts, report};
 use crate::admin::Admin;
-use crate::background::jobs::delete_by_key as drops;
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
-use crate::partition::state::{Amount, PartitionState};
+use crate::partition::state::Amount;
+use crate::partition::statistics::Statistics;
 
 /// The live items of a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,19 +65,20 @@ pub struct ContainerFigures {
 impl Admin<'_> {
     /// See `Account::usage`.
     pub(crate) async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
-        Ok(self.figures_of(container).await?.usage)
+        let guard = container.enter_uninterruptible().await?;
+        let (all, _) = exact(&guard.state).await?;
+        let live = all.iter().map(|statistics| statistics.live);
+        Ok(Usage::of(live.fold(Amount::default(), Amount::with)))
     }
 
     /// See `Account::range_usage`.
     pub(crate) async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
         let guard = container.enter_uninterruptible().await?;
-        let mut ranges = Vec::new();
-        let (all, now) = ghosts::counted_together(&guard.state).await?;
-        for (partition, counted) in guard.state.layout.partitions.iter().zip(all) {
-            let (_, usage) = amounts(&guard.state, partition, &counted, now).await?;
-            ranges.push((partition.range, usage));
-        }
-        Ok(ranges)
+        let (all, _) = exact(&guard.state).await?;
+        let ranges = guard.state.layout.partitions.iter().zip(all);
+        Ok(ranges
+            .map(|(partition, statistics)| (partition.range, Usage::of(statistics.live)))
+            .collect())
     }
 
     /// See `Account::container_figures`.
@@ -91,58 +95,103 @@ impl Admin<'_> {
         Ok(all)
     }
 
-    /// Returns the statistics of one container; `NotFound` if it was deleted.
+    /// Returns the statistics of one container, from memory if possible; `NotFound` if it was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
-        let guard = container.enter_uninterruptible().await?;
+        let state = container.state();
+        let (state, all, now) = match self.in_memory(&state).await? {
+            Some((all, now)) if !state.is_deleted => (state, all, now),
+            _ => {
+                let guard = container.enter_uninterruptible().await?;
+                let (all, now) = exact(&guard.state).await?;
+                (guard.state.clone(), all, now)
+            }
+        };
+        let totals = Totals::of(&state, &all, now);
         let info = container.info();
-        let mut figures = ContainerFigures {
+        Ok(ContainerFigures {
             rid: container.rid(),
             database_id: info.database_id,
             id: info.properties.id.clone(),
-            usage: Usage::default(),
-            ghosts: Usage::default(),
-            purged_total: 0,
-            ru_spent_total: 0.0,
-            ru_billed_total: 0.0,
-            lag_seconds: 0,
-            credit: None,
-            purge_rate: 0.0,
-            state: TtlState::Idle,
-        };
-        let (all, now) = ghosts::counted_together(&guard.state).await?;
-        for (partition, counted) in guard.state.layout.partitions.iter().zip(all) {
-            let (ghosts, usage) = amounts(&guard.state, partition, &counted, now).await?;
-            if ghosts.items > 0 {
-                let oldest = report::oldest_ghost(&guard.state, partition, &counted, now).await?;
-                figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
-            }
-            let credit = partition.meter().lock().credit(now);
-            let others = figures.credit.filter(|_| guard.state.shared_meter().is_none());
-            figures.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
-            figures.usage.items += usage.items;
-            figures.usage.bytes += usage.bytes;
-            figures.ghosts.items += ghosts.items;
-            figures.ghosts.bytes += ghosts.bytes;
-            figures.purged_total += counted.purged_total;
-            figures.purge_rate += partition.purge_rate(now);
-            figures.ru_spent_total += counted.spent_total.0;
-            figures.ru_billed_total += counted.billed_total.0;
+            usage: Usage::of(totals.live),
+            ghosts: Usage::of(totals.ghosts),
+            purged_total: totals.purged_total,
+            ru_spent_total: totals.spent_total.0,
+            ru_billed_total: totals.billed_total.0,
+            lag_seconds: totals.lag_seconds,
+            credit: totals.credit,
+            purge_rate: totals.purge_rate,
+            state: totals.state(&state, self.background.is_held()),
+        })
+    }
+
+    /// Returns the statistics that the newest commits of all partitions published, and the second at which they are valid. Returns `None` if they must
+    /// be requested from the workers: a partition has not counted its ghosts since it was opened; no background jobs run, and there may be expired items
+    /// that are not counted; or other processes commit to the same partitions.
+    async fn in_memory(&self, state: &ContainerState) -> Result<Option<(Vec<Statistics>, UnixSeconds)>> {
+        if self.runtime.engine().is_shared() {
+            return Ok(None);
         }
-        let policy = guard.state.settings.policy;
-        figures.state = TtlState::of(policy, figures.ghosts.items, figures.credit, self.background.is_held());
-        Ok(figures)
+        let has_background = !self.runtime.has_virtual_clock();
+        let now = match has_background {
+            true => self.runtime.server_time(),
+            false => self.runtime.begin_admin().await?.now,
+        };
+        let now = now.seconds();
+        let is_current = |partition: &&Arc<Partition>| has_background || partition.next_count() > now.0;
+        let partitions = state.layout.partitions.iter();
+        let all = partitions.map(|partition| Some(partition).filter(is_current)?.statistics());
+        Ok(all.collect::<Option<Vec<_>>>().map(|all| (all, now)))
     }
 }
 
-/// Returns a partition's ghosts and its live items. Items that were deleted with their partition key count as neither.
-pub(crate) async fn amounts(
-    state: &ContainerState,
-    partition: &Partition,
-    counted: &PartitionState,
-    now: UnixSeconds,
-) -> Result<(Usage, Usage)> {
-    let hidden = drops::hidden(partition, counted, state.settings.horizon(now)).await?;
-    let due = counted.ghosts.counted;
-    let live = counted.stored.without(due).without(hidden.live);
-    Ok((Usage::of(due.without(hidden.expired)), Usage::of(live)))
+/// Requests statistics from the workers of a container's partitions. Returns them, exact at one second for all partitions, and that second.
+async fn exact(state: &ContainerState) -> Result<(Vec<Statistics>, UnixSeconds)> {
+    let (all, now) = ghosts::counted_together(state).await?;
+    Ok((all.iter().map(Statistics::of).collect(), now))
+}
+
+/// Sums of the statistics of a container's partitions.
+pub(super) struct Totals {
+    pub live: Amount,
+    pub ghosts: Amount,
+    pub purged_total: u64,
+    pub spent_total: RequestUnits,
+    pub billed_total: RequestUnits,
+    pub lag_seconds: i64,
+    pub credit: Option<f64>,
+    pub purge_rate: f64,
+}
+
+impl Totals {
+    pub fn of(state: &ContainerState, all: &[Statistics], now: UnixSeconds) -> Totals {
+        let mut totals = Totals {
+            live: Amount::default(),
+            ghosts: Amount::default(),
+            purged_total: 0,
+            spent_total: RequestUnits::ZERO,
+            billed_total: RequestUnits::ZERO,
+            lag_seconds: 0,
+            credit: None,
+            purge_rate: 0.0,
+        };
+        for (partition, statistics) in state.layout.partitions.iter().zip(all) {
+            totals.live = totals.live.with(statistics.live);
+            totals.ghosts = totals.ghosts.with(statistics.ghosts);
+            totals.purged_total += statistics.purged_total;
+            totals.spent_total += statistics.spent_total;
+            totals.billed_total += statistics.billed_total;
+            let oldest = report::oldest_pending(state, statistics, now);
+            totals.lag_seconds = oldest.map_or(0, |oldest| now.0 - oldest).max(totals.lag_seconds);
+            let credit = partition.meter().lock().credit(now);
+            let others = totals.credit.filter(|_| state.shared_meter().is_none());
+            totals.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
+            totals.purge_rate += partition.purge_rate(now);
+        }
+        totals
+    }
+
+    /// Returns the state of the purge.
+    pub fn state(&self, state: &ContainerState, is_held: bool) -> TtlState {
+        TtlState::of(state.settings.policy, self.ghosts.items, self.credit, is_held)
+    }
 }

@@ -5,6 +5,5 @@ pub(crate) mod forecast;
 pub(crate) mod ghosts;
 pub(crate) mod report;
 
-pub(crate) use figures::amounts;
 pub use figures::{ContainerFigures, Usage};
 pub use report::{ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};

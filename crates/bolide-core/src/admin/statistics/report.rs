@@ -8,7 +8,7 @@ use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
 use bolide_storage::{Head, ReadRequest};
 
-use super::amounts;
+use super::figures::Totals;
 use super::forecast::{self, Ends, SLICES};
 use super::ghosts;
 use crate::admin::Admin;
@@ -22,6 +22,7 @@ use crate::format::queues::{Queue, QueueEntry};
 use crate::format::record::Record;
 use crate::items::decode_number;
 use crate::partition::state::PartitionState;
+use crate::partition::statistics::Statistics;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::{Partition, RawPages};
 
@@ -137,35 +138,28 @@ impl Admin<'_> {
     pub(crate) async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
         let guard = container.enter_uninterruptible().await?;
         let state = &guard.state;
-        let mut report = TtlReport::empty(state.settings.policy);
-        let mut oldest = None;
         self.runtime.begin_admin().await?;
         let (all, now) = ghosts::counted_together(state).await?;
-        report.forecast = empty_forecast(now);
-        for (partition, counted) in state.layout.partitions.iter().zip(all) {
-            let (ghosts, _) = amounts(state, partition, &counted, now).await?;
-            report.backlog_items += ghosts.items;
-            report.backlog_bytes += ghosts.bytes;
-            report.purged_total += counted.purged_total;
-            report.purge_rate += partition.purge_rate(now);
-            report.ru_spent_total += counted.spent_total;
-            report.ru_billed_total += counted.billed_total;
-            if ghosts.items > 0 {
-                oldest = earliest(oldest, oldest_ghost(state, partition, &counted, now).await?);
-            }
-            let credit = partition.meter().lock().credit(now);
-            let others = report.credit.filter(|_| state.shared_meter().is_none());
-            report.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
+        let statistics: Vec<Statistics> = all.iter().map(Statistics::of).collect();
+        let totals = Totals::of(state, &statistics, now);
+        let mut report = TtlReport {
+            policy: state.settings.policy,
+            backlog_items: totals.ghosts.items,
+            backlog_bytes: totals.ghosts.bytes,
+            oldest_pending_seconds: totals.lag_seconds,
+            purged_total: totals.purged_total,
+            purge_rate: totals.purge_rate,
+            ru_spent_total: totals.spent_total,
+            ru_billed_total: totals.billed_total,
+            credit: totals.credit,
+            state: totals.state(state, self.background.is_held()),
+            next_expiry_seconds: None,
+            forecast: empty_forecast(now),
+        };
+        for (partition, counted) in state.layout.partitions.iter().zip(&all) {
             let ends = forecast::counted(state, partition).await?;
-            report.add_ends(state, partition, &counted, &ends, now).await?;
+            report.add_ends(state, partition, counted, &ends, now).await?;
         }
-        report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
-        report.state = TtlState::of(
-            report.policy,
-            report.backlog_items,
-            report.credit,
-            self.background.is_held(),
-        );
         Ok(report)
     }
 
@@ -274,23 +268,6 @@ fn why(container: &Container, state: &ContainerState, record: Record, now: UnixS
 }
 
 impl TtlReport {
-    fn empty(policy: Policy) -> TtlReport {
-        TtlReport {
-            policy,
-            backlog_items: 0,
-            backlog_bytes: 0,
-            oldest_pending_seconds: 0,
-            purged_total: 0,
-            purge_rate: 0.0,
-            ru_spent_total: RequestUnits::ZERO,
-            ru_billed_total: RequestUnits::ZERO,
-            credit: None,
-            state: TtlState::Idle,
-            next_expiry_seconds: None,
-            forecast: Vec::new(),
-        }
-    }
-
     /// Adds the expiry times of a partition's live items.
     async fn add_ends(
         &mut self,
@@ -394,24 +371,13 @@ fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) ->
 
 /// Returns the earliest expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never expires later
 /// than a younger one in the same queue.
-pub(crate) async fn oldest_ghost(
-    state: &ContainerState,
-    partition: &Partition,
-    counted: &PartitionState,
-    now: UnixSeconds,
-) -> Result<Option<i64>> {
+pub(super) fn oldest_pending(state: &ContainerState, statistics: &Statistics, now: UnixSeconds) -> Option<i64> {
     let horizon = state.settings.horizon(now);
-    let moment = |stamp: Option<Stamp>| {
-        let ghost = stamp.filter(|stamp| !stamp.is_live(horizon))?;
-        moment_of_expiry(ghost, &state.history, now)
-    };
-    // There are no ghosts before the purge's cursors.
-    let (own, _) = first_in(partition, counted.purge.expiry).await?;
-    // Nor are there any in the part of the log that an earlier call has skipped.
-    let from = counted.purge.log.max(partition.first_in_log());
-    let (inherited, at) = first_in(partition, from).await?;
-    partition.set_first_in_log(at);
-    Ok(earliest(moment(own), moment(inherited)))
+    let ghosts = statistics.oldest.into_iter().flatten();
+    let ghosts = ghosts.filter(|stamp| !stamp.is_live(horizon));
+    ghosts
+        .filter_map(|stamp| moment_of_expiry(stamp, &state.history, now))
+        .min()
 }
 
 /// Returns the second at which the first live item of a partition expires, if any will.
@@ -419,29 +385,26 @@ async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) ->
     let end = |stamp: Option<Stamp>| stamp.and_then(|stamp| stamp.ends_at(state.settings.policy));
     let mut next = None;
     if let Some(from) = ends.own {
-        let (first, _) = first_in(partition, from).await?;
-        next = end(first);
+        next = end(first_in(partition, from).await?);
     }
     if let Some(from) = ends.inherited {
-        let (first, _) = first_in(partition, from).await?;
-        next = earliest(next, end(first));
+        next = earliest(next, end(first_in(partition, from).await?));
     }
     Ok(next)
 }
 
-/// Returns the stamp of the first item of a queue from a position on, and a position before which there is no item.
-async fn first_in<P: Queue>(partition: &Partition, from: P) -> Result<(Option<Stamp>, P)> {
-    let (mut pages, mut at) = (RawPages::behind(partition, P::SPACE, from.to_bytes()), from);
+/// Returns the stamp of the first item of a queue from a position on.
+async fn first_in<P: Queue>(partition: &Partition, from: P) -> Result<Option<Stamp>> {
+    let mut pages = RawPages::behind(partition, P::SPACE, from.to_bytes());
     loop {
         let rows = pages.next().await?;
         if rows.is_empty() {
-            return Ok((None, at));
+            return Ok(None);
         }
         for (key, value) in &rows {
             let entry = P::entry(key, value)?;
-            at = entry.position;
             if entry.belongs() && !is_hidden(&entry, pages.tombstones()) {
-                return Ok((Some(entry.stamp), at));
+                return Ok(Some(entry.stamp));
             }
         }
     }

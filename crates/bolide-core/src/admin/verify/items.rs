@@ -4,14 +4,13 @@ use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
 use super::{VerifyReport, is_inside, scan};
-use crate::admin::statistics::ghosts;
 use crate::container::ContainerState;
 use crate::format::entries::{self, Entry};
 use crate::format::keys;
 use crate::format::record::Record;
-use crate::partition::Partition;
 use crate::partition::state::Tally;
 use crate::partition::write_batch::{Decision, WriteBatch};
+use crate::partition::{Partition, ghosts};
 
 /// Maximum number of entries of each queue in which ghosts are counted before a page. Usually there are none.
 const GHOST_ROWS: usize = 16;
@@ -46,7 +45,7 @@ pub(super) fn check(
         .collect();
     let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
     let stored = batch.get_all_raw(&entries)?;
-    if !ghosts::count_some(batch, state, GHOST_ROWS)? {
+    if !ghosts::count_some(batch, &state.settings, GHOST_ROWS)? {
         return Ok(Checked::Uncounted);
     }
     let mut tally = match (batch.state.tally.take(), from) {
@@ -67,7 +66,7 @@ pub(super) fn check(
     for (key, record) in &items {
         check_item(batch, state, partition, (key, record), &mut found);
         tally.stored.add(record.size());
-        if batch.state.ghosts.contain(record) {
+        if batch.state.is_counted_ghost(key, record) {
             tally.ghosts.add(record.size());
         }
     }
@@ -89,7 +88,8 @@ fn check_item(
     (key, record): (&Bytes, &Record),
     found: &mut VerifyReport,
 ) {
-    let is_live = record.stamp().is_live(batch.horizon(&state.settings));
+    let is_expired = !record.stamp().is_live(batch.horizon(&state.settings));
+    let is_hidden = batch.state.tombstones.hides(key, record);
     found.stored += 1;
     found.live += u64::from(batch.visibility(&state.settings).shows(key, record));
     if keys::number_of_item(key) != record.number() {
@@ -101,14 +101,18 @@ fn check_item(
     if record.unique().count() != state.properties.unique_keys.len() {
         found.problem(|| format!("item '{}' has not all unique keys", record.id()));
     }
-    if batch.state.ghosts.contain(record) == is_live {
-        let what = if is_live { "live, and" } else { "expired, and not" };
+    if batch.state.is_counted_ghost(key, record) != (is_expired && !is_hidden) {
+        let what = match () {
+            () if is_hidden => "deleted with its key, and",
+            () if is_expired => "expired, and not",
+            () => "live, and",
+        };
         found.problem(|| format!("item '{}' is {what} counted as a ghost", record.id()));
     }
 }
 
 fn check_counters(batch: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyReport) {
-    let (stored, ghosts) = (batch.state.stored, batch.state.ghosts.counted);
+    let (stored, ghosts) = (batch.state.stored, batch.state.ghosts.amount());
     for (name, counted, there) in [
         ("stored items", stored.items, tally.stored.items),
         ("stored bytes", stored.bytes, tally.stored.bytes),

@@ -16,11 +16,10 @@ use crate::format::keys;
 use crate::format::record::Record;
 use crate::items::remove_deleted;
 use crate::partition::Partition;
-use crate::partition::state::{Amount, PartitionState};
+use crate::partition::state::PartitionState;
 use crate::partition::tombstones::PartitionKeyTombstone;
 use crate::partition::visibility::StoredVersion;
 use crate::partition::write_batch::{Decision, WriteBatch};
-use bolide_model::ttl::Horizon;
 
 /// Maximum number of bytes scanned in one step.
 const SCAN_BYTES: usize = 512 * 1024;
@@ -118,26 +117,6 @@ fn scan(dropped: &PartitionKeyTombstone) -> Scan {
         max_bytes: SCAN_BYTES,
         keys_only: false,
     }
-}
-
-/// The items of deleted logical partitions that are still stored. They are neither live nor ghosts, because their deletion ended them.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hidden {
-    /// Items that would be live.
-    pub live: Amount,
-    /// Items that would be ghosts, and that the counts of ghosts include.
-    pub expired: Amount,
-}
-
-/// Returns the items of deleted logical partitions that are still stored; see [`Hidden`].
-pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, horizon: Horizon) -> Result<Hidden> {
-    let mut hidden = Hidden::default();
-    for_each_hidden(partition, counted, |record| {
-        let is_live = record.stamp().is_live(horizon);
-        if is_live { &mut hidden.live } else { &mut hidden.expired }.add(record.size());
-    })
-    .await?;
-    Ok(hidden)
 }
 
 /// Calls `visit` for each item of deleted logical partitions that is still stored.

@@ -181,7 +181,10 @@ impl Decider {
         batch.state.purge = cursors;
         let is_complete = drained && queues.own.is_complete && queues.log.is_complete;
         if is_complete && judged == now {
-            batch.after.rest_expiry_until(next_end(&queues));
+            let next_end = next_end(&queues);
+            batch.after.rest_expiry_until(next_end);
+            batch.state.ghosts.all_removed(cursors);
+            batch.after.rest_count_until(next_end);
         }
         let end = match () {
             () if exhausted => End::Exhausted,

@@ -1,5 +1,6 @@
 //! The background jobs, one module for each queue of a partition, and the job that keeps server time durable.
 
+pub(super) mod count_ghosts;
 pub(crate) mod delete_by_key;
 pub(super) mod durable_second;
 pub(crate) mod expire;

@@ -5,7 +5,7 @@ use bolide_storage::memory::MemoryEngine;
 
 use super::super::fake_jobs::{FakeQueue, FakeSource, Log, STEP_ITEMS};
 use super::super::fault::PurgeFault;
-use super::JobKind::{DeleteByKey, Expire, TrimLog};
+use super::JobKind::{CountGhosts, DeleteByKey, Expire, TrimLog};
 use super::*;
 
 const OPTIONS: PurgeOptions = PurgeOptions {
@@ -89,6 +89,32 @@ impl JobSource for Arc<FakeSource> {
 
 fn source(queues: impl IntoIterator<Item = FakeQueue>) -> Arc<FakeSource> {
     Arc::new(FakeSource::new(queues))
+}
+
+#[tokio::test]
+async fn where_nothing_may_be_removed_ghosts_are_still_counted() {
+    let mut ticking = Ticking::new();
+    ticking.schedule.is_removing = false;
+    let kind = |kind| FakeQueue {
+        kind,
+        ..ticking.queue(0, 5)
+    };
+    let sources = [source([CountGhosts, Expire, DeleteByKey, TrimLog].map(kind))];
+    ticking.tick(&sources).await;
+    assert_eq!(*ticking.log.lock(), [(0, CountGhosts, 5)]);
+}
+
+#[tokio::test]
+async fn counting_that_fails_keeps_nothing_from_its_step() {
+    let mut ticking = Ticking::new();
+    let counting = FakeQueue {
+        kind: CountGhosts,
+        ..ticking.queue(0, 0)
+    };
+    let counting = counting.instead(Err(ErrorKind::Corrupt));
+    let sources = [source([counting, ticking.queue(0, 5)])];
+    assert_eq!(ticking.tick(&sources).await, Some(TICK));
+    assert_eq!(*ticking.log.lock(), [(0, CountGhosts, 0), (0, Expire, 5)]);
 }
 
 #[tokio::test]

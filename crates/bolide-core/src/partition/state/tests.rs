@@ -2,7 +2,7 @@ use bolide_model::ttl::Horizon;
 use bolide_model::{Lsn, UnixSeconds};
 
 use super::*;
-use crate::partition::tombstones::PartitionKeyTombstone;
+use crate::partition::tombstones::{HiddenItems, PartitionKeyTombstone};
 
 #[test]
 fn a_stored_row_gives_back_what_it_was_made_of() {
@@ -21,6 +21,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
             from: format!("{epk}x").into(),
             upto: Lsn(9),
             horizon: Horizon { inherited: -1, own: 7 },
+            hidden: HiddenItems::default(),
         });
     }
     let state = PartitionState {
@@ -32,10 +33,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         purge,
         history_from: LogPosition { lsn: Lsn(2), seq: 1 },
         tombstones,
-        ghosts: Ghosts {
-            counted: Amount::default(),
-            upto: purge,
-        },
+        ghosts: Ghosts::behind(purge),
         tally: None,
         forecast: None,
     };

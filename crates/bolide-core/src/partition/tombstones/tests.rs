@@ -18,6 +18,7 @@ fn item_and_tombstones(upto: u64) -> (Bytes, PartitionKeyTombstones) {
         upto: Lsn(upto),
         horizon: Horizon { inherited: 0, own: 0 },
         from: Bytes::new(),
+        hidden: HiddenItems::default(),
     });
     (item, tombstones)
 }

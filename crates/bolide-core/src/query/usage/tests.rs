@@ -14,16 +14,17 @@ fn names_are_quoted_as_the_services_baselines_have_them() {
 }
 
 #[test]
-fn what_no_index_covers_is_potential() {
+fn paths_are_told_apart_by_the_policy() {
     let usage = Usage {
         paths: vec![vec![PathStep::name("name")], vec![PathStep::name("_etag")]],
-        ..Usage::default()
+        sort: vec![(vec![PathStep::name("a")], true)],
+        advice: vec!["QA1002"],
     };
-    assert_eq!(
-        indexes(&usage, &IndexingPolicy::default()),
-        json!({
-            "UtilizedIndexes": {"SingleIndexes": [{"IndexSpec": "/name/?"}], "CompositeIndexes": []},
-            "PotentialIndexes": {"SingleIndexes": [{"IndexSpec": "/_etag/?"}], "CompositeIndexes": []},
-        })
-    );
+    let expected = QueryUsage {
+        indexed: vec!["/name".to_owned()],
+        unindexed: vec!["/_etag".to_owned()],
+        sort: vec![("/a".to_owned(), true)],
+        advice: vec!["QA1002"],
+    };
+    assert_eq!(of(usage, &IndexingPolicy::default()), expected);
 }

@@ -206,6 +206,7 @@ impl Track {
         let batch = Batch {
             partition_key: key("p"),
             operations: actions.iter().map(Action::to_operation).collect(),
+            answers_written: Vec::new(),
         };
         let answer = answered(self.account.batch(&ctx, &self.container, batch).await);
         let (answer, lsn) = answer.expect("a batch");

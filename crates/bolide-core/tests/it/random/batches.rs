@@ -17,6 +17,7 @@ impl Runner {
         let batch = Batch {
             partition_key: key(pk),
             operations: writes.iter().map(operation).collect(),
+            answers_written: Vec::new(),
         };
         let want = refused_at(self.model.clone(), &writes);
         let ctx = self.begin().await?;

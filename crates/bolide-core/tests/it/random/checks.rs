@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 
-use bolide_core::{PurgeMode, ReadFeed, StoredItem, TtlRule, TtlState};
+use bolide_core::{ContainerFigures, PurgeMode, ReadFeed, StoredItem, TtlRule, TtlState};
 use bolide_model::ttl::Policy;
 use serde_json::Value;
 
@@ -100,13 +100,29 @@ impl Runner {
         Ok(())
     }
 
+    /// Returns the container's statistics for metrics, which are read from memory if they are exact there.
+    async fn figures(&self) -> Result<ContainerFigures, Stop> {
+        let figures = self.account().container_figures().await.map_err(trouble_or_wrong)?;
+        let of_container = |figures: &ContainerFigures| figures.rid == self.container().rid();
+        let found = figures.into_iter().find(of_container);
+        found.ok_or_else(|| Stop::Wrong("metrics leave the container out".into()))
+    }
+
     pub(super) async fn usage(&mut self) -> Stepped {
+        // Metrics are read first, because a request for the storage used counts the ghosts.
+        let figures = self.figures().await?.usage;
+        differ("live in metrics", (figures.items, figures.bytes), self.model.usage())?;
         let usage = self.account().usage(self.container()).await.map_err(trouble_or_wrong)?;
         differ("usage", (usage.items, usage.bytes), self.model.usage())?;
         Ok(format!("{usage:?}"))
     }
 
     pub(super) async fn report(&mut self) -> Stepped {
+        let figures = self.figures().await?;
+        let ghosts = (figures.ghosts.items, figures.ghosts.bytes);
+        differ("backlog in metrics", ghosts, self.model.backlog())?;
+        let lag_seconds = self.model.oldest_pending_seconds();
+        differ("oldest pending in metrics", figures.lag_seconds, lag_seconds)?;
         let report = self
             .account()
             .ttl_report(self.container())
@@ -131,7 +147,13 @@ impl Runner {
             (_, Some(credit)) if credit <= 0.0 => TtlState::Waiting,
             _ => TtlState::Active,
         };
-        differ("state", report.state, state)?;
+        differ("state", (report.state, figures.state), (state, state))?;
+        let in_metrics = (figures.purged_total, figures.credit, figures.purge_rate);
+        let in_report = (report.purged_total, report.credit, report.purge_rate);
+        differ("purge in metrics", in_metrics, in_report)?;
+        let in_metrics = (figures.ru_spent_total, figures.ru_billed_total);
+        let in_report = (report.ru_spent_total.0, report.ru_billed_total.0);
+        differ("units in metrics", in_metrics, in_report)?;
         differ("next end", report.next_expiry_seconds, model.next_end())?;
         for slice in &report.forecast {
             let want = model.ending_in(slice.from_seconds, slice.to_seconds);

@@ -58,7 +58,7 @@ async fn functions_that_fail_fail_the_query() {
     let thrown = failed("throws").await;
     assert_eq!(thrown.kind, ErrorKind::ScriptFailed { number: 0 });
     assert!(
-        thrown.message.contains("why") && thrown.message.contains("throws"),
+        thrown.to_string().contains("why") && thrown.to_string().contains("throws"),
         "{thrown}"
     );
     // The sub-status, as the .NET SDK's tests expect.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_core::AccountOptions;
-use bolide_model::ErrorKind;
+use bolide_model::error::Detail;
 use bolide_model::time::Monotonic;
+use bolide_model::{ErrorKind, Reason};
 use serde_json::json;
 
 use crate::test_container::{TestContainer, options, patient_options};
@@ -187,7 +188,10 @@ async fn triggers_and_functions_are_blocked_too() {
     }
     let error = test.query("SELECT VALUE udf.greedy() FROM c").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Forbidden);
-    assert!(error.message.contains("'greedy' is blocked for execution"), "{error:?}");
+    assert!(
+        matches!(&error.detail, Detail::Reason(Reason::ScriptBlocked { id, .. }) if id == "greedy"),
+        "{error:?}"
+    );
 
     test.trigger("greedy", "Pre", "All", greedy).await;
     for _ in 0..3 {

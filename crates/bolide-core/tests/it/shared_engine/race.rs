@@ -212,10 +212,8 @@ impl Worker {
         let shared = OfferResource::Container(self.shared.rid());
         let offer = offers.find(|offer| offer.resource == shared).expect("its offer");
         let throughput = Throughput::Manual { ru: 900 };
-        self.account
-            .replace_offer(&self.ctx, offer.rid, throughput, None)
-            .await
-            .map(drop)
+        let replaced = self.account.replace_offer(&self.ctx, offer.rid, throughput, None);
+        known(replaced.await).map(drop)
     }
 
     /// Adds a database to those to delete, and deletes one that the other account has added, which must be visible by then.

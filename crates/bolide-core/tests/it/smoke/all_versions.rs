@@ -1,7 +1,7 @@
 //! The all-versions feed: what it shows, for how long, and when it is available.
 
 use bolide_core::{ChangeKind, FeedStart, ItemChange, ReadChanges, ScanScope};
-use bolide_model::ErrorKind;
+use bolide_model::{Error, ErrorKind, Reason};
 use serde_json::json;
 
 use crate::test_container::{TestContainer, scope_of, shown};
@@ -11,11 +11,7 @@ async fn with_history(default_ttl: i64) -> TestContainer {
     TestContainer::with(json!({"defaultTtl": default_ttl, "changeFeedPolicy": {"retentionDuration": 10}})).await
 }
 
-async fn page(
-    test: &TestContainer,
-    scope: ScanScope,
-    start: FeedStart,
-) -> Result<(Vec<ItemChange>, String), (ErrorKind, String)> {
+async fn page(test: &TestContainer, scope: ScanScope, start: FeedStart) -> Result<(Vec<ItemChange>, String), Error> {
     let read = ReadChanges {
         scope,
         start,
@@ -24,7 +20,7 @@ async fn page(
     let ctx = test.begin().await;
     match test.account.all_versions(&ctx, &test.container, &read).await {
         Ok(answer) => Ok((answer.value.changes, answer.value.continuation)),
-        Err(refusal) => Err((refusal.error.kind, refusal.error.message)),
+        Err(refusal) => Err(refusal.error),
     }
 }
 
@@ -157,7 +153,11 @@ async fn it_starts_now_or_at_a_continuation_only() {
         FeedStart::After("x".into()),
     ] {
         let refused = page(&test, ScanScope::default(), start.clone()).await.err();
-        assert_eq!(refused.map(|(kind, _)| kind), Some(ErrorKind::BadRequest), "{start:?}");
+        assert_eq!(
+            refused.map(|error| error.kind),
+            Some(ErrorKind::BadRequest),
+            "{start:?}"
+        );
     }
 }
 
@@ -165,14 +165,10 @@ async fn it_starts_now_or_at_a_continuation_only() {
 async fn without_the_policy_clients_hear_that_it_must_be_enabled() {
     for policy in [json!({}), json!({"changeFeedPolicy": {"retentionDuration": 0}})] {
         let test = TestContainer::with(policy).await;
-        let (kind, message) = page(&test, ScanScope::default(), FeedStart::Now)
+        let error = page(&test, ScanScope::default(), FeedStart::Now)
             .await
             .expect_err("not enabled");
-        assert_eq!(kind, ErrorKind::BadRequest);
-        assert!(
-            message.contains("All Versions and Deletes") && message.contains("must be enabled"),
-            "{message}"
-        );
+        assert_eq!(error, Reason::HistoryOff.into());
     }
 }
 
@@ -192,11 +188,10 @@ async fn changes_leave_at_the_second_their_retention_is_over_whether_trimmed_or_
         if is_trimmed {
             test.purge().await;
         }
-        let (kind, message) = page(&test, ScanScope::default(), FeedStart::After(start))
+        let error = page(&test, ScanScope::default(), FeedStart::After(start))
             .await
             .expect_err("a change behind it is gone");
-        assert_eq!(kind, ErrorKind::BadRequest, "{is_trimmed}");
-        assert!(message.contains("retentionDuration"), "{message}");
+        assert_eq!(error, Reason::HistoryLeft.into(), "{is_trimmed}");
         assert_eq!(since(&test, &later).await, named(&[(ChangeKind::Create, "b")]));
         test.at(10_000);
         test.purge().await;
@@ -233,7 +228,7 @@ async fn a_history_that_is_switched_off_and_on_again_begins_anew() {
     assert_eq!(since(&test, &second).await, named(&[(ChangeKind::Replace, "b")]));
     let refused = page(&test, ScanScope::default(), FeedStart::After(first)).await;
     assert_eq!(
-        refused.err().map(|(kind, _)| kind),
+        refused.err().map(|error| error.kind),
         Some(ErrorKind::BadRequest),
         "b came while nothing was kept"
     );

@@ -30,6 +30,7 @@ async fn run(test: &TestContainer, operations: Vec<BatchOperation>) -> BatchResp
     let batch = Batch {
         partition_key: key("p"),
         operations,
+        answers_written: Vec::new(),
     };
     let answer = test.account.batch(&test.begin().await, &test.container, batch).await;
     answer.expect("the batch itself is well formed").value

@@ -52,6 +52,7 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
     let batch = |operations| Batch {
         partition_key: key("p"),
         operations,
+        answers_written: Vec::new(),
     };
     let operations = vec![
         BatchOperation::Create {

@@ -20,5 +20,6 @@ mod queries;
 mod settings;
 mod shared_throughput;
 mod splits;
+mod statistics;
 mod users;
 mod verify;

@@ -143,10 +143,7 @@ async fn a_filter_that_pins_the_key_needs_no_merge() {
         let ctx = test.begin().await;
         let refusal = test.account.query(&ctx, &test.container, &query).await;
         let kind = refusal.expect_err("a refusal").error.kind;
-        assert!(
-            matches!(kind, ErrorKind::CrossPartitionQuery { .. }),
-            "{text}: {kind:?}"
-        );
+        assert!(matches!(kind, ErrorKind::CrossPartitionQuery), "{text}: {kind:?}");
     }
 }
 
@@ -218,9 +215,9 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
                 assert!(is_refused, "{text}");
                 assert_eq!(refusal.error.kind, ErrorKind::BadRequest, "{text}");
                 assert!(
-                    refusal.error.message.contains("limit=10000 bytes"),
+                    refusal.error.to_string().contains("limit=10000 bytes"),
                     "{text}: {}",
-                    refusal.error.message
+                    refusal.error
                 );
             }
         }
@@ -256,10 +253,7 @@ async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
         };
         let ctx = test.begin().await;
         let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
-        let used = page.index_metrics["UtilizedSingleIndexes"].as_array().unwrap().clone();
-        let specs: Vec<&str> = used.iter().filter_map(|index| index["IndexSpec"].as_str()).collect();
-        assert_eq!(specs, if is_used { vec!["/pk/?"] } else { vec![] }, "{text}");
-        assert_eq!(page.index_metrics["PotentialSingleIndexes"], json!([]), "{text}");
+        assert_eq!(page.key_components, usize::from(is_used), "{text}");
     }
 }
 

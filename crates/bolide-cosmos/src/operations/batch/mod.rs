@@ -51,11 +51,9 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
     let batch = Batch {
         partition_key,
         operations: operations.collect(),
+        answers_written: results.answers_written(),
     };
-    let Response { value, cost } = call
-        .account()
-        .batch_answering(&call.ctx, container, batch, results.answers_written())
-        .await?;
+    let Response { value, cost } = call.account().batch(&call.ctx, container, batch).await?;
     let status = match value {
         BatchResponse::Committed(done) => {
             for result in &done {

@@ -48,8 +48,8 @@ pub(crate) fn batch_of(items: &[&[u8]]) -> Bytes {
 
 fn refusal(body: &Bytes) -> String {
     let error = operations(body, 100).expect_err("the body is malformed");
-    assert_eq!(error.kind, bolide_model::ErrorKind::BadRequest, "{}", error.message);
-    error.message
+    assert_eq!(error.kind, bolide_model::ErrorKind::BadRequest, "{error}");
+    error.to_string()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_stream_may_have_several_segments_and_none_of_the_rows() {
 fn more_operations_than_the_limit_are_refused() {
     let message = operations(&stream(&[DELETE, UPSERT]), 1)
         .expect_err("two are too many")
-        .message;
+        .to_string();
     assert!(message.contains("more operations than what is supported"), "{message}");
 }
 
@@ -214,6 +214,6 @@ fn columns_of_the_service_itself_are_not_supported() {
     ] {
         let found = operations(&framed(row), 1).expect(row);
         let error = found[0].check().expect_err(column);
-        assert!(error.message.contains(column), "{}", error.message);
+        assert!(error.to_string().contains(column), "{error}");
     }
 }

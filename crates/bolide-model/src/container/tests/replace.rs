@@ -81,7 +81,7 @@ fn a_partition_key_without_version_keeps_the_one_there_is() {
 fn vector_paths_are_added_but_not_changed() {
     let index = json!({"path": "/vector1", "type": "flat"});
     let old = || vectors(embedding(json!({})), index.clone());
-    let message = |new: Value| replace(old(), new).unwrap_err().message;
+    let message = |new: Value| replace(old(), new).unwrap_err().to_string();
     let without_policy = json!({"indexingPolicy": {"vectorIndexes": [index]}});
     assert!(
         message(without_policy)

@@ -171,7 +171,7 @@ fn analyzers_that_would_find_something_else_are_refused() {
             let error = ContainerProperties::from_json(&definition).expect_err(&definition.to_string());
             assert_eq!(error.kind, ErrorKind::NotSupported, "{definition}");
             let member = spec.as_object().unwrap().keys().next().unwrap();
-            assert!(error.message.contains(member), "{error}");
+            assert!(error.to_string().contains(member), "{error}");
         }
     }
     assert!(refusal(json!({"fullTextPolicy": {"package": "other"}})).contains("legacy, standard"));

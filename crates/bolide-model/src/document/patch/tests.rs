@@ -28,7 +28,7 @@ fn apply_one(operation: Value) -> Result<Value> {
 fn message(result: Result<impl fmt::Debug>) -> String {
     let error = result.expect_err("the patch should be refused");
     assert_eq!(error.kind, ErrorKind::BadRequest);
-    error.message
+    error.to_string()
 }
 
 #[test]

@@ -6,7 +6,7 @@ fn read_all(body: &str) -> Result<Vec<Sent>> {
 
 #[test]
 fn a_batch_has_between_one_and_a_hundred_operations() {
-    let message = |body: &str| read_all(body).err().map(|error| error.message).unwrap_or_default();
+    let message = |body: &str| read_all(body).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(message("[]").contains("Batch request has no operations."));
     let many = format!("[{}]", vec!["{}"; 101].join(","));
     assert!(message(&many).contains("Batch request has more operations than what is supported."));
@@ -17,7 +17,7 @@ fn a_batch_has_between_one_and_a_hundred_operations() {
 #[test]
 fn rows_without_operations_are_refused_as_an_empty_array_is() {
     let empty = Bytes::from_static(b"\x81\xf0\xd8\xff\x7f\x01\x0a\0\0\0");
-    let message = operations(&empty).err().map(|error| error.message);
+    let message = operations(&empty).err().map(|error| error.to_string());
     assert_eq!(message.as_deref(), Some("Batch request has no operations."));
 }
 

@@ -1,0 +1,47 @@
+//! Counts expired items for statistics, in the second of their expiry, unless the purge removes them first. The job removes no items, and it also runs
+//! while the purge is held, has spent its budget or is switched off.
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::PartitionContext;
+use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
+use crate::container::ContainerState;
+use crate::partition::ghosts::{FEW_ROWS, ROWS};
+
+/// Counts expired items; see the module.
+pub(in crate::background) struct CountGhosts(PartitionContext);
+
+impl CountGhosts {
+    pub fn new(context: PartitionContext) -> CountGhosts {
+        CountGhosts(context)
+    }
+}
+
+impl Job for CountGhosts {
+    fn kind(&self) -> JobKind {
+        JobKind::CountGhosts
+    }
+
+    fn next_due(&self) -> i64 {
+        self.0.partition.next_count()
+    }
+
+    fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
+        let count = async |state: Arc<ContainerState>| {
+            let mut end = End::Unfinished;
+            for rows in [FEW_ROWS, ROWS] {
+                let counted = self.0.partition.count_ghosts(state.settings, rows).await?;
+                if counted.is_some() {
+                    end = End::Drained;
+                    break;
+                }
+            }
+            Ok(JobStep { purged: 0, end })
+        };
+        self.0.step(count).boxed()
+    }
+}

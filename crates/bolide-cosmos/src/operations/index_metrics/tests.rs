@@ -1,0 +1,27 @@
+use super::*;
+
+#[test]
+fn what_no_index_covers_is_potential() {
+    let usage = QueryUsage {
+        indexed: vec!["/name".to_owned()],
+        unindexed: vec!["/_etag".to_owned()],
+        sort: vec![("/a".to_owned(), false), ("/b".to_owned(), true)],
+        advice: Vec::new(),
+    };
+    assert_eq!(
+        of_text(&usage).to_string(),
+        r#"{"UtilizedIndexes":{"SingleIndexes":[{"IndexSpec":"/name/?"}],"CompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"]}]},"#.to_owned()
+            + r#""PotentialIndexes":{"SingleIndexes":[{"IndexSpec":"/_etag/?"}],"CompositeIndexes":[]}}"#
+    );
+}
+
+#[test]
+fn the_first_components_of_the_partition_key_served() {
+    let definition = json!({"id": "c", "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 2}});
+    let properties = ContainerProperties::from_json(&definition).unwrap();
+    assert_eq!(
+        served(&properties, 1).to_string(),
+        r#"{"UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","FilterPreciseSet":true,"IndexPreciseSet":true,"#.to_owned()
+            + r#""IndexImpactScore":"High"}],"PotentialSingleIndexes":[],"UtilizedCompositeIndexes":[],"PotentialCompositeIndexes":[]}"#
+    );
+}

@@ -1,0 +1,287 @@
+//! Why a request is refused, as data.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::ErrorKind;
+
+/// Why a request is refused, where protocols have words of their own for it. Its text is for logs and for people at a console; what clients
+/// read is written by each front end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// Nothing of this kind has this name or resource id.
+    #[error("there is no such {resource}. name=`{name}`")]
+    ResourceMissing {
+        /// What kind.
+        resource: Resource,
+        /// A name, or a resource id.
+        name: String,
+    },
+    /// A container that was found was deleted meanwhile.
+    #[error("the container was deleted")]
+    ContainerDeleted,
+    /// Another resource of this kind has the name.
+    #[error("there is a {resource} of this name already. name=`{name}`")]
+    NameTaken {
+        /// What kind.
+        resource: Resource,
+        /// The name.
+        name: String,
+    },
+    /// The user has another permission for the same resource.
+    #[error("the user has a permission for this resource already. name=`{name}`")]
+    PermissionTaken {
+        /// The name of the other permission.
+        name: String,
+    },
+    /// The item is absent or expired.
+    #[error("there is no such item")]
+    ItemMissing,
+    /// A live item of the logical partition has the id.
+    #[error("there is an item of this id already")]
+    ItemExists,
+    /// A live item of the logical partition has the same unique key.
+    #[error("there is an item with the same unique key already")]
+    UniqueKeyTaken,
+    /// The version is none that the caller's condition names.
+    #[error("the version is another than the caller names")]
+    VersionDiffers,
+    /// The condition of a patch is false.
+    #[error("the condition of the patch does not hold")]
+    PatchConditionFalse,
+    /// The partition key given is not the item's, or has the wrong number of components.
+    #[error("the partition key does not fit the container or the document")]
+    PartitionKeyMismatch,
+    /// The operation needs a partition key, and none is given.
+    #[error("the operation needs a partition key")]
+    PartitionKeyRequired,
+    /// An item is larger than items may be.
+    #[error("the item is too large. bytes={bytes} limit={limit}")]
+    ItemTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The largest size.
+        limit: usize,
+    },
+    /// A transaction changes more than one may.
+    #[error("the transaction is too large")]
+    TransactionTooLarge,
+    /// The throughput provisioned for the container is used up.
+    #[error("the throughput of the container is used up. retry_after={retry_after:?}")]
+    ThroughputUsedUp {
+        /// When there is some again.
+        retry_after: Duration,
+    },
+    /// An amount of manual throughput that cannot be provisioned.
+    #[error("no such manual throughput can be provisioned. ru={ru}")]
+    ManualThroughput {
+        /// Request units per second.
+        ru: i64,
+    },
+    /// A maximum of autoscale throughput below the least.
+    #[error("autoscale throughput is at least 1000. max_ru={max_ru}")]
+    AutoscaleThroughput {
+        /// Request units per second.
+        max_ru: i64,
+    },
+    /// A maximum of autoscale throughput that is no multiple of its step.
+    #[error("autoscale throughput is provisioned in steps of 1000. max_ru={max_ru}")]
+    AutoscaleStep {
+        /// Request units per second.
+        max_ru: i64,
+    },
+    /// The partition key range was split, or never was.
+    #[error("the partition key range is gone. range={range}")]
+    RangeGone {
+        /// Its id.
+        range: u32,
+    },
+    /// A continuation that cannot be used.
+    #[error("the continuation cannot be used: {0}")]
+    BadContinuation(BadContinuation),
+    /// The continuation of a page is longer than the caller takes.
+    #[error("the continuation is longer than the caller takes. bytes={bytes} limit={limit_kb} KB")]
+    ContinuationTooLong {
+        /// Its size.
+        bytes: usize,
+        /// What the caller takes, in kilobytes.
+        limit_kb: u32,
+    },
+    /// The query reads several logical partitions, which the caller has not allowed.
+    #[error("the query reads several partition keys, which the caller has not allowed")]
+    CrossPartitionDisabled,
+    /// The query is to be merged by the client, over several ranges.
+    #[error("the query needs a merge by the client")]
+    ClientMergeNeeded {
+        /// The query plan as JSON text.
+        plan: String,
+    },
+    /// The container keeps no history of versions and deletes.
+    #[error("the container keeps no history")]
+    HistoryOff,
+    /// What a reader of the history would go on from has left it.
+    #[error("the history does not reach back so far")]
+    HistoryLeft,
+    /// The history can be read from now or from a continuation only.
+    #[error("the history cannot be read from this start. start={start:?}")]
+    HistoryStart {
+        /// From where the caller would read.
+        start: HistoryStart,
+    },
+    /// A script is blocked for a while after runs that were ended.
+    #[error(
+        "the script is blocked: several runs of it were ended for their time or memory. id=`{id}` seconds={seconds}"
+    )]
+    ScriptBlocked {
+        /// The script's id.
+        id: String,
+        /// How long it stays blocked.
+        seconds: i64,
+    },
+    /// A container has as many scripts of a kind as it may.
+    #[error("the container has as many scripts of the kind as it may. kind={resource} limit={limit}")]
+    TooManyScripts {
+        /// Which kind of script.
+        resource: Resource,
+        /// The largest number.
+        limit: usize,
+    },
+    /// The scripts of a container would take more than they may together.
+    #[error("the scripts of a container take at most {limit} bytes together. others={others} bytes={bytes}")]
+    ScriptsTooLarge {
+        /// Size of the others.
+        others: usize,
+        /// Size of this one.
+        bytes: usize,
+        /// The largest sum.
+        limit: usize,
+    },
+    /// The definitions of an account would take more memory than they may.
+    #[error("definitions take more memory than they may. used={used} more={more} limit={limit} bytes")]
+    DefinitionsTooLarge {
+        /// Bytes they take.
+        used: usize,
+        /// Bytes more that they would take.
+        more: usize,
+        /// The most bytes that they may take.
+        limit: usize,
+    },
+    /// A client encryption key keeps its id.
+    #[error("a client encryption key keeps its id. id=`{id}` new=`{new}`")]
+    EncryptionKeyRenamed {
+        /// Its id.
+        id: String,
+        /// The id that it should get.
+        new: String,
+    },
+    /// A client encryption policy names a key that the database does not have.
+    #[error("the database does not have the client encryption key that the policy names. id=`{id}`")]
+    EncryptionKeyUnknown {
+        /// The id that the policy names.
+        id: String,
+    },
+}
+
+impl Reason {
+    /// What the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Reason::ResourceMissing { .. } | Reason::ContainerDeleted | Reason::ItemMissing => ErrorKind::NotFound,
+            Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists => ErrorKind::Conflict,
+            Reason::UniqueKeyTaken => ErrorKind::UniqueKeyConflict,
+            Reason::VersionDiffers => ErrorKind::PreconditionFailed,
+            Reason::PatchConditionFalse => ErrorKind::PatchConditionFailed,
+            Reason::PartitionKeyMismatch => ErrorKind::PartitionKeyMismatch,
+            Reason::ItemTooLarge { .. } | Reason::TransactionTooLarge | Reason::ScriptsTooLarge { .. } => {
+                ErrorKind::TooLarge
+            }
+            Reason::ThroughputUsedUp { retry_after } => ErrorKind::Throttled {
+                retry_after: *retry_after,
+            },
+            Reason::RangeGone { .. } => ErrorKind::RangeGone,
+            Reason::ClientMergeNeeded { .. } => ErrorKind::CrossPartitionQuery,
+            Reason::ScriptBlocked { .. } | Reason::TooManyScripts { .. } => ErrorKind::Forbidden,
+            Reason::DefinitionsTooLarge { .. } => ErrorKind::QuotaExceeded,
+            Reason::PartitionKeyRequired
+            | Reason::ManualThroughput { .. }
+            | Reason::AutoscaleThroughput { .. }
+            | Reason::AutoscaleStep { .. }
+            | Reason::BadContinuation(_)
+            | Reason::ContinuationTooLong { .. }
+            | Reason::CrossPartitionDisabled
+            | Reason::HistoryOff
+            | Reason::HistoryLeft
+            | Reason::HistoryStart { .. }
+            | Reason::EncryptionKeyRenamed { .. }
+            | Reason::EncryptionKeyUnknown { .. } => ErrorKind::BadRequest,
+        }
+    }
+}
+
+/// Kinds of things that have names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// A database.
+    Database,
+    /// A container.
+    Container,
+    /// A user.
+    User,
+    /// A permission.
+    Permission,
+    /// The throughput of a container.
+    Offer,
+    /// A client encryption key.
+    EncryptionKey,
+    /// A stored procedure.
+    StoredProcedure,
+    /// A trigger.
+    Trigger,
+    /// A user-defined function.
+    UserDefinedFunction,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Resource::Database => "database",
+            Resource::Container => "container",
+            Resource::User => "user",
+            Resource::Permission => "permission",
+            Resource::Offer => "offer",
+            Resource::EncryptionKey => "client encryption key",
+            Resource::StoredProcedure => "stored procedure",
+            Resource::Trigger => "trigger",
+            Resource::UserDefinedFunction => "user-defined function",
+        })
+    }
+}
+
+/// What is wrong with a continuation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadContinuation {
+    /// It cannot be read.
+    #[error("it is malformed")]
+    Malformed,
+    /// Its check does not hold.
+    #[error("it is malformed, or belongs to another request")]
+    OtherRequest,
+    /// It was given for another part of the container.
+    #[error("it was given for another part of the container")]
+    OtherPart,
+    /// It is none of a change feed.
+    #[error("it is none of a change feed. text=`{text}`")]
+    NoChangeFeed {
+        /// What was sent.
+        text: String,
+    },
+}
+
+/// Starts from which the history of versions and deletes cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryStart {
+    /// The first change ever.
+    Beginning,
+    /// A time.
+    Time,
+}

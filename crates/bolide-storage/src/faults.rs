@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
+use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::{
@@ -50,7 +51,7 @@ impl Faults {
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
-    choices: Arc<Mutex<RandomChoices>>,
+    choices: Arc<Mutex<Rng>>,
     /// Commits of unknown outcome that may still arrive.
     late: Mutex<Vec<Late>>,
 }
@@ -117,7 +118,7 @@ impl FaultyEngine {
         FaultyEngine {
             inner,
             faults,
-            choices: Arc::new(Mutex::new(RandomChoices(faults.seed))),
+            choices: Arc::new(Mutex::new(Rng::with_seed(faults.seed))),
             late: Mutex::default(),
         }
     }
@@ -130,10 +131,10 @@ impl FaultyEngine {
             down_percent,
             ..
         } = self.faults;
-        match choices.roll(100) {
+        match choices.u64(..100) {
             roll if roll < down_percent => Fate::Away,
             roll if roll < down_percent + stale_percent => Fate::Stale,
-            roll if roll < down_percent + stale_percent + unknown_percent => match choices.roll(3) {
+            roll if roll < down_percent + stale_percent + unknown_percent => match choices.u64(..3) {
                 0 => Fate::Done,
                 1 => Fate::Lost,
                 _ => Fate::Late,
@@ -143,7 +144,7 @@ impl FaultyEngine {
     }
 
     fn stumble(&self) -> Result<(), EngineError> {
-        if self.choices.lock().is_hit(self.faults.down_percent) {
+        if is_hit(&mut self.choices.lock(), self.faults.down_percent) {
             Err(away())
         } else {
             Ok(())
@@ -171,7 +172,7 @@ impl FaultyEngine {
         let mut choices = self.choices.lock();
         let mut late = self.late.lock();
         late.iter_mut()
-            .filter(|late| !late.is_arriving && late.touches(partition) && choices.roll(2) == 0)
+            .filter(|late| !late.is_arriving && late.touches(partition) && choices.bool())
             .map(|late| {
                 late.is_arriving = true;
                 Delivery {
@@ -336,7 +337,7 @@ impl std::fmt::Debug for FaultyEngine {
 #[derive(Debug)]
 struct FaultyHeld {
     inner: Arc<dyn Held>,
-    choices: Arc<Mutex<RandomChoices>>,
+    choices: Arc<Mutex<Rng>>,
     down_percent: u64,
     is_lost: AtomicBool,
 }
@@ -344,7 +345,7 @@ struct FaultyHeld {
 impl Held for FaultyHeld {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
-            let hit = || self.choices.lock().is_hit(self.down_percent);
+            let hit = || is_hit(&mut self.choices.lock(), self.down_percent);
             let (is_away, is_lost) = (hit(), hit());
             if self.is_lost.fetch_or(is_lost, Ordering::SeqCst) || is_lost {
                 return Err(HoldError::Expired);
@@ -361,21 +362,7 @@ fn away() -> EngineError {
     EngineError::Unavailable("injected".into())
 }
 
-/// Chance that can be repeated: SplitMix64.
-#[derive(Debug)]
-struct RandomChoices(u64);
-
-impl RandomChoices {
-    /// True in so many of 100 cases.
-    fn is_hit(&mut self, percent: u64) -> bool {
-        self.roll(100) < percent
-    }
-
-    /// A number below `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
+/// True in so many of 100 cases.
+fn is_hit(choices: &mut Rng, percent: u64) -> bool {
+    choices.u64(..100) < percent
 }

@@ -2,9 +2,9 @@
 
 use bolide_model::{Lsn, UnixMillis};
 
-use super::test_engine::{PARTITION, key, put, whole};
+use super::test_engine::{PARTITION, key, put};
 use super::{Stage, TestEngine};
-use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Space};
+use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Scan, Space};
 
 /// Nothing can be done with a partition that was never created.
 pub async fn missing_partition_is_named(stage: &dyn Stage) {
@@ -31,7 +31,7 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
     engine.create_at(PARTITION, first).await;
     let request = ReadRequest {
         gets: vec![key(Space::Item, b"a")],
-        scans: Space::ALL.map(whole).to_vec(),
+        scans: Space::ALL.map(Scan::whole).to_vec(),
         ..ReadRequest::default()
     };
     let response = engine.read(PARTITION, request).await;

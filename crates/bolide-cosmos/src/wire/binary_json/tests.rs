@@ -383,15 +383,16 @@ fn text_passes_untouched() {
     assert_eq!(to_text(&body).expect("text"), body);
 }
 
-/// Chance that can be repeated: SplitMix64.
-struct RandomChoices(u64);
+/// Chance that can be repeated.
+struct RandomChoices(fastrand::Rng);
 
 impl RandomChoices {
+    fn of_seed(seed: u64) -> RandomChoices {
+        RandomChoices(fastrand::Rng::with_seed(seed))
+    }
+
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % sides
+        self.0.u64(..sides)
     }
 
     fn value(&mut self, depth: u64) -> Value {
@@ -538,9 +539,9 @@ impl Encoder {
 #[test]
 fn every_value_comes_back_from_every_form() {
     for seed in 0..400 {
-        let value = RandomChoices(seed).value(0);
+        let value = RandomChoices::of_seed(seed).value(0);
         let mut encoder = Encoder {
-            choices: RandomChoices(!seed),
+            choices: RandomChoices::of_seed(!seed),
             strings: Vec::new(),
             out: vec![MARK],
         };
@@ -552,7 +553,7 @@ fn every_value_comes_back_from_every_form() {
             value,
             "seed {seed}"
         );
-        let mut choices = RandomChoices(seed ^ 0xFFFF);
+        let mut choices = RandomChoices::of_seed(seed ^ 0xFFFF);
         for _ in 0..50 {
             let mut changed = body.to_vec();
             for _ in 0..=choices.roll(3) {

@@ -1,6 +1,6 @@
 //! Continuations of the change feed: any text is a place in the feed or a 400.
 
-use bolide_core::{FeedStart, ReadChanges, Scope};
+use bolide_core::{FeedStart, ReadChanges, ScanScope};
 use bolide_model::{Error, ErrorKind};
 
 use super::test_account::TestAccount;
@@ -31,7 +31,7 @@ fn read(rig: &TestAccount, continuation: &str) -> Result<String, Error> {
     rig.run(async {
         let ctx = rig.account.begin().await?;
         let read = ReadChanges {
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             start: FeedStart::After(continuation.to_owned()),
             max_items: None,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bolide_core::{
     Account, DeleteItem, FeedStart, ItemTarget, PatchItem, PurgeMode, QueryItems, ReadChanges, ReadFeed, ReadItem,
-    Scope, UpsertItem,
+    ScanScope, UpsertItem,
 };
 use bolide_model::UnixSeconds;
 use bolide_model::document::{Document, Patch};
@@ -135,7 +135,7 @@ async fn use_everything(rig: &TestAccount, account: &Arc<Account>) {
         let _ = account.read_feed(&ctx, &container, &ReadFeed::default()).await;
         for start in [FeedStart::Beginning, FeedStart::Time(UnixSeconds(1_700_000_000))] {
             let read = ReadChanges {
-                scope: Scope::default(),
+                scope: ScanScope::default(),
                 start,
                 max_items: None,
             };

@@ -1,6 +1,6 @@
 //! The database as plain-data operations, the same for every protocol and every engine.
 //!
-//! [`Account`] is the way in. A front end begins a request ([`Account::begin`]), calls one operation, and turns its [`Answer`] or
+//! [`Account`] is the way in. A front end begins a request ([`Account::begin`]), calls one operation, and turns its [`Response`] or
 //! [`Refusal`] into its wire's words.
 //!
 //! ```text
@@ -16,7 +16,6 @@
 //! A module uses only what stands below it; `ARCHITECTURE.md` has the whole order, and `cargo xtask tidy` checks it.
 
 mod admin;
-mod answer;
 mod api;
 mod background;
 mod catalog;
@@ -32,13 +31,13 @@ mod items;
 mod memory;
 mod partition;
 mod query;
+mod response;
 mod runtime;
 mod scan;
 mod scripts;
 mod sql;
 mod throughput;
 
-pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
 pub use api::Account;
 pub use background::PurgeMode;
 pub use catalog::{
@@ -54,13 +53,14 @@ pub use content::StoredItem;
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;
 pub use items::{
-    Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
+    Batch, BatchOperation, BatchResponse, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
     OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem,
 };
 pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage};
+pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
 pub use runtime::{AccountOptions, RequestContext};
-pub use scan::Scope;
+pub use scan::ScanScope;
 pub use scripts::{
     ExecuteProcedure, Executed, ItemWrite, ScriptFigures, ScriptHosting, TriggeredWrite, TriggeredWritten,
     serve_scripts,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_core::{
-    Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, Scope,
+    Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, ScanScope,
     ScriptDraft, ScriptKind, Throughput,
 };
 use bolide_model::rid::DatabaseRid;
@@ -253,7 +253,7 @@ async fn copy_items(
         let Some(continuation) = place else { return Ok(None) };
         let ctx = old.begin().await?;
         let read = ReadFeed {
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             max_items: Some(PAGE_ITEMS),
             continuation,
         };

@@ -45,7 +45,7 @@ const LINE_BYTES: usize = 2 * limits::ITEM_BYTES;
 /// What an import holds besides what it knows of each line.
 const WORKING_BYTES: usize = 32 * 1024 * 1024;
 /// How long it waits for memory that others hold.
-const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tells names and unique keys apart.
 type Digest = [u8; 16];
@@ -129,8 +129,8 @@ impl Admin<'_> {
     {
         let now = self.runtime.server_time().seconds();
         let working = WORKING_BYTES.min(self.memory().longest_share());
-        let mut share = self.memory().take(working, MEMORY_PATIENCE).await?;
-        let (mut lines, mut known) = (Lines::default(), Known::default());
+        let mut share = self.memory().take(working, MEMORY_TIMEOUT).await?;
+        let (mut lines, mut known) = (JsonLines::default(), Known::default());
         let mut rows = Rows::default();
         let mut is_end = false;
         while !is_end {
@@ -142,7 +142,7 @@ impl Admin<'_> {
                 known.add(state, line, &text, now)?;
                 if rows.add(line, text) {
                     let bytes = working + known.bytes();
-                    self.memory().grow(&mut share, bytes, MEMORY_PATIENCE).await?;
+                    self.memory().grow(&mut share, bytes, MEMORY_TIMEOUT).await?;
                     aside.write(std::mem::take(&mut rows)).await?;
                 }
             }
@@ -249,7 +249,7 @@ fn check_distinct(all: &mut Vec<(Digest, u32)>, what: &str) -> Result<()> {
 
 /// The lines of a text that comes in parts.
 #[derive(Default)]
-struct Lines {
+struct JsonLines {
     rest: BytesMut,
     /// Bytes of `rest` without the end of a line.
     searched: usize,
@@ -257,7 +257,7 @@ struct Lines {
     number: u32,
 }
 
-impl Lines {
+impl JsonLines {
     fn add(&mut self, part: &[u8]) -> Result<()> {
         if self.rest.len() > LINE_BYTES {
             return Err(Error::new(
@@ -293,7 +293,7 @@ impl Lines {
     }
 }
 
-/// Lines that are put aside with one commit.
+/// JsonLines that are put aside with one commit.
 #[derive(Default)]
 struct Rows {
     rows: Vec<(Key, Bytes)>,
@@ -348,9 +348,9 @@ impl Aside {
             return Ok(());
         }
         self.partition
-            .write_batch(move |round| {
+            .write_batch(move |batch| {
                 for (key, text) in &rows.rows {
-                    round.put(key.clone(), text.clone());
+                    batch.put(key.clone(), text.clone());
                 }
                 Ok(())
             })
@@ -395,24 +395,24 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
     let state = state.clone();
     let (range, id) = (partition.range, partition.id.0);
     partition
-        .write_batch(move |round| {
+        .write_batch(move |batch| {
             for item in &items {
                 let text = item.document.to_stored_text()?;
-                let version = round.next_version();
-                round.state.next_number += 1;
+                let version = batch.next_version();
+                batch.state.next_number += 1;
                 let own = own_ttl(&item.document, &state)?;
                 let record = Record::new(&Parts {
                     version,
                     last_modified: item.last_modified,
                     stamp: Stamp::new(item.last_modified, own),
                     etag: Etag::of_write(id, version.lsn, version.seq),
-                    number: number_in_range(range, round.state.next_number),
+                    number: number_in_range(range, batch.state.next_number),
                     id: item.document.id()?,
                     unique: &unique_digests(&item.document, &state),
                     document: text.as_bytes(),
                 });
-                let key = add(round, &item.epk, &record);
-                history::log(round, state.retention(), version, Change::written(&key, &record, None));
+                let key = add(batch, &item.epk, &record);
+                history::log(batch, state.retention(), version, Change::written(&key, &record, None));
             }
             Ok(())
         })

@@ -14,7 +14,7 @@ use crate::container::Container;
 use crate::memory::MemoryBudget;
 use crate::query::{AheadCache, Queries};
 use crate::runtime::{AccountOptions, RequestContext, Runtime};
-use crate::scripts::{Places, ScriptFigures, ScriptRunner};
+use crate::scripts::{ScriptFigures, ScriptPermits, ScriptRunner};
 
 /// Everything behind one endpoint: databases, containers, items, and the background work on them.
 pub struct Account {
@@ -22,7 +22,7 @@ pub struct Account {
     catalog: Arc<Catalog>,
     background: Arc<Background>,
     purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
-    script_places: Arc<Places>,
+    script_places: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
 }
@@ -55,7 +55,7 @@ impl Account {
             PurgeScheduler::start(&background, catalog.wakeup().clone(), purge_options)
         });
         let runtime = Runtime::new(engine, options);
-        let script_places = Arc::new(Places::new(runtime.options(), runtime.memory()));
+        let script_places = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
             catalog,
             background,

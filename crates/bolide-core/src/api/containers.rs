@@ -9,10 +9,10 @@ use bolide_model::{RequestUnits, Result};
 use serde_json::Value;
 
 use super::Account;
-use crate::answer::RangePosition;
 use crate::catalog::Catalog;
 use crate::container::{Container, ContainerInfo};
 use crate::items::epk_of_key;
+use crate::response::RangePosition;
 use crate::runtime::{RequestContext, throttled};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
@@ -52,8 +52,8 @@ impl Account {
     /// # Errors
     /// `PartitionKeyMismatch` if the key has the wrong number of components; `NotFound` if the container was deleted.
     pub async fn position(&self, container: &Arc<Container>, key: &PartitionKey) -> Result<RangePosition> {
-        let visit = container.enter().await?;
-        let partition = visit.state.layout.partition_of(&epk_of_key(&visit.state, key)?)?;
+        let guard = container.enter().await?;
+        let partition = guard.state.layout.partition_of(&epk_of_key(&guard.state, key)?)?;
         Ok(RangePosition {
             range: partition.range,
             lsn: partition.lsn(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bolide_model::Result;
 
 use super::Account;
-use crate::answer::Answered;
 use crate::catalog::Catalog;
 use crate::container::Container;
 use crate::feeds::{ChangePage, FeedPage, ReadChanges, ReadFeed, VersionPage};
+use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 
 impl Account {
@@ -21,7 +21,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadFeed,
-    ) -> Answered<FeedPage> {
+    ) -> ChargedResult<FeedPage> {
         self.runtime().read_feed(ctx, container, read).await
     }
 
@@ -34,7 +34,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadChanges,
-    ) -> Answered<ChangePage> {
+    ) -> ChargedResult<ChangePage> {
         self.runtime().change_feed(ctx, container, read).await
     }
 
@@ -49,7 +49,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadChanges,
-    ) -> Answered<VersionPage> {
+    ) -> ChargedResult<VersionPage> {
         self.runtime().all_versions(ctx, container, read).await
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Account;
-use crate::answer::Answered;
 use crate::container::Container;
 use crate::items::{
-    Batch, BatchAnswer, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem, ReplaceItem, UpsertItem,
+    Batch, BatchResponse, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem, ReplaceItem, UpsertItem,
 };
+use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 use bolide_model::partition_key::PartitionKey;
 
@@ -23,7 +23,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         create: CreateItem,
-    ) -> Answered<ItemWritten> {
+    ) -> ChargedResult<ItemWritten> {
         self.runtime().create_item(ctx, container, create).await
     }
 
@@ -36,7 +36,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         upsert: UpsertItem,
-    ) -> Answered<ItemWritten> {
+    ) -> ChargedResult<ItemWritten> {
         self.runtime().upsert_item(ctx, container, upsert).await
     }
 
@@ -52,7 +52,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         replace: ReplaceItem,
-    ) -> Answered<ItemWritten> {
+    ) -> ChargedResult<ItemWritten> {
         self.runtime().replace_item(ctx, container, replace).await
     }
 
@@ -65,7 +65,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         delete: DeleteItem,
-    ) -> Answered<()> {
+    ) -> ChargedResult<()> {
         self.runtime().delete_item(ctx, container, delete).await
     }
 
@@ -80,7 +80,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         patch: PatchItem,
-    ) -> Answered<ItemWritten> {
+    ) -> ChargedResult<ItemWritten> {
         self.runtime().patch_item(ctx, container, patch).await
     }
 
@@ -89,7 +89,12 @@ impl Account {
     /// # Errors
     /// - `NotFound`: no live item has this name; an expired item counts as absent, whatever condition was set (TTL-236).
     /// - `PartitionKeyMismatch`: the key has too few or too many components.
-    pub async fn read_item(&self, ctx: &RequestContext, container: &Container, read: &ReadItem) -> Answered<ItemRead> {
+    pub async fn read_item(
+        &self,
+        ctx: &RequestContext,
+        container: &Container,
+        read: &ReadItem,
+    ) -> ChargedResult<ItemRead> {
         self.runtime().read_item(ctx, container, read).await
     }
 
@@ -97,7 +102,12 @@ impl Account {
     ///
     /// # Errors
     /// For the batch as a whole only, such as a partition key with the wrong number of components; a refused operation is an answer.
-    pub async fn batch(&self, ctx: &RequestContext, container: &Arc<Container>, batch: Batch) -> Answered<BatchAnswer> {
+    pub async fn batch(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        batch: Batch,
+    ) -> ChargedResult<BatchResponse> {
         self.runtime().batch(ctx, container, batch).await
     }
 
@@ -112,7 +122,7 @@ impl Account {
         container: &Arc<Container>,
         batch: Batch,
         answers_written: Vec<bool>,
-    ) -> Answered<BatchAnswer> {
+    ) -> ChargedResult<BatchResponse> {
         self.runtime()
             .batch_answering(ctx, container, batch, answers_written)
             .await
@@ -129,7 +139,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         key: &PartitionKey,
-    ) -> Answered<()> {
+    ) -> ChargedResult<()> {
         self.runtime().delete_all_of_key(ctx, container, key).await
     }
 }

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::Account;
-use crate::answer::Answered;
 use crate::container::Container;
 use crate::query::{QueryItems, QueryPage};
+use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 
 impl Account {
@@ -26,7 +26,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         query: &QueryItems,
-    ) -> Answered<QueryPage> {
+    ) -> ChargedResult<QueryPage> {
         self.queries().query(ctx, container, query).await
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Account;
-use crate::answer::Answered;
 use crate::container::Container;
+use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 use crate::scripts::{ExecuteProcedure, Executed, TriggeredWrite, TriggeredWritten};
 
@@ -23,7 +23,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         execute: ExecuteProcedure,
-    ) -> Answered<Executed> {
+    ) -> ChargedResult<Executed> {
         self.script_runner().execute_procedure(ctx, container, execute).await
     }
 
@@ -39,7 +39,7 @@ impl Account {
         ctx: &RequestContext,
         container: &Arc<Container>,
         triggered: TriggeredWrite,
-    ) -> Answered<TriggeredWritten> {
+    ) -> ChargedResult<TriggeredWritten> {
         self.script_runner()
             .write_with_triggers(ctx, container, triggered)
             .await

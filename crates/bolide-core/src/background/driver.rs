@@ -1,6 +1,6 @@
 //! The driver: gives jobs their steps. It serves the scheduler and a purge by call alike, which differ in their [`StepPolicy`].
 //!
-//! A round goes through the partitions of a container and the queues of each, and gives a step to every job that the policy admits: no
+//! A pass goes through the partitions of a container and the queues of each, and gives a step to every job that the policy admits: no
 //! queue and no partition has to wait until another is empty (TTL-264, TTL-266).
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::job::{End, Job, JobKind, JobSource, PurgeMode, StepLimits, StepReport
 
 /// Decides which jobs have a step, how large, and how long to rest after it.
 pub(crate) trait StepPolicy {
-    /// What the next step of a job may do; `None`: it has none in this round. `range` names the partition.
+    /// What the next step of a job may do; `None`: it has none in this pass. `range` names the partition.
     fn admit(&mut self, range: u32, job: &dyn Job) -> Option<StepLimits>;
 
     /// Notes what a step did. Returns how long to rest before the next one.
@@ -35,7 +35,7 @@ impl<P: StepPolicy> Driver<P> {
     ///
     /// # Errors
     /// Those of [`Job::step`]; jobs behind the one that failed have had no step.
-    pub async fn round(&mut self, source: &dyn JobSource) -> Result<bool> {
+    pub async fn pass(&mut self, source: &dyn JobSource) -> Result<bool> {
         let mut is_unfinished = false;
         for partition in source.partitions() {
             for job in &partition.jobs {
@@ -106,7 +106,7 @@ impl Driver<OnDemand> {
     /// Those of [`Job::step`], except for a split: its children have their steps next.
     pub async fn run_to_end(mut self, source: &dyn JobSource) -> Result<u64> {
         loop {
-            match self.round(source).await {
+            match self.pass(source).await {
                 Ok(true) if self.policy.left > 0 => {}
                 Ok(_) => return Ok(self.policy.purged),
                 Err(error) if error.kind == ErrorKind::RangeGone => {}

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::job::{End, Job, JobKind, JobSource, PartitionJobs, Step, StepLimits, StepReport};
+use super::job::{End, Job, JobKind, JobSource, JobStep, PartitionJobs, StepLimits, StepReport};
 
 /// Most items of a step.
 pub(super) const STEP_ITEMS: u64 = 10;
@@ -73,10 +73,10 @@ impl FakeQueue {
         self
     }
 
-    fn run(&self, limits: StepLimits) -> Result<Step> {
+    fn run(&self, limits: StepLimits) -> Result<JobStep> {
         if let Some(ends) = self.instead.lock().pop_front() {
             self.log.lock().push((self.range, self.kind, 0));
-            return ends.map(|end| Step { purged: 0, end });
+            return ends.map(|end| JobStep { purged: 0, end });
         }
         let (items, budget) = (self.items.load(Ordering::SeqCst), self.budget.load(Ordering::SeqCst));
         let purged = items.min(limits.items).min(STEP_ITEMS).min(budget);
@@ -91,7 +91,7 @@ impl FakeQueue {
         if end == End::Drained {
             self.next_due.store(i64::MAX, Ordering::SeqCst);
         }
-        Ok(Step { purged, end })
+        Ok(JobStep { purged, end })
     }
 }
 
@@ -115,7 +115,7 @@ impl Job for Arc<FakeQueue> {
     }
 }
 
-/// A container: its partitions as the first round finds them, then as the next ones do.
+/// A container: its partitions as the first pass finds them, then as the next ones do.
 pub(super) struct FakeSource(Mutex<VecDeque<Vec<Arc<FakeQueue>>>>);
 
 impl FakeSource {
@@ -124,7 +124,7 @@ impl FakeSource {
         FakeSource(Mutex::new([queues.into_iter().map(Arc::new).collect()].into()))
     }
 
-    /// After the first round it has other queues.
+    /// After the first pass it has other queues.
     pub fn then(self, queues: impl IntoIterator<Item = FakeQueue>) -> FakeSource {
         self.0.lock().push_back(queues.into_iter().map(Arc::new).collect());
         self

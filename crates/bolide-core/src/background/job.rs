@@ -53,7 +53,7 @@ pub(crate) struct StepLimits {
 
 /// What one step did.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct JobStep {
     /// Items removed.
     pub purged: u64,
     /// Why it ended.
@@ -76,7 +76,7 @@ pub(crate) enum End {
 /// A step, and the time it took. The wait for a change of the container's settings is no part of that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepReport {
-    pub step: Step,
+    pub step: JobStep,
     pub began: Instant,
     pub took: Duration,
 }
@@ -93,6 +93,6 @@ pub(crate) trait JobSource: Send + Sync {
     /// The earliest [`Job::next_due`] of all.
     fn next_due(&self) -> i64;
 
-    /// The jobs as of now. A split changes them, so they are asked for again in each round.
+    /// The jobs as of now. A split changes them, so they are asked for again in each pass.
     fn partitions(&self) -> Vec<PartitionJobs>;
 }

@@ -15,7 +15,7 @@
 //! place at the end of the log. A settings change needs nothing but new horizons (TTL-234).
 //!
 //! [`driver`] gives jobs their steps, for the scheduler and for a purge by call; [`scheduler`] decides when, [`pacer`] how much. Steps share
-//! a round with users' writes (TTL-265) and are paced by the units that users left over (TTL-259). Out of scope: reclaiming bytes on disk,
+//! a write batch with users' writes (TTL-265) and are paced by the units that users left over (TTL-259). Out of scope: reclaiming bytes on disk,
 //! which is each engine's business.
 
 mod driver;

@@ -176,7 +176,7 @@ impl Schedule {
                 if source.next_due() > account.server_time().seconds().0 {
                     continue;
                 }
-                match driver.round(source).await {
+                match driver.pass(source).await {
                     Ok(is_unfinished) => is_busy |= is_unfinished,
                     Err(error) => driver.policy.failed(&error),
                 }

@@ -20,7 +20,7 @@ use super::rows::{AccountRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row,
 use super::{Catalog, changes, database_not_found, scripts, users};
 use crate::container::{Container, ContainerState, Layout};
 use crate::format::keys;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 use crate::throughput::{PacingSettings, SharedMeter};
 
 /// From so many changed rows on, all are read instead: one read can ask for so many keys only.
@@ -194,7 +194,7 @@ impl Catalog {
 }
 
 /// The rows that commits after `known` changed, or all, if the log of changes does not go back so far.
-fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Step<Followed> {
+fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Decision<Followed> {
     let entries = batch.changes_from(known.next())?;
     let head = batch.head();
     let (mut upto, mut keys) = (known, BTreeSet::new());
@@ -217,7 +217,7 @@ fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Step<Followed>
 }
 
 /// All rows.
-pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Step<Followed> {
+pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Decision<Followed> {
     let stored = batch.scan(Space::Meta, &bytes::Bytes::new())?;
     let mut changes = Changes::with_capacity(stored.len());
     for (key, value) in stored {

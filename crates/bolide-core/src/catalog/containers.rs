@@ -11,7 +11,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{PartitionId, Space};
 use serde_json::Value;
 
-use super::batch::{CatalogBatch, Moment, check_etag, taken};
+use super::batch::{CatalogBatch, CommitPoint, check_etag, taken};
 use super::names::{self, Name};
 use super::offers::new_offer;
 use super::rows::{AccountRow, ContainerRow, Row, RowKey, Unknown};
@@ -19,7 +19,7 @@ use super::{Catalog, container_not_found};
 use crate::change_log as history;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::Placement;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 impl Catalog {
@@ -119,9 +119,9 @@ impl Catalog {
             if state.retention().is_none() && history::retention(&after, state.keeps_all_versions).is_some() {
                 begin_history(&state).await?;
             }
-            let replaced = self.change_known(container, &change, &state, move |moment, row| {
-                row.replace_properties(after.clone(), moment.now);
-                (row.etag, row.last_modified) = (moment.etag(), moment.now);
+            let replaced = self.change_known(container, &change, &state, move |commit_point, row| {
+                row.replace_properties(after.clone(), commit_point.now);
+                (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
             });
             if let Some(after) = replaced.await? {
                 break after;
@@ -152,7 +152,7 @@ impl Catalog {
 
     /// Sets how a container's purge is paced.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        let set = move |_: Moment, row: &mut ContainerRow| {
+        let set = move |_: CommitPoint, row: &mut ContainerRow| {
             row.pacing = pacing;
             Ok(())
         };
@@ -166,11 +166,12 @@ impl Catalog {
         mut change_row: F,
     ) -> Result<Arc<ContainerState>>
     where
-        F: FnMut(Moment, &mut ContainerRow) -> Result<()> + Send + 'static,
+        F: FnMut(CommitPoint, &mut ContainerRow) -> Result<()> + Send + 'static,
     {
         let change = container.lock().await;
         let now = self.now().await?.seconds();
-        let decide = move |moment: Moment, row: &mut ContainerRow| change_row(moment, row).map(|()| true);
+        let decide =
+            move |commit_point: CommitPoint, row: &mut ContainerRow| change_row(commit_point, row).map(|()| true);
         let after = self.commit_state(container, &change, decide).await?;
         let after = after.ok_or_else(|| Error::internal("a change of a container was not made"))?;
         after.pace_meters(now);
@@ -186,13 +187,13 @@ impl Catalog {
         mut change_row: F,
     ) -> Result<Option<Arc<ContainerState>>>
     where
-        F: FnMut(Moment, &mut ContainerRow) + Send + 'static,
+        F: FnMut(CommitPoint, &mut ContainerRow) + Send + 'static,
     {
         let state = state.clone();
-        self.commit_state(container, change, move |moment, row| {
+        self.commit_state(container, change, move |commit_point, row| {
             let is_known = state.shows(row);
             if is_known {
-                change_row(moment, row);
+                change_row(commit_point, row);
             }
             Ok(is_known)
         })
@@ -207,13 +208,13 @@ impl Catalog {
         mut change_row: F,
     ) -> Result<Option<Arc<ContainerState>>>
     where
-        F: FnMut(Moment, &mut ContainerRow) -> Result<bool> + Send + 'static,
+        F: FnMut(CommitPoint, &mut ContainerRow) -> Result<bool> + Send + 'static,
     {
         let rid = container.rid();
         let commit = self.commit_unseen(move |batch| {
             let mut row = batch.container(rid)?;
-            let moment = batch.moment();
-            if !change_row(moment, &mut row)? {
+            let commit_point = batch.commit_point();
+            if !change_row(commit_point, &mut row)? {
                 return Ok(None);
             }
             batch.replace(RowKey::Container(rid), row.clone())?;
@@ -300,7 +301,7 @@ impl Catalog {
 }
 
 /// Removes a container's row and its scripts, and names its partitions for removal.
-fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<&str>) -> Step<Vec<PartitionId>> {
+fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<&str>) -> Decision<Vec<PartitionId>> {
     let row = batch.container(rid)?;
     check_etag(row.etag, if_match)?;
     let scripts = batch.scan_keys(Space::Meta, &RowKey::scripts_of(rid))?;
@@ -324,7 +325,7 @@ struct NewContainer {
 
 impl NewContainer {
     /// Writes its row, with the next numbers of the account and the database.
-    fn create(&self, batch: &mut CatalogBatch<'_, '_>) -> Step<ContainerRid> {
+    fn create(&self, batch: &mut CatalogBatch<'_, '_>) -> Decision<ContainerRid> {
         let mut database = batch.database(self.database)?;
         check_encryption_keys(batch, self.database, &self.properties)?;
         if batch
@@ -338,14 +339,14 @@ impl NewContainer {
         database.next_container += 1;
         // In a database with throughput of its own, a container without any shares it.
         let has_offer = self.throughput.is_some() || database.offer.is_none();
-        let row = self.row(batch.moment(), &mut account, has_offer);
+        let row = self.row(batch.commit_point(), &mut account, has_offer);
         batch.replace(RowKey::Account, account)?;
         batch.replace(RowKey::Database(self.database), database)?;
         batch.create(RowKey::Container(rid), row)?;
         Ok(rid)
     }
 
-    fn row(&self, moment: Moment, account: &mut AccountRow, has_offer: bool) -> ContainerRow {
+    fn row(&self, commit_point: CommitPoint, account: &mut AccountRow, has_offer: bool) -> ContainerRow {
         let properties = self.properties.clone();
         let count = self.throughput.map_or(1, Throughput::initial_ranges);
         let first = account.next_partition;
@@ -361,15 +362,15 @@ impl NewContainer {
             .collect();
         account.next_partition += placements.len() as u64;
         ContainerRow {
-            etag: moment.etag(),
-            last_modified: moment.now,
+            etag: commit_point.etag(),
+            last_modified: commit_point.now,
             floors: Settings::new(properties.policy).floors,
             history: vec![PolicyPeriod {
-                start: moment.now,
+                start: commit_point.now,
                 policy: properties.policy,
             }],
             properties,
-            offer: has_offer.then(|| new_offer(account, self.throughput, self.kind, moment)),
+            offer: has_offer.then(|| new_offer(account, self.throughput, self.kind, commit_point)),
             pacing: PacingSettings::of(self.throughput),
             keeps_all_versions: false,
             layout_version: 1,
@@ -407,7 +408,7 @@ fn check_encryption_keys(
     batch: &mut CatalogBatch<'_, '_>,
     database: DatabaseRid,
     properties: &ContainerProperties,
-) -> Step<()> {
+) -> Decision<()> {
     let policies = properties.client_encryption_policy.iter();
     for path in policies.flat_map(|policy| &policy.paths) {
         let id = &path.key_id;

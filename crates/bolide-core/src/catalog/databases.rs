@@ -12,7 +12,7 @@ use super::offers::new_offer;
 use super::rows::{DatabaseRow, RowKey, Unknown};
 use super::{Catalog, database_not_found};
 use crate::format::etag::Etag;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.
@@ -94,19 +94,20 @@ impl Catalog {
     }
 }
 
-fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Throughput>) -> Step<DatabaseInfo> {
+fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Throughput>) -> Decision<DatabaseInfo> {
     if batch.named(Name::Database(id))?.is_some() {
         return Err(taken(&format!("database '{id}'")).into());
     }
     let mut account = batch.account()?;
     let rid = DatabaseRid::new(account.next_database);
     account.next_database += 1;
-    let moment = batch.moment();
-    let offer = throughput.map(|throughput| new_offer(&mut account, Some(throughput), OfferType::default(), moment));
+    let commit_point = batch.commit_point();
+    let offer =
+        throughput.map(|throughput| new_offer(&mut account, Some(throughput), OfferType::default(), commit_point));
     let row = DatabaseRow {
         id: id.to_owned(),
-        etag: moment.etag(),
-        last_modified: moment.now,
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
         next_container: 1,
         next_user: 1,
         offer,
@@ -118,7 +119,7 @@ fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Through
     Ok(info)
 }
 
-fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Step<Vec<ContainerRid>> {
+fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Decision<Vec<ContainerRid>> {
     let mut containers = Vec::new();
     for (name, value) in batch.scan(Space::Index, &names::containers_of(rid))? {
         if let RowKey::Container(container) = names::target(&name, &value)? {
@@ -129,7 +130,7 @@ fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Step<Vec
 }
 
 /// Removes a database, its users, permissions and client encryption keys. `false` if it has containers: then nothing.
-fn delete(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Step<bool> {
+fn delete(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Decision<bool> {
     batch.database(rid)?;
     if !containers_of(batch, rid)?.is_empty() {
         return Ok(false);

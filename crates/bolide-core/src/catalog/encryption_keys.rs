@@ -12,7 +12,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{EncryptionKeyRow, RowKey};
 use crate::format::etag::Etag;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 
 /// A client encryption key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +68,8 @@ impl Catalog {
                 ))
                 .into());
             }
-            let moment = batch.moment();
-            let row = row.replaced(properties.clone(), moment.etag(), moment.now);
+            let commit_point = batch.commit_point();
+            let row = row.replaced(properties.clone(), commit_point.etag(), commit_point.now);
             let info = EncryptionKeyInfo::new(rid, &row);
             batch.replace(RowKey::EncryptionKey(rid), row)?;
             Ok(info)
@@ -105,7 +105,7 @@ fn create(
     batch: &mut CatalogBatch<'_, '_>,
     database: DatabaseRid,
     properties: &Arc<EncryptionKeyProperties>,
-) -> Step<EncryptionKeyInfo> {
+) -> Decision<EncryptionKeyInfo> {
     batch.database(database)?;
     if batch.named(Name::EncryptionKey(database, &properties.id))?.is_some() {
         return Err(taken(&format!("client encryption key '{}'", properties.id)).into());
@@ -121,8 +121,8 @@ fn create(
         database,
         number: last + 1,
     };
-    let moment = batch.moment();
-    let row = EncryptionKeyRow::new(properties.clone(), moment.etag(), moment.now);
+    let commit_point = batch.commit_point();
+    let row = EncryptionKeyRow::new(properties.clone(), commit_point.etag(), commit_point.now);
     let info = EncryptionKeyInfo::new(rid, &row);
     batch.create(RowKey::EncryptionKey(rid), row)?;
     Ok(info)

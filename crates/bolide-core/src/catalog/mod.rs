@@ -1,6 +1,6 @@
 //! The catalog: databases, containers and their offers, users and their permissions, client encryption keys, scripts.
 //!
-//! Partition 0 keeps it ([`rows`] has the rows). Every change is one commit there, decided from rows that were read in its round ([`batch`]): it
+//! Partition 0 keeps it ([`rows`] has the rows). Every change is one commit there, decided from rows that were read in its write batch ([`batch`]): it
 //! stays right whoever else writes to the store. What requests need is in memory too: a [`cache`] that follows the log sequence number of partition 0 and reads what
 //! others changed. In one process changes come one after the other ([`Catalog::carry_out`]); that keeps them in order and is not what
 //! makes them right.
@@ -55,7 +55,7 @@ pub use users::UserInfo;
 use crate::container::Container;
 use crate::partition::Partition;
 use crate::partition::Wakeup;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// See the module.
 pub(crate) struct Catalog {
@@ -108,7 +108,7 @@ impl Catalog {
     async fn commit<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
         let (value, committed) = self.commit_unseen(decide).await?;
         self.remember(committed).await;
@@ -122,11 +122,11 @@ impl Catalog {
     async fn commit_unseen<T, F>(&self, mut decide: F) -> Result<(T, Option<Committed>)>
     where
         T: Send + 'static,
-        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
         let budget = self.budget.clone();
-        let draft = move |round: &mut WriteBatch<'_>| CatalogBatch::draft(round, &budget.lock(), &mut decide);
-        // The first of its round, as decisions scan.
+        let draft = move |batch: &mut WriteBatch<'_>| CatalogBatch::draft(batch, &budget.lock(), &mut decide);
+        // First in its write batch: only the first decision may scan.
         self.partition.background(draft).await
     }
 
@@ -137,10 +137,10 @@ impl Catalog {
     async fn read<T, F>(&self, mut read: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
         self.partition
-            .background(move |round| CatalogBatch::read_only(round, &mut read))
+            .background(move |batch| CatalogBatch::read_only(batch, &mut read))
             .await
     }
 }

@@ -4,7 +4,7 @@ use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
 use super::Catalog;
-use super::batch::{Moment, check_etag};
+use super::batch::{CommitPoint, check_etag};
 use super::rows::{AccountRow, OfferRow, RowKey, Unknown};
 use crate::container::ResourceOffer;
 use crate::format::etag::Etag;
@@ -65,13 +65,19 @@ impl OfferRow {
     ///
     /// # Errors
     /// `NotFound`, `PreconditionFailed`.
-    fn replace(&mut self, rid: OfferRid, throughput: Throughput, moment: Moment, if_match: Option<&str>) -> Result<()> {
+    fn replace(
+        &mut self,
+        rid: OfferRid,
+        throughput: Throughput,
+        commit_point: CommitPoint,
+        if_match: Option<&str>,
+    ) -> Result<()> {
         if OfferRid::new(self.number) != rid {
             return Err(not_found(rid));
         }
         check_etag(self.etag, if_match)?;
         self.throughput = Some(throughput);
-        (self.etag, self.last_modified) = (moment.etag(), moment.now);
+        (self.etag, self.last_modified) = (commit_point.etag(), commit_point.now);
         Ok(())
     }
 }
@@ -81,7 +87,7 @@ pub(super) fn new_offer(
     account: &mut AccountRow,
     throughput: Option<Throughput>,
     kind: OfferType,
-    moment: Moment,
+    commit_point: CommitPoint,
 ) -> OfferRow {
     let number = account.next_offer;
     account.next_offer += 1;
@@ -89,8 +95,8 @@ pub(super) fn new_offer(
         number,
         throughput,
         kind,
-        etag: moment.etag(),
-        last_modified: moment.now,
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
         unknown: Unknown::default(),
     }
 }
@@ -135,9 +141,9 @@ impl Catalog {
             OfferResource::Database(database) => {
                 self.commit(move |batch| {
                     let mut row = batch.database(database)?;
-                    let moment = batch.moment();
+                    let commit_point = batch.commit_point();
                     let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
-                    offer.replace(rid, throughput, moment, if_match.as_deref())?;
+                    offer.replace(rid, throughput, commit_point, if_match.as_deref())?;
                     let offer = offer.offer();
                     batch.replace(RowKey::Database(database), row)?;
                     Ok(offer)
@@ -147,9 +153,9 @@ impl Catalog {
             OfferResource::Container(container) => {
                 let container = self.container(container).await?;
                 let after = self
-                    .change_container(&container, move |moment, row| {
+                    .change_container(&container, move |commit_point, row| {
                         let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
-                        offer.replace(rid, throughput, moment, if_match.as_deref())?;
+                        offer.replace(rid, throughput, commit_point, if_match.as_deref())?;
                         row.pacing.pacing = Some(throughput).into();
                         Ok(())
                     })

@@ -16,7 +16,7 @@ use super::cache::{Followed, Memory, everything};
 use super::rows::RowKey;
 use crate::clock;
 use crate::partition::Wakeup;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
@@ -64,13 +64,13 @@ impl Catalog {
 }
 
 /// Reads all rows, and mends the index of names where it does not agree with them.
-fn read_and_mend(round: &mut WriteBatch<'_>) -> Step<Followed> {
-    round.batch(|round| {
-        CatalogBatch::read_only(round, |batch| {
+fn read_and_mend(write_batch: &mut WriteBatch<'_>) -> Decision<Followed> {
+    write_batch.batch(|write_batch| {
+        CatalogBatch::read_only(write_batch, |batch| {
             let mut read = everything(batch)?;
             let names = batch.scan(Space::Index, &Bytes::new())?;
             if batch.mend_names(names, &read.changes) {
-                read.head = batch.moment().lsn;
+                read.head = batch.commit_point().lsn;
             }
             Ok(read)
         })

@@ -11,7 +11,7 @@ use super::Catalog;
 use super::batch::CatalogBatch;
 use super::rows::{ContainerRow, Row, RowKey};
 use crate::container::{Container, ContainerState, Layout, WriteGuard};
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
 
@@ -155,7 +155,7 @@ fn check_split(
     row: &ContainerRow,
     layout: &Layout,
     parent: PartitionId,
-) -> Step<Vec<RowKey>> {
+) -> Decision<Vec<RowKey>> {
     let had: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
     let children = layout.partitions.iter().map(|partition| partition.id);
     let children: Vec<RowKey> = children.filter(|id| !had.contains(id)).map(RowKey::Dropped).collect();

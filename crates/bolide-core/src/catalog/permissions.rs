@@ -11,7 +11,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::Name;
 use super::rows::{PermissionRow, RowKey, Unknown};
 use crate::format::etag::Etag;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 
 /// What a permission lets its holder do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,11 @@ impl Catalog {
     }
 }
 
-fn create(batch: &mut CatalogBatch<'_, '_>, user: UserRid, grant: &Arc<PermissionProperties>) -> Step<PermissionInfo> {
+fn create(
+    batch: &mut CatalogBatch<'_, '_>,
+    user: UserRid,
+    grant: &Arc<PermissionProperties>,
+) -> Decision<PermissionInfo> {
     let mut owner = batch.user(user)?;
     check_free(batch, user, grant, None)?;
     let rid = PermissionRid {
@@ -148,11 +152,11 @@ fn create(batch: &mut CatalogBatch<'_, '_>, user: UserRid, grant: &Arc<Permissio
         number: owner.next_permission,
     };
     owner.next_permission += 1;
-    let moment = batch.moment();
+    let commit_point = batch.commit_point();
     let row = PermissionRow {
         grant: grant.clone(),
-        etag: moment.etag(),
-        last_modified: moment.now,
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
         unknown: Unknown::default(),
     };
     let info = row.info(rid);
@@ -166,13 +170,13 @@ fn replace(
     rid: PermissionRid,
     grant: &Arc<PermissionProperties>,
     if_match: Option<&str>,
-) -> Step<PermissionInfo> {
+) -> Decision<PermissionInfo> {
     let mut row = batch.permission(rid)?;
     check_etag(row.etag, if_match)?;
     check_free(batch, rid.user, grant, Some(rid))?;
-    let moment = batch.moment();
+    let commit_point = batch.commit_point();
     row.grant = grant.clone();
-    (row.etag, row.last_modified) = (moment.etag(), moment.now);
+    (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
     let info = row.info(rid);
     batch.replace(RowKey::Permission(rid), row)?;
     Ok(info)
@@ -184,7 +188,7 @@ fn check_free(
     user: UserRid,
     grant: &PermissionProperties,
     except: Option<PermissionRid>,
-) -> Step<()> {
+) -> Decision<()> {
     let except = except.map(RowKey::Permission);
     let holder = batch.named(Name::Permission(user, &grant.id))?;
     if holder.is_some() && holder != except {

@@ -12,7 +12,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{Row, RowKey, ScriptRow, Unknown};
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 
 /// Most scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
 const SCRIPTS: usize = 500;
@@ -38,7 +38,7 @@ impl Catalog {
                     Some(_) => Err(already_there(kind, &draft.id).into()),
                     None => {
                         // Numbered by its commit, so that no number comes twice.
-                        let new = ChildRid::new(rid, child_kind(kind), batch.moment().lsn.0);
+                        let new = ChildRid::new(rid, child_kind(kind), batch.commit_point().lsn.0);
                         Ok((write(batch, new, kind, &draft)?, true))
                     }
                 }
@@ -94,7 +94,7 @@ fn find(
     container: ContainerRid,
     kind: ScriptKind,
     id: &str,
-) -> Step<Option<ChildRid>> {
+) -> Decision<Option<ChildRid>> {
     let any = ChildRid::new(container, child_kind(kind), 0);
     Ok(match batch.named(Name::Script(any, id))? {
         Some(RowKey::Script(rid)) => Some(rid),
@@ -108,7 +108,7 @@ fn existing(
     container: ContainerRid,
     kind: ScriptKind,
     name: &ScriptName,
-) -> Step<(ChildRid, ScriptRow)> {
+) -> Decision<(ChildRid, ScriptRow)> {
     let rid = match name {
         ScriptName::Id(id) => find(batch, container, kind, id)?,
         ScriptName::Rid(number) => Some(ChildRid::new(container, child_kind(kind), *number)),
@@ -121,19 +121,19 @@ fn existing(
 }
 
 /// Writes a new script, or one in the place of another.
-fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draft: &ScriptDraft) -> Step<Script> {
+fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draft: &ScriptDraft) -> Decision<Script> {
     let key = RowKey::Script(rid);
     let before = batch.row(key)?;
     check_room(batch, rid, kind, draft.body.len())?;
-    let moment = batch.moment();
+    let commit_point = batch.commit_point();
     let unknown = match before {
         Some(Row::Script(before)) => before.unknown,
         _ => Unknown::default(),
     };
     let row = ScriptRow {
         draft: draft.clone(),
-        etag: moment.etag(),
-        last_modified: moment.now,
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
         unknown,
     };
     batch.replace(key, row.clone())?;
@@ -141,7 +141,7 @@ fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draf
 }
 
 /// Checks that a script fits beside the others, in place of the one it replaces if it replaces one.
-fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, bytes: usize) -> Step<()> {
+fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, bytes: usize) -> Decision<()> {
     let (mut of_kind, mut others) = (0, 0_usize);
     for (name, value) in batch.scan(Space::Index, &names::scripts_of(rid.container))? {
         match names::target(&name, &value)? {

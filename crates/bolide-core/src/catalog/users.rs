@@ -9,7 +9,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{RowKey, Unknown, UserRow};
 use crate::format::etag::Etag;
-use crate::partition::write_batch::Step;
+use crate::partition::write_batch::Decision;
 
 /// What a user is and is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,15 +100,15 @@ impl Catalog {
 }
 
 /// A user whose name is free.
-fn create(batch: &mut CatalogBatch<'_, '_>, database: DatabaseRid, id: &str) -> Step<UserInfo> {
+fn create(batch: &mut CatalogBatch<'_, '_>, database: DatabaseRid, id: &str) -> Decision<UserInfo> {
     let mut owner = batch.database(database)?;
     let rid = UserRid::new(database, owner.next_user);
     owner.next_user += 1;
-    let moment = batch.moment();
+    let commit_point = batch.commit_point();
     let row = UserRow {
         id: id.to_owned(),
-        etag: moment.etag(),
-        last_modified: moment.now,
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
         next_permission: 1,
         unknown: Unknown::default(),
     };
@@ -118,16 +118,16 @@ fn create(batch: &mut CatalogBatch<'_, '_>, database: DatabaseRid, id: &str) -> 
     Ok(info)
 }
 
-fn replace(batch: &mut CatalogBatch<'_, '_>, rid: UserRid, id: &str, if_match: Option<&str>) -> Step<UserInfo> {
+fn replace(batch: &mut CatalogBatch<'_, '_>, rid: UserRid, id: &str, if_match: Option<&str>) -> Decision<UserInfo> {
     let mut row = batch.user(rid)?;
     check_etag(row.etag, if_match)?;
     let holder = batch.named(Name::User(rid.database(), id))?;
     if holder.is_some_and(|holder| holder != RowKey::User(rid)) {
         return Err(user_taken(id).into());
     }
-    let moment = batch.moment();
+    let commit_point = batch.commit_point();
     id.clone_into(&mut row.id);
-    (row.etag, row.last_modified) = (moment.etag(), moment.now);
+    (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
     let info = row.info(rid);
     batch.replace(RowKey::User(rid), row)?;
     Ok(info)

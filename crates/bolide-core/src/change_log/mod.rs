@@ -46,9 +46,9 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
 }
 
 /// Adds what happened to an item, if the container keeps history. `version` is the place of the write that did it.
-pub(crate) fn log(round: &mut WriteBatch<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
+pub(crate) fn log(batch: &mut WriteBatch<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
     let Some(retention) = retention else { return };
-    let crts = round.seconds();
+    let crts = batch.seconds();
     let entry = HistoryEntry {
         kind: change.kind,
         crts,
@@ -56,8 +56,8 @@ pub(crate) fn log(round: &mut WriteBatch<'_>, retention: Option<i64>, version: L
         current: change.current.cloned(),
         previous: change.previous.cloned(),
     };
-    round.put(keys::history(version), entry.encode());
-    round.after.expect_trim(crts.0.saturating_add(retention));
+    batch.put(keys::history(version), entry.encode());
+    batch.after.expect_trim(crts.0.saturating_add(retention));
 }
 
 /// What happened to an item.

@@ -11,7 +11,7 @@ use bolide_storage::{Scan, Space};
 use super::{HistoryEntry, has_left};
 use crate::format::keys::{self, LogPosition};
 use crate::partition::Partition;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Entries of one step: more would hold up users' writes.
 const ROWS: usize = 200;
@@ -19,7 +19,7 @@ const BYTES: usize = 512 * 1024;
 
 /// One step; tells whether it was the last that is needed now.
 pub(crate) async fn step(retention: Option<i64>, partition: &Arc<Partition>) -> Result<bool> {
-    partition.background(move |round| decide(round, retention)).await
+    partition.background(move |batch| decide(batch, retention)).await
 }
 
 /// Takes out everything that is due.
@@ -32,42 +32,42 @@ pub(crate) async fn all(retention: Option<i64>, partition: &Arc<Partition>) -> R
 pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
     all(retention, partition).await?;
     partition
-        .background(|round| {
+        .background(|batch| {
             // The commit that carries this has an LSN too.
-            let lsn = round.next_lsn().next();
-            round.state.history_from = LogPosition { lsn, seq: 0 };
+            let lsn = batch.next_lsn().next();
+            batch.state.history_from = LogPosition { lsn, seq: 0 };
             Ok(())
         })
         .await
 }
 
-fn decide(round: &mut WriteBatch<'_>, retention: Option<i64>) -> Step<bool> {
-    let now = round.seconds();
+fn decide(batch: &mut WriteBatch<'_>, retention: Option<i64>) -> Decision<bool> {
+    let now = batch.seconds();
     let scan = Scan {
         space: Space::Log,
-        from: keys::history(round.state.history_from).bytes,
+        from: keys::history(batch.state.history_from).bytes,
         to: None,
         reverse: false,
         max_rows: ROWS,
         max_bytes: BYTES,
         keys_only: false,
     };
-    let page = round.scan_raw(&[scan])?.pop().unwrap_or_default();
+    let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
     let damaged = || Error::new(ErrorKind::Corrupt, "an entry of the history is damaged");
     for (key, value) in &page.rows {
         let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
         if !has_left(crts, retention, now) {
-            round
+            batch
                 .after
                 .rest_trim_until(crts.0.saturating_add(retention.unwrap_or_default()));
             return Ok(true);
         }
         let position = keys::history_position(key).ok_or_else(damaged)?;
-        round.delete(keys::history(position));
-        round.state.history_from = position.next();
+        batch.delete(keys::history(position));
+        batch.state.history_from = position.next();
     }
     if !page.more {
-        round.after.rest_trim_until(i64::MAX);
+        batch.after.rest_trim_until(i64::MAX);
     }
     Ok(!page.more)
 }

@@ -271,7 +271,7 @@ impl Container {
     /// # Errors
     /// `NotFound` if the container was deleted.
     pub(crate) async fn enter(&self) -> Result<ReadGuard<'_>> {
-        self.visit(self.gates.short.read().await)
+        self.guard(self.gates.short.read().await)
     }
 
     /// Lets a request in that may take long, and ends when [`Container::ending`] wants it: a page of a query or feed.
@@ -279,7 +279,7 @@ impl Container {
     /// # Errors
     /// As [`Container::enter`].
     pub(crate) async fn enter_interruptible(&self) -> Result<ReadGuard<'_>> {
-        self.visit(self.gates.interruptible.read().await)
+        self.guard(self.gates.interruptible.read().await)
     }
 
     /// Lets a request in that may take long, and goes on to its end: a script, figures, a condition that waits for a thread of the executor.
@@ -287,10 +287,10 @@ impl Container {
     /// # Errors
     /// As [`Container::enter`].
     pub(crate) async fn enter_uninterruptible(&self) -> Result<ReadGuard<'_>> {
-        self.visit(self.gates.uninterruptible.read().await)
+        self.guard(self.gates.uninterruptible.read().await)
     }
 
-    fn visit<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<ReadGuard<'a>> {
+    fn guard<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<ReadGuard<'a>> {
         let state = self.state();
         if state.is_deleted {
             return Err(Error::not_found("the container was deleted"));

@@ -1,8 +1,8 @@
 //! Where a page of a query ends, and the continuation that says so.
 //!
 //! ```text
-//!   continuation   base64url of the checked place, see the module above ‖ "." ‖ what the execution says
-//!   place          kind(1) ‖ key ‖ from ‖ to       each of the last three: length(4) ‖ bytes
+//!   continuation   base64url of the checked position, see the module above ‖ "." ‖ what the execution says
+//!   position          kind(1) ‖ key ‖ from ‖ to       each of the last three: length(4) ‖ bytes
 //! ```
 //!
 //! The key is empty, an item key, or a resource id, as the kind says. `from` and `to` are the interval of item keys that the page was
@@ -19,7 +19,7 @@ const KIND: &[u8] = b"query";
 
 /// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct QueryPosition {
     pub after: After,
     pub resume: Option<String>,
 }
@@ -59,18 +59,18 @@ impl Owner {
         }
     }
 
-    /// The continuation of a place.
-    pub fn write(&self, place: &Place) -> String {
-        let resume = place.resume.as_deref().unwrap_or_default();
-        let checked = super::encode(&self.with(resume), &self.encode(&place.after));
+    /// The continuation of a position.
+    pub fn write(&self, position: &QueryPosition) -> String {
+        let resume = position.resume.as_deref().unwrap_or_default();
+        let checked = super::encode(&self.with(resume), &self.encode(&position.after));
         format!("{checked}.{resume}")
     }
 
-    /// The place of a continuation.
+    /// The position of a continuation.
     ///
     /// # Errors
     /// `BadRequest` if it is damaged, or was given for something else or for a smaller part.
-    pub fn read(&self, text: &str) -> Result<Place> {
+    pub fn read(&self, text: &str) -> Result<QueryPosition> {
         let (checked, resume) = text.split_once('.').unwrap_or((text, ""));
         let bytes = super::decode(&self.with(resume), checked)?;
         let (after, was_asked) =
@@ -80,7 +80,7 @@ impl Owner {
                 "Invalid Continuation Token: it was given for another part of the container.",
             ));
         }
-        Ok(Place {
+        Ok(QueryPosition {
             after,
             resume: Some(resume.to_owned()),
         })

@@ -4,14 +4,14 @@
 //!   length(4) ‖ from ‖ ( rid(8) ‖ length(4) ‖ to )*      everything before `from`, and from there to `to` what was created up to `rid`
 //! ```
 //!
-//! These are places among keys, so that they hold when a range was split meanwhile; then each part goes on by itself, and there are
+//! These are positions among keys, so that they hold when a range was split meanwhile; then each part goes on by itself, and there are
 //! several pairs. An empty `to` is the end of all keys.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 
 /// Where a page ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ReadFeedPosition {
     /// Everything before this key was listed.
     pub from: Bytes,
     /// Behind it, one after the other.
@@ -33,15 +33,15 @@ impl Begun {
     }
 }
 
-impl Place {
-    /// The place at a later key. `begun`: what was listed of the items from there on.
-    pub fn later(&self, from: Bytes, begun: Option<Begun>) -> Place {
+impl ReadFeedPosition {
+    /// The position at a later key. `begun`: what was listed of the items from there on.
+    pub fn later(&self, from: Bytes, begun: Option<Begun>) -> ReadFeedPosition {
         let end = begun.as_ref().map_or(Some(&from), |begun| begun.to.as_ref());
         let rest = self
             .begun
             .iter()
             .filter(|own| end.is_some_and(|end| own.ends_behind(end)));
-        Place {
+        ReadFeedPosition {
             begun: begun.iter().chain(rest).cloned().collect(),
             from,
         }
@@ -71,7 +71,7 @@ impl Place {
         bytes
     }
 
-    pub fn decode(mut bytes: &[u8]) -> Option<Place> {
+    pub fn decode(mut bytes: &[u8]) -> Option<ReadFeedPosition> {
         fn key(bytes: &mut &[u8]) -> Option<Bytes> {
             let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
             let (key, rest) = bytes.split_at_checked(length)?;
@@ -85,7 +85,7 @@ impl Place {
             let to = Some(key(&mut bytes)?).filter(|to| !to.is_empty());
             begun.push(Begun { to, rid });
         }
-        Some(Place { from, begun })
+        Some(ReadFeedPosition { from, begun })
     }
 }
 

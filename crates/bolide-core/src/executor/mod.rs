@@ -29,7 +29,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use ending::Ending;
-use turns::{Turn, Turns};
+use turns::{TimeSlice, TimeSlices};
 pub(crate) use watch::Watch;
 use watch::{Deadline, Signal};
 
@@ -58,7 +58,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(crate) struct Executor {
     clock: Monotonic,
     admitted: Arc<Semaphore>,
-    turns: Arc<Turns>,
+    turns: Arc<TimeSlices>,
     /// What was admitted, by its number.
     work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
     admissions: AtomicU64,
@@ -73,7 +73,7 @@ impl Executor {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
-            turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
+            turns: Arc::new(TimeSlices::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
             clock,
             work: Arc::default(),
             admissions: AtomicU64::new(0),
@@ -119,7 +119,7 @@ impl Executor {
         let (requests, turns, running) = (Handle::current(), self.turns.clone(), signal.clone());
         let done = self.spawn(move || {
             let _admitted = (listed, admitted);
-            let turn = Turn::begin(&turns, running.clone());
+            let turn = TimeSlice::begin(&turns, running.clone());
             let watch = Arc::new(Watch::new(running, turn));
             requests.block_on(work(watch))
         })?;

@@ -160,7 +160,7 @@ async fn a_panic_is_an_error_and_gives_its_place_back() {
 
 /// Takes a turn on a thread of its own, and tells its name when it has it.
 fn wait_for_turn(
-    turns: &Arc<Turns>,
+    turns: &Arc<TimeSlices>,
     name: &'static str,
     is_fresh: bool,
     order: &std::sync::mpsc::Sender<&'static str>,
@@ -168,7 +168,7 @@ fn wait_for_turn(
     let before = turns.waiting();
     let (own, order) = (turns.clone(), order.clone());
     std::thread::spawn(move || {
-        let turn = Turn::begin_as(&own, signal(), is_fresh);
+        let turn = TimeSlice::begin_as(&own, signal(), is_fresh);
         let _ = order.send(name);
         drop(turn);
     });
@@ -179,8 +179,8 @@ fn wait_for_turn(
 
 #[test]
 fn new_work_has_its_turn_before_work_that_had_one() {
-    let turns = Arc::new(Turns::new(1, Monotonic::system()));
-    let running = Turn::begin(&turns, signal());
+    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
     wait_for_turn(&turns, "new", true, &sender);
@@ -190,8 +190,8 @@ fn new_work_has_its_turn_before_work_that_had_one() {
 
 #[test]
 fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
-    let turns = Arc::new(Turns::new(1, Monotonic::system()));
-    let running = Turn::begin(&turns, signal());
+    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
     for _ in 0..8 {
@@ -205,8 +205,8 @@ fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
 #[test]
 fn work_lets_others_go_on_once_it_has_run_for_its_slice() {
     let clock = Monotonic::manual();
-    let turns = Arc::new(Turns::new(1, clock.clone()));
-    let running = Turn::begin(&turns, signal());
+    let turns = Arc::new(TimeSlices::new(1, clock.clone()));
+    let running = TimeSlice::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "other", true, &sender);
     clock.advance(SLICE / 2);
@@ -219,8 +219,8 @@ fn work_lets_others_go_on_once_it_has_run_for_its_slice() {
 
 #[test]
 fn all_who_wait_go_on_when_turns_are_opened() {
-    let turns = Arc::new(Turns::new(1, Monotonic::system()));
-    let running = Turn::begin(&turns, signal());
+    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&turns, signal());
     let (sender, order) = channel();
     for _ in 0..3 {
         wait_for_turn(&turns, "waiting", true, &sender);
@@ -232,12 +232,12 @@ fn all_who_wait_go_on_when_turns_are_opened() {
 
 #[test]
 fn who_is_called_leaves_the_line_without_a_turn() {
-    let turns = Arc::new(Turns::new(1, Monotonic::system()));
-    let running = Turn::begin(&turns, signal());
+    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&turns, signal());
     let called = signal();
     let waiting = std::thread::spawn({
         let (turns, called) = (turns.clone(), called.clone());
-        move || drop(Turn::begin(&turns, called))
+        move || drop(TimeSlice::begin(&turns, called))
     });
     while turns.waiting() == 0 {
         std::thread::yield_now();
@@ -246,5 +246,5 @@ fn who_is_called_leaves_the_line_without_a_turn() {
     waiting.join().expect("no panic");
     assert_eq!(turns.waiting(), 0);
     drop(running);
-    drop(Turn::begin(&turns, signal()));
+    drop(TimeSlice::begin(&turns, signal()));
 }

@@ -20,13 +20,13 @@ pub(super) const SLICE: Duration = Duration::from_millis(10);
 const TURN_OF_OLD: u32 = 4;
 
 /// The turns of all work.
-pub(super) struct Turns {
+pub(super) struct TimeSlices {
     clock: Monotonic,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Turns that nobody has.
+    /// TimeSlices that nobody has.
     free: usize,
     /// Waiting, in the order in which they came: without a slice so far, and with.
     fresh: VecDeque<Arc<Waiter>>,
@@ -49,9 +49,9 @@ struct Wait {
     is_called: bool,
 }
 
-impl Turns {
-    pub fn new(count: usize, clock: Monotonic) -> Turns {
-        Turns {
+impl TimeSlices {
+    pub fn new(count: usize, clock: Monotonic) -> TimeSlices {
+        TimeSlices {
             clock,
             state: Mutex::new(State {
                 free: count,
@@ -156,23 +156,23 @@ impl Waiter {
 }
 
 /// The turn of one piece of work, taken and given back on its thread.
-pub(super) struct Turn {
-    turns: Arc<Turns>,
+pub(super) struct TimeSlice {
+    turns: Arc<TimeSlices>,
     signal: Arc<Signal>,
     /// When it was taken; `None` while it is given away.
     since: Mutex<Option<Instant>>,
 }
 
-impl Turn {
+impl TimeSlice {
     /// Waits for the first turn.
-    pub fn begin(turns: &Arc<Turns>, signal: Arc<Signal>) -> Turn {
-        Turn::begin_as(turns, signal, true)
+    pub fn begin(turns: &Arc<TimeSlices>, signal: Arc<Signal>) -> TimeSlice {
+        TimeSlice::begin_as(turns, signal, true)
     }
 
-    pub(super) fn begin_as(turns: &Arc<Turns>, signal: Arc<Signal>, is_fresh: bool) -> Turn {
+    pub(super) fn begin_as(turns: &Arc<TimeSlices>, signal: Arc<Signal>, is_fresh: bool) -> TimeSlice {
         let has_turn = turns.take(is_fresh, &signal);
         signal.runs();
-        Turn {
+        TimeSlice {
             turns: turns.clone(),
             signal,
             since: Mutex::new(has_turn.then(|| turns.clock.now())),
@@ -207,7 +207,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for TimeSlice {
     fn drop(&mut self) {
         self.give_away();
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::Ending;
 use super::priority;
-use super::turns::{Turn, Waiter};
+use super::turns::{TimeSlice, Waiter};
 use crate::sql::query_error;
 
 /// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
@@ -124,11 +124,11 @@ impl Signal {
 /// Watches one piece of work.
 pub(crate) struct Watch {
     signal: Arc<Signal>,
-    turn: Turn,
+    turn: TimeSlice,
 }
 
 impl Watch {
-    pub(super) fn new(signal: Arc<Signal>, turn: Turn) -> Watch {
+    pub(super) fn new(signal: Arc<Signal>, turn: TimeSlice) -> Watch {
         Watch { signal, turn }
     }
 

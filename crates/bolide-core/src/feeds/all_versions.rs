@@ -9,16 +9,16 @@ use std::sync::Arc;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Head, Page};
 
-use super::held::Held;
+use super::page_memory::PageMemory;
 use super::{FeedStart, ReadChanges, page_items};
-use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::change_log::{ChangeKind, HistoryEntry, has_left};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
-use crate::continuation::change_feed::{Place, decode, encode, resume};
+use crate::continuation::change_feed::{ChangeFeedPosition, decode, encode, resume};
 use crate::executor::Watch;
 use crate::format::keys::{self, LogPosition};
 use crate::memory::MemoryShare;
+use crate::response::{ChargedResult, Cost, RangePosition, Response};
 use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{Slice, add_charge, record_range};
 
@@ -59,28 +59,28 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadChanges,
-    ) -> Answered<VersionPage> {
-        let visit = container.enter_interruptible().await?;
-        let slices = read.scope.slices(&visit.state)?;
-        let places = start(&read.start, &slices)?;
-        if visit.state.retention().is_none() {
+    ) -> ChargedResult<VersionPage> {
+        let guard = container.enter_interruptible().await?;
+        let slices = read.scope.slices(&guard.state)?;
+        let positions = start(&read.start, &slices)?;
+        if guard.state.retention().is_none() {
             return Err(not_enabled().into());
         }
-        self.admit_all(ctx, &slices, &visit)?;
-        let most = page_items(read.max_items);
+        self.admit_all(ctx, &slices, &guard)?;
+        let max = page_items(read.max_items);
 
         let job = Job {
             container: container.clone(),
-            state: visit.state.clone(),
+            state: guard.state.clone(),
             slices,
-            places,
+            positions,
             now: ctx.now,
-            most,
-            held: Held::of(self.memory()),
+            max,
+            held: PageMemory::of(self.memory()),
         };
-        let (page, work) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer { value: page, work })
+        let (page, cost) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
+        self.charge_touched(ctx, &guard, &cost);
+        Ok(Response { value: page, cost })
     }
 }
 
@@ -89,14 +89,14 @@ struct Job {
     container: Arc<Container>,
     state: Arc<ContainerState>,
     slices: Vec<Slice>,
-    places: Vec<Place>,
+    positions: Vec<ChangeFeedPosition>,
     now: UnixMillis,
-    most: usize,
-    held: Held,
+    max: usize,
+    held: PageMemory,
 }
 
 impl Job {
-    async fn run(mut self, watch: Arc<Watch>) -> Result<(VersionPage, Work)> {
+    async fn run(mut self, watch: Arc<Watch>) -> Result<(VersionPage, Cost)> {
         let mut filling = Filling {
             now: self.now,
             container: &self.container,
@@ -104,16 +104,16 @@ impl Job {
             watch: &watch,
             changes: Vec::new(),
             bytes: 0,
-            most: self.most,
+            max: self.max,
             touched: Vec::new(),
             held: self.held,
         };
-        for (slice, place) in self.slices.iter().zip(&mut self.places) {
+        for (slice, position) in self.slices.iter().zip(&mut self.positions) {
             // As in the other mode, a page is of one range.
             if !filling.changes.is_empty() || filling.is_full() {
                 break;
             }
-            place.next = filling.read(slice, place.next).await?;
+            position.next = filling.read(slice, position.next).await?;
         }
         let Filling {
             changes,
@@ -128,10 +128,10 @@ impl Job {
         }
         let page = VersionPage {
             changes,
-            continuation: encode(&self.places),
+            continuation: encode(&self.positions),
             memory: held.into_share(),
         };
-        Ok((page, Work::of_feed(touched)))
+        Ok((page, Cost::of_feed(touched)))
     }
 }
 
@@ -151,7 +151,7 @@ fn too_old() -> Error {
     )
 }
 
-fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
+fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>> {
     let refused = |what: &str| {
         Error::bad_request(format!(
             "Start from {what} is not supported with 'All Versions and Deletes' mode. You must read the change feed from \
@@ -164,14 +164,14 @@ fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
         FeedStart::Now => None,
         FeedStart::After(text) => Some(decode(text)?),
     };
-    let places = slices.iter().map(|slice| Place {
+    let positions = slices.iter().map(|slice| ChangeFeedPosition {
         range: slice.partition.range,
         next: match &known {
             None => slice.partition.lsn().next(),
             Some(known) => resume(slice.partition.range, &slice.partition.parents, known),
         },
     });
-    Ok(places.collect())
+    Ok(positions.collect())
 }
 
 /// A change costs what reading its version costs.
@@ -188,14 +188,14 @@ struct Filling<'a> {
     watch: &'a Watch,
     changes: Vec<ItemChange>,
     bytes: usize,
-    most: usize,
+    max: usize,
     touched: Vec<RangePosition>,
-    held: Held,
+    held: PageMemory,
 }
 
 impl Filling<'_> {
     fn is_full(&self) -> bool {
-        self.changes.len() >= self.most || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
+        self.changes.len() >= self.max || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
     /// Adds the changes of one slice from `next` on, whole transactions only. Returns where to go on.

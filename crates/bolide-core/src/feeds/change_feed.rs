@@ -10,19 +10,19 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charg
 use bolide_storage::{Key, Page, ReadRequest, Space};
 use bytes::Bytes;
 
-use super::held::Held;
 use super::page_items;
-use crate::answer::{Answer, Answered, RangePosition, Work};
+use super::page_memory::PageMemory;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
-use crate::continuation::change_feed::{Place, decode, encode, resume};
+use crate::continuation::change_feed::{ChangeFeedPosition, decode, encode, resume};
 use crate::executor::Watch;
 use crate::format::keys::LogPosition;
 use crate::format::record::LogEntry;
 use crate::memory::MemoryShare;
 use crate::partition::{AsOf, Partition};
+use crate::response::{ChargedResult, Cost, RangePosition, Response};
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::{Scope, Slice, add_charge, record_range};
+use crate::scan::{ScanScope, Slice, add_charge, record_range};
 
 /// Log entries looked at in one read.
 const PAGE_ROWS: usize = 1_000;
@@ -32,7 +32,7 @@ const PAGE_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct ReadChanges {
     /// Of which part of the container.
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// Since when.
     pub start: FeedStart,
     /// Most items of the page; a transaction is not cut in two, so a page may have more. `None`: the server decides.
@@ -70,24 +70,24 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadChanges,
-    ) -> Answered<ChangePage> {
-        let visit = container.enter_interruptible().await?;
-        let slices = read.scope.slices(&visit.state)?;
-        self.admit_all(ctx, &slices, &visit)?;
-        let most = page_items(read.max_items);
+    ) -> ChargedResult<ChangePage> {
+        let guard = container.enter_interruptible().await?;
+        let slices = read.scope.slices(&guard.state)?;
+        self.admit_all(ctx, &slices, &guard)?;
+        let max = page_items(read.max_items);
 
         let job = Job {
             container: container.clone(),
-            state: visit.state.clone(),
+            state: guard.state.clone(),
             slices,
             start: read.start.clone(),
             now: ctx.now,
-            most,
-            held: Held::of(self.memory()),
+            max,
+            held: PageMemory::of(self.memory()),
         };
-        let (page, work) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer { value: page, work })
+        let (page, cost) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
+        self.charge_touched(ctx, &guard, &cost);
+        Ok(Response { value: page, cost })
     }
 }
 
@@ -98,27 +98,27 @@ struct Job {
     slices: Vec<Slice>,
     start: FeedStart,
     now: UnixMillis,
-    most: usize,
-    held: Held,
+    max: usize,
+    held: PageMemory,
 }
 
 impl Job {
-    async fn run(self, watch: Arc<Watch>) -> Result<(ChangePage, Work)> {
+    async fn run(self, watch: Arc<Watch>) -> Result<(ChangePage, Cost)> {
         let _pin = self.container.pin_reads_at(self.now.seconds());
-        let mut places = start(&self.start, &self.slices).await?;
+        let mut positions = start(&self.start, &self.slices).await?;
         let now = match self.slices.first() {
             // As in a walk: what the purge removed before the registration was due by now.
             Some(slice) => self.now.max(slice.partition.now().await?),
             None => self.now,
         };
         let mut filling = Filling {
-            most: self.most,
+            max: self.max,
             items: Vec::new(),
             bytes: 0,
             touched: Vec::new(),
             held: self.held,
         };
-        for (slice, place) in self.slices.iter().zip(&mut places) {
+        for (slice, position) in self.slices.iter().zip(&mut positions) {
             // A page is of one range, as the service's are: clients take one range's session token with it.
             if !filling.items.is_empty() || filling.is_full() {
                 break;
@@ -130,7 +130,7 @@ impl Job {
                 now,
                 watch: &watch,
             };
-            place.next = reader.read(place.next, &mut filling).await?;
+            position.next = reader.read(position.next, &mut filling).await?;
         }
         let Filling {
             items,
@@ -145,19 +145,19 @@ impl Job {
         }
         let page = ChangePage {
             items,
-            continuation: encode(&places),
+            continuation: encode(&positions),
             memory: held.into_share(),
         };
-        Ok((page, Work::of_feed(touched)))
+        Ok((page, Cost::of_feed(touched)))
     }
 }
 
-async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
+async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>> {
     let known = match start {
         FeedStart::After(text) => Some(decode(text)?),
         _ => None,
     };
-    let mut places = Vec::with_capacity(slices.len());
+    let mut positions = Vec::with_capacity(slices.len());
     for slice in slices {
         let partition = &slice.partition;
         let next = match start {
@@ -170,12 +170,12 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
                 known.as_deref().unwrap_or_default(),
             ),
         };
-        places.push(Place {
+        positions.push(ChangeFeedPosition {
             range: partition.range,
             next,
         });
     }
-    Ok(places)
+    Ok(positions)
 }
 
 /// The LSN of the first change after this second: the log's `_ts` never falls (TTL-208), so halving finds it.
@@ -198,23 +198,23 @@ async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> 
 
 /// A page on its way.
 struct Filling {
-    most: usize,
+    max: usize,
     items: Vec<StoredItem>,
     bytes: usize,
     touched: Vec<RangePosition>,
-    held: Held,
+    held: PageMemory,
 }
 
 impl Filling {
     /// A page ends by its number of items or by its bytes, but not before its first item.
     fn is_full(&self) -> bool {
-        self.items.len() >= self.most || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
+        self.items.len() >= self.max || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
     /// How many of some changes may be on the page if all of them are still there; at least one.
-    fn room_for(&self, changes: &[Change]) -> usize {
+    fn room_for(&self, changes: &[ChangedItem]) -> usize {
         let mut bytes = self.bytes;
-        let fits = changes.iter().take(self.most.saturating_sub(self.items.len()));
+        let fits = changes.iter().take(self.max.saturating_sub(self.items.len()));
         let fits = fits.take_while(|change| {
             let is_first = bytes < limits::PAGE_BYTES;
             bytes += change.size;
@@ -274,13 +274,13 @@ impl ChangeReader<'_> {
     }
 
     /// The entries of a log page inside the slice.
-    fn changes(&self, page: &Page) -> Result<Vec<Change>> {
+    fn changes(&self, page: &Page) -> Result<Vec<ChangedItem>> {
         let mut changes = Vec::new();
         for (key, value) in &page.rows {
             let position = position_of(key)?;
             let entry = LogEntry::decode(value)?;
             if self.slice.contains(&entry.item_key) {
-                changes.push(Change {
+                changes.push(ChangedItem {
                     lsn: position.lsn,
                     size: entry.size as usize,
                     position,
@@ -292,8 +292,8 @@ impl ChangeReader<'_> {
     }
 
     /// The live items of some changes; `None` for what has ended or was written again since.
-    async fn fetch(&self, changes: &[Change]) -> Result<Vec<Option<StoredItem>>> {
-        let key = |change: &Change| Key::new(Space::Item, change.item_key.clone());
+    async fn fetch(&self, changes: &[ChangedItem]) -> Result<Vec<Option<StoredItem>>> {
+        let key = |change: &ChangedItem| Key::new(Space::Item, change.item_key.clone());
         let request = || ReadRequest {
             gets: changes.iter().map(key).collect(),
             ..ReadRequest::default()
@@ -313,7 +313,7 @@ impl ChangeReader<'_> {
     }
 }
 
-struct Change {
+struct ChangedItem {
     lsn: Lsn,
     size: usize,
     position: LogPosition,

@@ -4,7 +4,7 @@
 
 mod all_versions;
 mod change_feed;
-mod held;
+mod page_memory;
 mod read_feed;
 
 pub use all_versions::{ItemChange, VersionPage};

@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
 use bytes::Bytes;
 
-use super::held::Held;
 use super::page_items;
-use crate::answer::{Answer, Answered, Work};
+use super::page_memory::PageMemory;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation::{
     self,
-    read_feed::{Begun, Place},
+    read_feed::{Begun, ReadFeedPosition},
 };
 use crate::executor::Watch;
 use crate::memory::{MemoryBudget, MemoryShare};
+use crate::response::{ChargedResult, Cost, Response};
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::{ItemScan, ScannedItem, ScannedItems, Scope, Slice, add_charge, begin_at};
+use crate::scan::{ItemScan, ScanScope, ScannedItem, ScannedItems, Slice, add_charge, begin_at};
 
 /// Lists items.
 #[derive(Debug, Clone, Default)]
 pub struct ReadFeed {
     /// Of which part of the container.
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// Most items of the page; `None`: the server decides.
     pub max_items: Option<usize>,
     /// From an earlier page.
@@ -59,36 +59,36 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         read: &ReadFeed,
-    ) -> Answered<FeedPage> {
-        let visit = container.enter_interruptible().await?;
+    ) -> ChargedResult<FeedPage> {
+        let guard = container.enter_interruptible().await?;
         let rid = container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
-        let place = match &read.continuation {
-            None => Place::default(),
-            Some(text) => Place::decode(&continuation::decode(&owner, text)?)
+        let position = match &read.continuation {
+            None => ReadFeedPosition::default(),
+            Some(text) => ReadFeedPosition::decode(&continuation::decode(&owner, text)?)
                 .ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?,
         };
-        let mut slices = read.scope.slices(&visit.state)?;
-        self.admit_all(ctx, &slices, &visit)?;
-        begin_at(&mut slices, &place.from);
-        let most = page_items(read.max_items);
+        let mut slices = read.scope.slices(&guard.state)?;
+        self.admit_all(ctx, &slices, &guard)?;
+        begin_at(&mut slices, &position.from);
+        let max = page_items(read.max_items);
 
         let filling = Filling {
             container: container.clone(),
-            state: visit.state.clone(),
+            state: guard.state.clone(),
             slices,
             now: ctx.now,
-            place,
-            most,
+            position,
+            max,
             page_time: self.query_page_time(),
             memory: self.memory().clone(),
-            held: Held::of(self.memory()),
+            held: PageMemory::of(self.memory()),
         };
-        let (page, work) = self
+        let (page, cost) = self
             .execute_until(container.ending(), |watch| filling.run(watch))
             .await?;
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer { value: page, work })
+        self.charge_touched(ctx, &guard, &cost);
+        Ok(Response { value: page, cost })
     }
 }
 
@@ -98,15 +98,15 @@ struct Filling {
     state: Arc<ContainerState>,
     slices: Vec<Slice>,
     now: UnixMillis,
-    place: Place,
-    most: usize,
+    position: ReadFeedPosition,
+    max: usize,
     page_time: Duration,
     memory: MemoryBudget,
-    held: Held,
+    held: PageMemory,
 }
 
 impl Filling {
-    async fn run(self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
+    async fn run(self, watch: Arc<Watch>) -> Result<(FeedPage, Cost)> {
         let rid = self.container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
         let slices = self.slices.clone();
@@ -122,10 +122,10 @@ impl Filling {
         let mut page = Page {
             walk,
             slices: &self.slices,
-            place: &self.place,
+            position: &self.position,
             until: watch.clock().now() + self.page_time,
             watch: &watch,
-            most: self.most,
+            max: self.max,
             items: Vec::new(),
             costs: Vec::new(),
             bytes: 0,
@@ -143,14 +143,14 @@ impl Filling {
             add_charge(&mut touched, *range, *cost);
         }
         if next.is_none() {
-            next = page.place_behind_range().await?;
+            next = page.position_behind_range().await?;
         }
         let feed = FeedPage {
             items: page.items,
-            continuation: next.map(|place| continuation::encode(&owner, &place.encode())),
+            continuation: next.map(|position| continuation::encode(&owner, &position.encode())),
             memory: page.held.into_share(),
         };
-        Ok((feed, Work::of_feed(touched)))
+        Ok((feed, Cost::of_feed(touched)))
     }
 }
 
@@ -158,23 +158,23 @@ impl Filling {
 struct Page<'a> {
     walk: ItemScan<'a>,
     slices: &'a [Slice],
-    place: &'a Place,
+    position: &'a ReadFeedPosition,
     until: Instant,
     watch: &'a Watch,
-    most: usize,
+    max: usize,
     items: Vec<StoredItem>,
     costs: Vec<(u32, RequestUnits)>,
     bytes: usize,
-    held: Held,
+    held: PageMemory,
 }
 
 impl Page<'_> {
     /// Adds the items of one range. Returns where to go on if they did not all fit.
-    async fn fill_from(&mut self, range: u32) -> Result<Option<Place>> {
+    async fn fill_from(&mut self, range: u32) -> Result<Option<ReadFeedPosition>> {
         let is_begun = self
             .walk
             .next_key()
-            .is_some_and(|key| self.place.begun_at(&key).is_some());
+            .is_some_and(|key| self.position.begun_at(&key).is_some());
         let mut read = self.next().await?;
         if self.walk.next_range() != Some(range) {
             return self.add_in_order_of_creation(range, read, true);
@@ -188,7 +188,7 @@ impl Page<'_> {
             drop(memory);
             for walked in items {
                 if self.is_full() {
-                    return Ok(Some(self.place.later(walked.key, None)));
+                    return Ok(Some(self.position.later(walked.key, None)));
                 }
                 self.add(walked)?;
             }
@@ -196,11 +196,11 @@ impl Page<'_> {
                 return Ok(None);
             };
             if !self.items.is_empty() && self.watch.clock().now() >= self.until {
-                return Ok(Some(self.place.later(next, None)));
+                return Ok(Some(self.position.later(next, None)));
             }
             read = match self.next().await {
                 Err(error) if error.is_throttled() && !self.items.is_empty() => {
-                    return Ok(Some(self.place.later(next, None)));
+                    return Ok(Some(self.position.later(next, None)));
                 }
                 read => read?,
             };
@@ -212,12 +212,16 @@ impl Page<'_> {
         self.watch.check()?;
         let mut read = self.walk.next_page().await?.unwrap_or_default();
         read.items
-            .retain(|walked| !self.place.has_listed(&walked.key, walked.item.rid().number));
+            .retain(|walked| !self.position.has_listed(&walked.key, walked.item.rid().number));
         Ok(read)
     }
 
     /// Adds what was created first of the rest of a range that has grown beyond one read since it was begun in this order.
-    async fn go_on_in_order_of_creation(&mut self, range: u32, first: ScannedItems) -> Result<Option<Place>> {
+    async fn go_on_in_order_of_creation(
+        &mut self,
+        range: u32,
+        first: ScannedItems,
+    ) -> Result<Option<ReadFeedPosition>> {
         let mut oldest = first;
         let mut is_all = true;
         while self.walk.next_range() == Some(range) {
@@ -229,34 +233,39 @@ impl Page<'_> {
     }
 
     /// Adds items as they were created, which is the order of their resource ids. `is_all`: there are no others in the range.
-    fn add_in_order_of_creation(&mut self, range: u32, mut read: ScannedItems, is_all: bool) -> Result<Option<Place>> {
+    fn add_in_order_of_creation(
+        &mut self,
+        range: u32,
+        mut read: ScannedItems,
+        is_all: bool,
+    ) -> Result<Option<ReadFeedPosition>> {
         read.sort_by_creation();
         let ScannedItems { items, memory } = read;
         drop(memory);
         let mut last = None;
         for walked in items {
             if self.is_full() {
-                return Ok(last.and_then(|rid| self.place_in(range, rid)));
+                return Ok(last.and_then(|rid| self.position_in(range, rid)));
             }
             last = Some(walked.item.rid().number);
             self.add(walked)?;
         }
-        Ok(last.filter(|_| !is_all).and_then(|rid| self.place_in(range, rid)))
+        Ok(last.filter(|_| !is_all).and_then(|rid| self.position_in(range, rid)))
     }
 
-    /// The place in a range of which everything was listed that was created up to `rid`.
-    fn place_in(&self, range: u32, rid: u64) -> Option<Place> {
+    /// The position in a range of which everything was listed that was created up to `rid`.
+    fn position_in(&self, range: u32, rid: u64) -> Option<ReadFeedPosition> {
         let slice = self.slices.iter().find(|slice| slice.partition.range == range)?;
         let epk = &slice.partition.epk;
         let from = slice.from.clone().max(Bytes::copy_from_slice(epk.min.as_bytes()));
         let end = Bytes::copy_from_slice(epk.max.as_bytes());
         let to = slice.to.clone().map_or(end.clone(), |to| to.min(end));
-        Some(self.place.later(from, Some(Begun { to: Some(to), rid })))
+        Some(self.position.later(from, Some(Begun { to: Some(to), rid })))
     }
 
     fn is_full(&self) -> bool {
         let has_enough = self.bytes >= limits::PAGE_BYTES || self.held.is_short();
-        self.items.len() >= self.most || (has_enough && !self.items.is_empty())
+        self.items.len() >= self.max || (has_enough && !self.items.is_empty())
     }
 
     fn add(&mut self, walked: ScannedItem) -> Result<()> {
@@ -267,8 +276,8 @@ impl Page<'_> {
         self.held.grow(self.bytes, self.items.len())
     }
 
-    /// The place behind the range that the page ends with, if any item comes after it: no page is empty but the only one.
-    async fn place_behind_range(&mut self) -> Result<Option<Place>> {
+    /// The position behind the range that the page ends with, if any item comes after it: no page is empty but the only one.
+    async fn position_behind_range(&mut self) -> Result<Option<ReadFeedPosition>> {
         if self.items.is_empty() {
             return Ok(None);
         }
@@ -276,7 +285,7 @@ impl Page<'_> {
             match self.next().await {
                 Ok(read) if read.items.is_empty() => {}
                 Err(error) if !error.is_throttled() => return Err(error),
-                _ => return Ok(Some(self.place.later(next, None))),
+                _ => return Ok(Some(self.position.later(next, None))),
             }
         }
         Ok(None)

@@ -17,7 +17,7 @@ use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::write_batch::{Step, Stop};
+use crate::partition::write_batch::{Decision, Stop};
 use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 
@@ -32,7 +32,7 @@ impl Ahead {
     ///
     /// # Errors
     /// `Unprepared` if it must be made first.
-    pub fn of(&self, record: &Record) -> Step<Option<Arc<PreparedItem>>> {
+    pub fn of(&self, record: &Record) -> Decision<Option<Arc<PreparedItem>>> {
         match &self.made {
             Some((version, draft)) if *version == record.version() => Ok(Some(draft.clone())),
             _ if record.size() <= DOCUMENT_BYTES => Ok(None),

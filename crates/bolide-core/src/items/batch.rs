@@ -15,11 +15,11 @@ use super::logical_partition::LogicalPartition;
 use super::prepare::{PreparedItem, epk_of_key, own_key};
 use super::write::{Kind, Written};
 use super::{ItemTarget, ItemWritten};
-use crate::answer::{Answer, Answered};
 use crate::container::{Container, ContainerState, ReadGuard};
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
-use crate::partition::write_batch::{Step, Stop, WriteBatch};
+use crate::partition::write_batch::{Decision, Stop, WriteBatch};
+use crate::response::{ChargedResult, Response};
 use crate::runtime::{RequestContext, Runtime};
 
 /// Operations on one logical partition, all or nothing.
@@ -87,7 +87,7 @@ pub enum BatchOperation {
 
 /// How a batch ended.
 #[derive(Debug, Clone)]
-pub enum BatchAnswer {
+pub enum BatchResponse {
     /// Every operation was carried out; results in their order.
     Committed(Vec<OperationResult>),
     /// Nothing happened, because of this one.
@@ -131,7 +131,7 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         batch: Batch,
-    ) -> Answered<BatchAnswer> {
+    ) -> ChargedResult<BatchResponse> {
         self.batch_answering(ctx, container, batch, Vec::new()).await
     }
 
@@ -142,27 +142,27 @@ impl Runtime {
         container: &Arc<Container>,
         batch: Batch,
         answers_written: Vec<bool>,
-    ) -> Answered<BatchAnswer> {
+    ) -> ChargedResult<BatchResponse> {
         let has_condition = |operation: &BatchOperation| matches!(operation, BatchOperation::Patch { patch, .. } if patch.condition.is_some());
-        let visit = match batch.operations.iter().any(has_condition) {
+        let guard = match batch.operations.iter().any(has_condition) {
             true => container.enter_uninterruptible().await?,
             false => container.enter().await?,
         };
-        let epk = epk_of_key(&visit.state, &batch.partition_key)?;
+        let epk = epk_of_key(&guard.state, &batch.partition_key)?;
         let key = batch.partition_key;
         let answers_written: Arc<[bool]> = answers_written.into();
         let mut conditions = self.conditions_of(&batch.operations).await;
         let operations = batch
             .operations
             .into_iter()
-            .map(|operation| Prepared::new(operation, &key, &visit.state));
+            .map(|operation| Prepared::new(operation, &key, &guard.state));
         let operations: Arc<Vec<Prepared>> = Arc::new(operations.collect());
         for _ in condition::tries() {
             let done = self
                 .batch_once(
                     ctx,
                     container,
-                    &visit,
+                    &guard,
                     &epk,
                     (&operations, &answers_written),
                     &conditions,
@@ -174,8 +174,8 @@ impl Runtime {
             if let (Some(Prepared::Patch(target, ..)), Some(Some(Ok(judged)))) =
                 (operations.get(at), conditions.get_mut(at))
             {
-                let partition = visit.state.layout.partition_of(&epk)?;
-                self.judge(&visit.state, container.rid(), partition, (&epk, target), judged)
+                let partition = guard.state.layout.partition_of(&epk)?;
+                self.judge(&guard.state, container.rid(), partition, (&epk, target), judged)
                     .await?;
             }
         }
@@ -183,7 +183,7 @@ impl Runtime {
             .batch_once(
                 ctx,
                 container,
-                &visit,
+                &guard,
                 &epk,
                 (&operations, &answers_written),
                 &conditions,
@@ -196,17 +196,17 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         epk: &Epk,
         (operations, answers_written): (&Arc<Vec<Prepared>>, &Arc<[bool]>),
         conditions: &[Condition],
-    ) -> Answered<BatchDecided> {
+    ) -> ChargedResult<BatchDecided> {
         let (operations, conditions) = (operations.clone(), conditions.to_vec());
         let answers_written = answers_written.clone();
-        let decide = move |items: &LogicalPartition, round: &mut WriteBatch<'_>| {
-            decide(items, round, (&operations, &answers_written), &conditions)
+        let decide = move |items: &LogicalPartition, batch: &mut WriteBatch<'_>| {
+            decide(items, batch, (&operations, &answers_written), &conditions)
         };
-        self.write_as(Kind::Batch, ctx, container, visit, epk.clone(), decide)
+        self.write_as(Kind::Batch, ctx, container, guard, epk.clone(), decide)
             .await
     }
 
@@ -295,29 +295,29 @@ impl Prepared {
     fn decide(
         &self,
         items: &LogicalPartition,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         condition: &Condition,
-    ) -> Step<Written<OperationDone>> {
+    ) -> Decision<Written<OperationDone>> {
         match self {
-            Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
+            Prepared::Create(draft) => Ok(items.create(batch, draft)?.map(OperationDone::Written)),
             Prepared::Upsert(draft, if_match) => Ok(items
-                .upsert(round, draft, if_match.as_deref())?
+                .upsert(batch, draft, if_match.as_deref())?
                 .map(OperationDone::Written)),
             Prepared::Replace(target, draft, if_match) => Ok(items
-                .replace(round, target, draft, if_match.as_deref())?
+                .replace(batch, target, draft, if_match.as_deref())?
                 .map(OperationDone::Written)),
             Prepared::Patch(target, patch, if_match) => {
                 let condition = condition
                     .as_ref()
                     .map(|judged| judged.as_ref().map_err(Clone::clone))
                     .transpose()?;
-                let written = items.patch(round, target, patch, (condition, None), if_match.as_deref())?;
+                let written = items.patch(batch, target, patch, (condition, None), if_match.as_deref())?;
                 Ok(written.map(OperationDone::Written))
             }
             Prepared::Delete(target, if_match) => Ok(items
-                .delete(round, target, if_match.as_deref())?
+                .delete(batch, target, if_match.as_deref())?
                 .map(|()| OperationDone::Deleted)),
-            Prepared::Read(target, if_none_match) => read(items, round, target, if_none_match.as_deref()),
+            Prepared::Read(target, if_none_match) => read(items, batch, target, if_none_match.as_deref()),
             Prepared::Invalid(error) => Err(Stop::Refused(error.clone())),
         }
     }
@@ -325,7 +325,7 @@ impl Prepared {
 
 /// What a batch came to.
 enum BatchDecided {
-    Answered(BatchAnswer),
+    Response(BatchResponse),
     /// The condition of the operation at this place is to be judged before the batch is decided.
     Unprepared {
         at: usize,
@@ -333,23 +333,23 @@ enum BatchDecided {
     },
 }
 
-impl Answer<BatchDecided> {
-    fn into_batch(self) -> Answer<BatchAnswer> {
+impl Response<BatchDecided> {
+    fn into_batch(self) -> Response<BatchResponse> {
         let value = match self.value {
-            BatchDecided::Answered(answer) => answer,
-            BatchDecided::Unprepared { at, error } => BatchAnswer::RolledBack { at, error },
+            BatchDecided::Response(answer) => answer,
+            BatchDecided::Unprepared { at, error } => BatchResponse::RolledBack { at, error },
         };
-        Answer { value, work: self.work }
+        Response { value, cost: self.cost }
     }
 }
 
 fn read(
     items: &LogicalPartition,
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     target: &ItemTarget,
     if_none_match: Option<&str>,
-) -> Step<Written<OperationDone>> {
-    let record = items.find_live(round, target)?.record;
+) -> Decision<Written<OperationDone>> {
+    let record = items.find_live(batch, target)?.record;
     let charge = charge::point_read(record.size());
     let etag = record.etag();
     let value = match if_none_match {
@@ -424,21 +424,21 @@ impl Results {
 
 fn decide(
     items: &LogicalPartition,
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     (operations, answers_written): (&[Prepared], &[bool]),
     conditions: &[Condition],
-) -> Step<Written<BatchDecided>> {
+) -> Decision<Written<BatchDecided>> {
     items.foresee(
-        round,
+        batch,
         operations.iter().filter_map(Prepared::id),
         operations.iter().filter_map(Prepared::draft),
     )?;
     let mut refused_at = 0;
-    let decided = round.batch(|round| {
+    let decided = batch.batch(|batch| {
         let mut all = Results::default();
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
-            let written = operation.decide(items, round, condition)?;
+            let written = operation.decide(items, batch, condition)?;
             all.add(operation, written, answers_written.get(at) == Some(&true));
             if all.answered_bytes > limits::PAGE_BYTES {
                 // It is all of them together that do not fit, and the last one says so, as in the service.
@@ -454,24 +454,24 @@ fn decide(
     match decided {
         Ok(all) => {
             // A batch that only read stands where the log stands.
-            let lsn = all.lsn.max(round.head());
+            let lsn = all.lsn.max(batch.head());
             Ok(Written {
                 lsn,
-                ..all.map(|results| BatchDecided::Answered(BatchAnswer::Committed(results)))
+                ..all.map(|results| BatchDecided::Response(BatchResponse::Committed(results)))
             })
         }
         Err(Stop::NeedsRead) => {
             // Large items, which are not all read ahead. The batch is decided anew after each read, so the next one takes as much as it may.
-            items.read_on(round, operations[refused_at..].iter().filter_map(Prepared::id));
+            items.read_on(batch, operations[refused_at..].iter().filter_map(Prepared::id));
             Err(Stop::NeedsRead)
         }
         Err(Stop::Refused(error)) => {
-            let rolled_back = BatchAnswer::RolledBack { at: refused_at, error };
-            Ok(Written::nothing(round, BatchDecided::Answered(rolled_back)))
+            let rolled_back = BatchResponse::RolledBack { at: refused_at, error };
+            Ok(Written::nothing(batch, BatchDecided::Response(rolled_back)))
         }
         Err(Stop::Unprepared(error)) => {
             let unprepared = BatchDecided::Unprepared { at: refused_at, error };
-            Ok(Written::nothing(round, unprepared))
+            Ok(Written::nothing(batch, unprepared))
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::content::StoredItem;
 use crate::executor::Watch;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::write_batch::{Step, Stop};
+use crate::partition::write_batch::{Decision, Stop};
 use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 use crate::sql::{Condition, QueryMemory, query_error};
@@ -90,7 +90,7 @@ impl Judged {
     ///
     /// # Errors
     /// `Unprepared` if it must be judged first, because that is too much work for a worker. What evaluating it raises.
-    pub fn holds(&self, rid: ContainerRid, record: &Record, now: UnixMillis) -> Step<bool> {
+    pub fn holds(&self, rid: ContainerRid, record: &Record, now: UnixMillis) -> Decision<bool> {
         if let Some((version, holds)) = self.verdict
             && version == record.version()
         {

@@ -8,10 +8,10 @@ use bolide_model::{Error, ErrorKind, charge};
 use super::logical_partition::LogicalPartition;
 use super::prepare::epk_of_key;
 use super::write::Written;
-use crate::answer::Answered;
 use crate::container::Container;
 use crate::partition::tombstones::{MAX, MAX_PER_KEY, PartitionKeyTombstone};
-use crate::partition::write_batch::{Step, Stop, WriteBatch};
+use crate::partition::write_batch::{Decision, Stop, WriteBatch};
+use crate::response::ChargedResult;
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -21,17 +21,17 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         key: &PartitionKey,
-    ) -> Answered<()> {
-        let visit = container.enter().await?;
-        let epk = epk_of_key(&visit.state, key)?;
-        self.write(ctx, container, &visit, epk, |items, round| items.delete_all(round))
+    ) -> ChargedResult<()> {
+        let guard = container.enter().await?;
+        let epk = epk_of_key(&guard.state, key)?;
+        self.write(ctx, container, &guard, epk, |items, batch| items.delete_all(batch))
             .await
     }
 }
 
 impl LogicalPartition {
-    fn delete_all(&self, round: &mut WriteBatch<'_>) -> Step<Written<()>> {
-        if round.state.tombstones.len() >= MAX {
+    fn delete_all(&self, batch: &mut WriteBatch<'_>) -> Decision<Written<()>> {
+        if batch.state.tombstones.len() >= MAX {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::Forbidden,
                 format!(
@@ -40,8 +40,8 @@ impl LogicalPartition {
                 ),
             )));
         }
-        let (epk, horizon) = (self.epk_bytes(), self.horizon(round));
-        if round.state.tombstones.count_of(&epk) >= MAX_PER_KEY {
+        let (epk, horizon) = (self.epk_bytes(), self.horizon(batch));
+        if batch.state.tombstones.count_of(&epk) >= MAX_PER_KEY {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::Forbidden,
                 format!(
@@ -49,9 +49,9 @@ impl LogicalPartition {
                 ),
             )));
         }
-        let lsn = round.next_lsn();
-        round.after.expect_expiry(i64::MIN);
-        round.state.tombstones.push(PartitionKeyTombstone {
+        let lsn = batch.next_lsn();
+        batch.after.expect_expiry(i64::MIN);
+        batch.state.tombstones.push(PartitionKeyTombstone {
             from: epk.clone(),
             epk,
             upto: lsn,

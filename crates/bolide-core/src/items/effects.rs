@@ -19,52 +19,52 @@ pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
 }
 
 /// Adds a record with all its entries; returns its key.
-pub(crate) fn add(round: &mut WriteBatch<'_>, epk: &Epk, record: &Record) -> Bytes {
+pub(crate) fn add(batch: &mut WriteBatch<'_>, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
     for entry in entries::of(&key.bytes, record) {
         let value = entry.value();
-        round.put(entry.key, value);
+        batch.put(entry.key, value);
     }
     let item_key = key.bytes.clone();
-    round.put(key, record.bytes().clone());
-    round.state.added(&item_key, record);
+    batch.put(key, record.bytes().clone());
+    batch.state.added(&item_key, record);
     item_key
 }
 
 /// Removes a record with all its entries (TTL-267).
-pub(crate) fn remove(round: &mut WriteBatch<'_>, key: &Key, record: &Record) {
+pub(crate) fn remove(batch: &mut WriteBatch<'_>, key: &Key, record: &Record) {
     for entry in entries::of(&key.bytes, record) {
-        round.delete(entry.key);
+        batch.delete(entry.key);
     }
-    round.delete(key.clone());
-    round.state.removed(&key.bytes, record);
+    batch.delete(key.clone());
+    batch.state.removed(&key.bytes, record);
 }
 
 /// Removes a ghost in the write at `place`. Returns what it costs, which the purge spends, and no writer is charged for (TTL-255).
 pub(crate) fn remove_ghost(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
-    place: LogPosition,
+    position: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
-    match GhostCause::of(&round.state.tombstones, &ghost.key.bytes, &ghost.record) {
-        GhostCause::PartitionKeyDeleted => remove_deleted(round, state, place, ghost),
-        GhostCause::Expired => remove_expired(round, state, place, ghost),
+    match GhostCause::of(&batch.state.tombstones, &ghost.key.bytes, &ghost.record) {
+        GhostCause::PartitionKeyDeleted => remove_deleted(batch, state, position, ghost),
+        GhostCause::Expired => remove_expired(batch, state, position, ghost),
     }
 }
 
 fn remove_expired(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
-    place: LogPosition,
+    position: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
     let purged = Change::purged(&ghost.key.bytes, &ghost.record);
-    let cost = remove_as(purged, round, state, place, ghost);
-    round.state.purged_total += 1;
-    round.state.spent_total += cost;
+    let cost = remove_as(purged, batch, state, position, ghost);
+    batch.state.purged_total += 1;
+    batch.state.spent_total += cost;
     if state.pacing.is_billed() {
-        round.state.billed_total += cost;
+        batch.state.billed_total += cost;
     }
     cost
 }
@@ -72,27 +72,27 @@ fn remove_expired(
 /// Removes an item that was deleted with its partition key, in the write at `place`: a delete by a client that is carried out only now.
 /// Returns what it costs, as [`remove_ghost`].
 pub(crate) fn remove_deleted(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
-    place: LogPosition,
+    position: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
     let deleted = Change::deleted(&ghost.key.bytes, &ghost.record);
-    remove_as(deleted, round, state, place, ghost)
+    remove_as(deleted, batch, state, position, ghost)
 }
 
 /// Removes a ghost with the change it stands for in the log, and spends what it costs from the purge's request units.
 fn remove_as(
     change: Change<'_>,
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
-    place: LogPosition,
+    position: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
     let StoredVersion { key, record } = ghost;
-    remove(round, key, record);
-    history::log(round, state.retention(), place, change);
+    remove(batch, key, record);
+    history::log(batch, state.retention(), position, change);
     let cost = state.pacing.purge_cost(record.size());
-    round.after.spend_on_purge(cost);
+    batch.after.spend_on_purge(cost);
     cost
 }

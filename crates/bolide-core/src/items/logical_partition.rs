@@ -27,7 +27,7 @@ use crate::format::keys::{self, UniqueDigest};
 use crate::format::record::{Parts, Record};
 use crate::partition::Partition;
 use crate::partition::visibility::{Slot, StoredVersion};
-use crate::partition::write_batch::{Step, Stop, WriteBatch};
+use crate::partition::write_batch::{Decision, Stop, WriteBatch};
 
 /// A logical partition as a decision sees it.
 pub(crate) struct LogicalPartition {
@@ -52,55 +52,55 @@ impl LogicalPartition {
         }
     }
 
-    pub fn create(&self, round: &mut WriteBatch<'_>, draft: &PreparedItem) -> Step<Written<ItemWritten>> {
-        let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
-        let mut ghosts = self.holders(round, draft, None)?;
+    pub fn create(&self, batch: &mut WriteBatch<'_>, draft: &PreparedItem) -> Decision<Written<ItemWritten>> {
+        let ghost = must_be_free(self.find_by_id(batch, &draft.id)?)?;
+        let mut ghosts = self.holders(batch, draft, None)?;
         add_ghost(&mut ghosts, ghost);
-        let number = self.next_number(round);
-        self.store(round, number, draft, None, ghosts)
+        let number = self.next_number(batch);
+        self.store(batch, number, draft, None, ghosts)
     }
 
     pub fn upsert(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         draft: &PreparedItem,
         if_match: Option<&str>,
-    ) -> Step<Written<ItemWritten>> {
-        match self.find_by_id(round, &draft.id)? {
+    ) -> Decision<Written<ItemWritten>> {
+        match self.find_by_id(batch, &draft.id)? {
             Slot::Live(existing) => {
                 existing.record.etag().check(if_match)?;
-                let ghosts = self.holders(round, draft, Some(&existing))?;
-                self.store(round, existing.record.number(), draft, Some(existing), ghosts)
+                let ghosts = self.holders(batch, draft, Some(&existing))?;
+                self.store(batch, existing.record.number(), draft, Some(existing), ghosts)
             }
             // TTL-240: over a ghost, an upsert is a create.
-            Slot::Free | Slot::Ghost(_) => self.create(round, draft),
+            Slot::Free | Slot::Ghost(_) => self.create(batch, draft),
         }
     }
 
     pub fn replace(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         target: &ItemTarget,
         draft: &PreparedItem,
         if_match: Option<&str>,
-    ) -> Step<Written<ItemWritten>> {
-        let existing = self.find_live(round, target)?;
+    ) -> Decision<Written<ItemWritten>> {
+        let existing = self.find_live(batch, target)?;
         existing.record.etag().check(if_match)?;
-        self.overwrite(round, existing, draft)
+        self.overwrite(batch, existing, draft)
     }
 
     pub fn patch(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         target: &ItemTarget,
         patch: &Patch,
         (condition, ahead): (Option<&Judged>, Option<&Ahead>),
         if_match: Option<&str>,
-    ) -> Step<Written<ItemWritten>> {
-        let existing = self.find_live(round, target)?;
+    ) -> Decision<Written<ItemWritten>> {
+        let existing = self.find_live(batch, target)?;
         existing.record.etag().check(if_match)?;
         if let Some(condition) = condition
-            && !condition.holds(self.container.rid(), &existing.record, round.now)?
+            && !condition.holds(self.container.rid(), &existing.record, batch.now)?
         {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::PatchConditionFailed,
@@ -109,22 +109,27 @@ impl LogicalPartition {
         }
         let made = ahead.map(|ahead| ahead.of(&existing.record)).transpose()?.flatten();
         match made {
-            Some(draft) => self.overwrite(round, existing, &draft),
+            Some(draft) => self.overwrite(batch, existing, &draft),
             None => {
                 let draft = PreparedItem::patched(&existing.record, patch, &self.state)?;
-                self.overwrite(round, existing, &draft)
+                self.overwrite(batch, existing, &draft)
             }
         }
     }
 
-    pub fn delete(&self, round: &mut WriteBatch<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
-        let existing = self.find_live(round, target)?;
+    pub fn delete(
+        &self,
+        batch: &mut WriteBatch<'_>,
+        target: &ItemTarget,
+        if_match: Option<&str>,
+    ) -> Decision<Written<()>> {
+        let existing = self.find_live(batch, target)?;
         existing.record.etag().check(if_match)?;
-        let version = round.next_version();
+        let version = batch.next_version();
         let charge = charge::write(existing.record.size());
-        remove(round, &existing.key, &existing.record);
+        remove(batch, &existing.key, &existing.record);
         let change = Change::deleted(&existing.key.bytes, &existing.record);
-        history::log(round, self.state.retention(), version, change);
+        history::log(batch, self.state.retention(), version, change);
         Ok(Written {
             value: (),
             lsn: version.lsn,
@@ -135,78 +140,78 @@ impl LogicalPartition {
     /// Puts a new version in the place of a live one, under its own or another id.
     fn overwrite(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         existing: StoredVersion,
         draft: &PreparedItem,
-    ) -> Step<Written<ItemWritten>> {
-        let mut ghosts = self.holders(round, draft, Some(&existing))?;
+    ) -> Decision<Written<ItemWritten>> {
+        let mut ghosts = self.holders(batch, draft, Some(&existing))?;
         if existing.record.id() != draft.id {
-            let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
+            let ghost = must_be_free(self.find_by_id(batch, &draft.id)?)?;
             add_ghost(&mut ghosts, ghost);
         }
-        self.store(round, existing.record.number(), draft, Some(existing), ghosts)
+        self.store(batch, existing.record.number(), draft, Some(existing), ghosts)
     }
 
     /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once if that is not much: a decision
     /// that comes upon one after the other is begun anew for each.
     pub fn foresee<'d>(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         ids: impl Iterator<Item = &'d str>,
         drafts: impl Iterator<Item = &'d PreparedItem>,
-    ) -> Step<()> {
+    ) -> Decision<()> {
         let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
-        let numbers = round.entries(&ids.collect::<Vec<_>>());
+        let numbers = batch.entries(&ids.collect::<Vec<_>>());
         let mut entries = Vec::new();
         for draft in drafts {
             entries.extend(self.unique_entries(&draft.unique));
         }
-        let holders = round.entries(&entries);
+        let holders = batch.entries(&entries);
         let numbers = numbers?.into_iter().flatten();
         let items = numbers.filter_map(|number| Some(keys::item(&self.epk, decode_number(&number)?)));
         let holders = holders?.into_iter().flatten();
         let holders = holders.map(|item_key| Key::new(bolide_storage::Space::Item, item_key));
         let items: Vec<Key> = items.collect();
-        round.foresee(&items.iter().cloned().chain(holders).collect::<Vec<_>>())?;
+        batch.foresee(&items.iter().cloned().chain(holders).collect::<Vec<_>>())?;
         // What a patch leaves of an item's unique keys is asked for again.
         let mut entries = Vec::new();
-        for record in items.iter().filter_map(|key| round.loaded(key)) {
+        for record in items.iter().filter_map(|key| batch.loaded(key)) {
             let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
             entries.extend(self.unique_entries(&unique));
         }
-        round.foresee(&entries)
+        batch.foresee(&entries)
     }
 
     /// Notes what is stored of several items as missing, as far as it was not read. What is read of it at once has its bound.
-    pub fn read_on<'d>(&self, round: &mut WriteBatch<'_>, ids: impl Iterator<Item = &'d str>) {
+    pub fn read_on<'d>(&self, batch: &mut WriteBatch<'_>, ids: impl Iterator<Item = &'d str>) {
         for id in ids {
             // Whatever stops one stops the decision, too, when it comes to that one.
-            let _ = self.find_by_id(round, id);
+            let _ = self.find_by_id(batch, id);
         }
     }
 
-    pub fn find_live(&self, round: &mut WriteBatch<'_>, target: &ItemTarget) -> Step<StoredVersion> {
+    pub fn find_live(&self, batch: &mut WriteBatch<'_>, target: &ItemTarget) -> Decision<StoredVersion> {
         let found = match target {
-            ItemTarget::Id(id) => self.find_by_id(round, id)?,
-            ItemTarget::Rid(number) => self.slot(round, keys::item(&self.epk, *number))?,
+            ItemTarget::Id(id) => self.find_by_id(batch, id)?,
+            ItemTarget::Rid(number) => self.slot(batch, keys::item(&self.epk, *number))?,
         };
         found.live().ok_or_else(|| Stop::Refused(item_not_found()))
     }
 
-    fn find_by_id(&self, round: &mut WriteBatch<'_>, id: &str) -> Step<Slot> {
-        let number = round.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
+    fn find_by_id(&self, batch: &mut WriteBatch<'_>, id: &str) -> Decision<Slot> {
+        let number = batch.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
         match number.as_deref().and_then(decode_number) {
             None => Ok(Slot::Free),
-            Some(number) => self.slot(round, keys::item(&self.epk, number)),
+            Some(number) => self.slot(batch, keys::item(&self.epk, number)),
         }
     }
 
-    fn slot(&self, round: &mut WriteBatch<'_>, key: Key) -> Step<Slot> {
-        round.slot(key, &self.state.settings)
+    fn slot(&self, batch: &mut WriteBatch<'_>, key: Key) -> Decision<Slot> {
+        batch.slot(key, &self.state.settings)
     }
 
-    pub fn horizon(&self, round: &WriteBatch<'_>) -> Horizon {
-        round.horizon(&self.state.settings)
+    pub fn horizon(&self, batch: &WriteBatch<'_>) -> Horizon {
+        batch.horizon(&self.state.settings)
     }
 
     pub fn epk_bytes(&self) -> Bytes {
@@ -216,19 +221,19 @@ impl LogicalPartition {
     /// The ghosts that hold unique keys the draft needs (TTL-251). `itself` is the version the draft replaces.
     fn holders(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         draft: &PreparedItem,
         itself: Option<&StoredVersion>,
-    ) -> Step<Vec<StoredVersion>> {
+    ) -> Decision<Vec<StoredVersion>> {
         let entries: Vec<Key> = self.unique_entries(&draft.unique).collect();
-        let holders = round.entries(&entries)?;
+        let holders = batch.entries(&entries)?;
         let mut ghosts = Vec::new();
         for item_key in holders.into_iter().flatten() {
             let key = Key::new(bolide_storage::Space::Item, item_key);
             if itself.is_some_and(|existing| existing.key == key) {
                 continue;
             }
-            match self.slot(round, key)? {
+            match self.slot(batch, key)? {
                 Slot::Live(_) => {
                     return Err(Stop::Refused(Error::new(
                         ErrorKind::UniqueKeyConflict,
@@ -249,29 +254,29 @@ impl LogicalPartition {
     }
 
     /// The next item's number: the range in the high bytes, so that numbers are unique in the container.
-    fn next_number(&self, round: &mut WriteBatch<'_>) -> u64 {
-        round.state.next_number += 1;
-        number_in_range(self.partition.range, round.state.next_number)
+    fn next_number(&self, batch: &mut WriteBatch<'_>) -> u64 {
+        batch.state.next_number += 1;
+        number_in_range(self.partition.range, batch.state.next_number)
     }
 
     /// Adds the effects of a write: ghosts in its way go first in the order of the log, then the version it replaces.
     fn store(
         &self,
-        round: &mut WriteBatch<'_>,
+        batch: &mut WriteBatch<'_>,
         number: u64,
         draft: &PreparedItem,
         replaced: Option<StoredVersion>,
         ghosts: Vec<StoredVersion>,
-    ) -> Step<Written<ItemWritten>> {
+    ) -> Decision<Written<ItemWritten>> {
         for ghost in &ghosts {
-            let version = round.next_version();
-            remove_ghost(round, &self.state, version, ghost);
+            let version = batch.next_version();
+            remove_ghost(batch, &self.state, version, ghost);
         }
-        let version = round.next_version();
+        let version = batch.next_version();
         if let Some(replaced) = &replaced {
-            remove(round, &replaced.key, &replaced.record);
+            remove(batch, &replaced.key, &replaced.record);
         }
-        let last_modified = round.seconds();
+        let last_modified = batch.seconds();
         let record = Record::new(&Parts {
             version,
             last_modified,
@@ -282,12 +287,12 @@ impl LogicalPartition {
             unique: &draft.unique,
             document: &draft.text,
         });
-        let key = add(round, &self.epk, &record);
+        let key = add(batch, &self.epk, &record);
         let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
-        history::log(round, self.state.retention(), version, change);
+        history::log(batch, self.state.retention(), version, change);
         // Lets the purge know when this version ends.
         if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
-            round.after.expect_expiry(end);
+            batch.after.expect_expiry(end);
         }
         let charge = charge::write(record.size());
         let created = replaced.is_none();
@@ -301,7 +306,7 @@ impl LogicalPartition {
 }
 
 /// Whoever has an id or a key must be a ghost, and is given back to be removed.
-fn must_be_free(slot: Slot) -> Step<Option<StoredVersion>> {
+fn must_be_free(slot: Slot) -> Decision<Option<StoredVersion>> {
     match slot {
         Slot::Live(_) => Err(Stop::Refused(Error::conflict(
             "Resource with specified id, name, or unique index already exists.",

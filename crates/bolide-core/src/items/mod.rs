@@ -19,7 +19,7 @@ use bolide_model::Error;
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
 
-pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
+pub use batch::{Batch, BatchOperation, BatchResponse, OperationDone, OperationResult};
 pub(crate) use condition::Judged;
 pub(crate) use effects::{add, number_in_range, remove_deleted, remove_ghost};
 pub(crate) use logical_partition::LogicalPartition;

@@ -10,9 +10,9 @@ use super::condition::{self, Judged};
 use super::prepare::epk_of_key;
 use super::write::Written;
 use super::{ItemWritten, PatchItem};
-use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ReadGuard};
 use crate::partition::write_batch::Stop;
+use crate::response::{ChargedResult, Refusal, Response};
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -22,12 +22,12 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         patch: PatchItem,
-    ) -> Answered<ItemWritten> {
-        let visit = match &patch.patch.condition {
+    ) -> ChargedResult<ItemWritten> {
+        let guard = match &patch.patch.condition {
             Some(_) => container.enter_uninterruptible().await?,
             None => container.enter().await?,
         };
-        let epk = epk_of_key(&visit.state, &patch.partition_key)?;
+        let epk = epk_of_key(&guard.state, &patch.partition_key)?;
         let mut judged = match patch.patch.condition.as_deref() {
             Some(text) => Some(Judged::one_of(1, self.compile_condition(text).await?)),
             None => None,
@@ -36,22 +36,22 @@ impl Runtime {
         for _ in condition::tries() {
             let prepared = (judged.clone(), ahead.clone());
             let done = self
-                .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), prepared)
+                .patch_once(ctx, container, &guard, epk.clone(), patch.clone(), prepared)
                 .await?;
             let Patched::Unprepared { .. } = done.value else {
                 return done.or_unprepared();
             };
-            let partition = visit.state.layout.partition_of(&epk)?;
+            let partition = guard.state.layout.partition_of(&epk)?;
             if let Some(judged) = &mut judged {
-                self.judge(&visit.state, container.rid(), partition, (&epk, &patch.target), judged)
+                self.judge(&guard.state, container.rid(), partition, (&epk, &patch.target), judged)
                     .await?;
             }
             let place = (&epk, &patch.target);
-            self.patch_ahead(&visit.state, partition, place, &patch.patch, &mut ahead)
+            self.patch_ahead(&guard.state, partition, place, &patch.patch, &mut ahead)
                 .await?;
         }
         let done = self
-            .patch_once(ctx, container, &visit, epk, patch, (judged, ahead))
+            .patch_once(ctx, container, &guard, epk, patch, (judged, ahead))
             .await?;
         done.or_unprepared()
     }
@@ -60,12 +60,12 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         epk: Epk,
         patch: Arc<PatchItem>,
         (condition, ahead): (Option<Judged>, Ahead),
-    ) -> Answered<Patched> {
-        self.write(ctx, container, visit, epk, move |item, round| {
+    ) -> ChargedResult<Patched> {
+        self.write(ctx, container, guard, epk, move |item, batch| {
             let PatchItem {
                 target,
                 patch,
@@ -73,8 +73,8 @@ impl Runtime {
                 ..
             } = &*patch;
             let prepared = (condition.as_ref(), Some(&ahead));
-            match item.patch(round, target, patch, prepared, if_match.as_deref()) {
-                Err(Stop::Unprepared(error)) => Ok(Written::nothing(round, Patched::Unprepared { error })),
+            match item.patch(batch, target, patch, prepared, if_match.as_deref()) {
+                Err(Stop::Unprepared(error)) => Ok(Written::nothing(batch, Patched::Unprepared { error })),
                 decided => Ok(decided?.map(Patched::Written)),
             }
         })
@@ -91,12 +91,12 @@ enum Patched {
     },
 }
 
-impl Answer<Patched> {
-    fn or_unprepared(self) -> Answered<ItemWritten> {
-        let Answer { value, work } = self;
+impl Response<Patched> {
+    fn or_unprepared(self) -> ChargedResult<ItemWritten> {
+        let Response { value, cost } = self;
         match value {
-            Patched::Written(value) => Ok(Answer { value, work }),
-            Patched::Unprepared { error } => Err(Refusal { error, work }),
+            Patched::Written(value) => Ok(Response { value, cost }),
+            Patched::Unprepared { error } => Err(Refusal { error, cost }),
         }
     }
 }

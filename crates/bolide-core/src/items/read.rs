@@ -5,13 +5,13 @@ use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Head, Key, ReadRequest};
 
 use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
-use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, ContainerState, ReadGuard};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::{AsOf, Partition};
+use crate::response::{ChargedResult, Cost, Refusal, Response};
 use crate::runtime::{RequestContext, Runtime};
 use crate::scan::Slice;
 
@@ -22,24 +22,24 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Container,
         read: &ReadItem,
-    ) -> Answered<ItemRead> {
-        let visit = container.enter().await?;
-        let definition = &visit.state.properties.partition_key;
+    ) -> ChargedResult<ItemRead> {
+        let guard = container.enter().await?;
+        let definition = &guard.state.properties.partition_key;
         definition.check_full(&read.partition_key)?;
         let epk = logical::of(definition, &read.partition_key);
-        let partition = visit.state.layout.partition_of(&epk)?;
-        self.admit(ctx, partition, &visit)?;
+        let partition = guard.state.layout.partition_of(&epk)?;
+        self.admit(ctx, partition, &guard)?;
         let as_of = AsOf::Time {
-            settings: &visit.state.settings,
+            settings: &guard.state.settings,
             now: ctx.now,
         };
         let (live, head) = self.find_known(partition, &epk, &read.target, as_of).await?;
         let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
-        let work = self.charge(ctx, partition, &visit, charge, head.lsn);
+        let cost = self.charge(ctx, partition, &guard, charge, head.lsn);
         let Some(record) = live else {
             return Err(Refusal {
                 error: item_not_found(),
-                work,
+                cost,
             });
         };
         let etag = record.etag();
@@ -47,7 +47,7 @@ impl Runtime {
             Some(known) if etag.matches(known) => ItemRead::NotModified { etag },
             _ => ItemRead::Found(StoredItem::new(container.rid(), record)),
         };
-        Ok(Answer { value, work })
+        Ok(Response { value, cost })
     }
 
     /// As [`find`], without the index for items whose number is known.
@@ -61,8 +61,8 @@ impl Runtime {
         let ItemTarget::Id(id) = target else {
             return find(partition, epk, target, as_of).await;
         };
-        let place = self.id_cache().place(partition.id, epk, id);
-        if let Some(number) = self.id_cache().get(place) {
+        let slot = self.id_cache().slot(partition.id, epk, id);
+        if let Some(number) = self.id_cache().get(slot) {
             let (record, head) = get(partition, &keys::item(epk, number), as_of).await?;
             if record.as_ref().is_some_and(|record| record.id() == id) {
                 return Ok((record, head));
@@ -70,19 +70,19 @@ impl Runtime {
         }
         let (record, head) = find_by_id(partition, epk, id, as_of).await?;
         if let Some(record) = &record {
-            self.id_cache().set(place, record.number());
+            self.id_cache().set(slot, record.number());
         }
         Ok((record, head))
     }
 
     /// Whether users may begin an operation now.
-    pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, visit: &ReadGuard<'_>) -> Result<()> {
-        Admission::of(self, ctx).admit(partition, &visit.state)
+    pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, guard: &ReadGuard<'_>) -> Result<()> {
+        Admission::of(self, ctx).admit(partition, &guard.state)
     }
 
     /// As [`Runtime::admit`], for an operation over several ranges: all of them must have room.
-    pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &ReadGuard<'_>) -> Result<()> {
-        Admission::of(self, ctx).admit_all(slices, &visit.state)
+    pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], guard: &ReadGuard<'_>) -> Result<()> {
+        Admission::of(self, ctx).admit_all(slices, &guard.state)
     }
 
     /// Counts what an operation consumed, and tells what it took.
@@ -90,14 +90,14 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         partition: &Partition,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         charge: RequestUnits,
         lsn: Lsn,
-    ) -> Work {
-        if !visit.state.pacing.count_only_load && !ctx.is_admin {
+    ) -> Cost {
+        if !guard.state.pacing.count_only_load && !ctx.is_admin {
             partition.meter().lock().consume(ctx.now.seconds(), charge);
         }
-        Work::in_range(charge, partition.range, lsn)
+        Cost::in_range(charge, partition.range, lsn)
     }
 }
 
@@ -131,12 +131,12 @@ impl Admission {
 
 impl Runtime {
     /// Counts what an operation over several ranges consumed, in each range what was done there.
-    pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &ReadGuard<'_>, work: &Work) {
-        if visit.state.pacing.count_only_load || ctx.is_admin {
+    pub(crate) fn charge_touched(&self, ctx: &RequestContext, guard: &ReadGuard<'_>, cost: &Cost) {
+        if guard.state.pacing.count_only_load || ctx.is_admin {
             return;
         }
-        for position in &work.touched {
-            if let Ok(partition) = visit.state.layout.partition_with_id(position.range) {
+        for position in &cost.touched {
+            if let Ok(partition) = guard.state.layout.partition_with_id(position.range) {
                 partition.meter().lock().consume(ctx.now.seconds(), position.charge);
             }
         }

@@ -8,9 +8,9 @@ use bolide_model::{Lsn, RequestUnits, charge};
 use super::logical_partition::LogicalPartition;
 use super::prepare::{PreparedItem, epk_of_document, epk_of_key};
 use super::{CreateItem, DeleteItem, ItemWritten, ReplaceItem, UpsertItem};
-use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ReadGuard};
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
+use crate::response::{ChargedResult, Refusal, Response};
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -20,12 +20,12 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         create: CreateItem,
-    ) -> Answered<ItemWritten> {
-        let visit = container.enter().await?;
-        let epk = epk_of_document(&visit.state, &create.document, create.partition_key.as_ref())?;
-        let draft = PreparedItem::new(create.document, &visit.state)?;
-        self.write(ctx, container, &visit, epk, move |item, round| {
-            item.create(round, &draft)
+    ) -> ChargedResult<ItemWritten> {
+        let guard = container.enter().await?;
+        let epk = epk_of_document(&guard.state, &create.document, create.partition_key.as_ref())?;
+        let draft = PreparedItem::new(create.document, &guard.state)?;
+        self.write(ctx, container, &guard, epk, move |item, batch| {
+            item.create(batch, &draft)
         })
         .await
     }
@@ -36,13 +36,13 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         upsert: UpsertItem,
-    ) -> Answered<ItemWritten> {
-        let visit = container.enter().await?;
-        let epk = epk_of_document(&visit.state, &upsert.document, upsert.partition_key.as_ref())?;
-        let draft = PreparedItem::new(upsert.document, &visit.state)?;
+    ) -> ChargedResult<ItemWritten> {
+        let guard = container.enter().await?;
+        let epk = epk_of_document(&guard.state, &upsert.document, upsert.partition_key.as_ref())?;
+        let draft = PreparedItem::new(upsert.document, &guard.state)?;
         let if_match = upsert.if_match;
-        self.write(ctx, container, &visit, epk, move |item, round| {
-            item.upsert(round, &draft, if_match.as_deref())
+        self.write(ctx, container, &guard, epk, move |item, batch| {
+            item.upsert(batch, &draft, if_match.as_deref())
         })
         .await
     }
@@ -53,13 +53,13 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         replace: ReplaceItem,
-    ) -> Answered<ItemWritten> {
-        let visit = container.enter().await?;
-        let epk = epk_of_document(&visit.state, &replace.document, Some(&replace.partition_key))?;
-        let draft = PreparedItem::new(replace.document, &visit.state)?;
+    ) -> ChargedResult<ItemWritten> {
+        let guard = container.enter().await?;
+        let epk = epk_of_document(&guard.state, &replace.document, Some(&replace.partition_key))?;
+        let draft = PreparedItem::new(replace.document, &guard.state)?;
         let (target, if_match) = (replace.target, replace.if_match);
-        self.write(ctx, container, &visit, epk, move |item, round| {
-            item.replace(round, &target, &draft, if_match.as_deref())
+        self.write(ctx, container, &guard, epk, move |item, batch| {
+            item.replace(batch, &target, &draft, if_match.as_deref())
         })
         .await
     }
@@ -70,12 +70,12 @@ impl Runtime {
         ctx: &RequestContext,
         container: &Arc<Container>,
         delete: DeleteItem,
-    ) -> Answered<()> {
-        let visit = container.enter().await?;
-        let epk = epk_of_key(&visit.state, &delete.partition_key)?;
+    ) -> ChargedResult<()> {
+        let guard = container.enter().await?;
+        let epk = epk_of_key(&guard.state, &delete.partition_key)?;
         let (target, if_match) = (delete.target, delete.if_match);
-        self.write(ctx, container, &visit, epk, move |item, round| {
-            item.delete(round, &target, if_match.as_deref())
+        self.write(ctx, container, &guard, epk, move |item, batch| {
+            item.delete(batch, &target, if_match.as_deref())
         })
         .await
     }
@@ -85,15 +85,15 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         epk: Epk,
         decide: F,
-    ) -> Answered<T>
+    ) -> ChargedResult<T>
     where
         T: Send + 'static,
-        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>> + Send + 'static,
+        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Decision<Written<T>> + Send + 'static,
     {
-        self.write_as(Kind::Single, ctx, container, visit, epk, decide).await
+        self.write_as(Kind::Single, ctx, container, guard, epk, decide).await
     }
 
     /// As [`Runtime::write`], for a decision on one item or on many.
@@ -102,31 +102,31 @@ impl Runtime {
         kind: Kind,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         epk: Epk,
         mut decide: F,
-    ) -> Answered<T>
+    ) -> ChargedResult<T>
     where
         T: Send + 'static,
-        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>> + Send + 'static,
+        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Decision<Written<T>> + Send + 'static,
     {
-        let partition = visit.state.layout.partition_of(&epk)?.clone();
-        self.admit(ctx, &partition, visit)?;
-        let logical = LogicalPartition::new(container.clone(), visit.state.clone(), partition.clone(), epk);
-        let decide = move |round: &mut WriteBatch<'_>| decide(&logical, round);
+        let partition = guard.state.layout.partition_of(&epk)?.clone();
+        self.admit(ctx, &partition, guard)?;
+        let logical = LogicalPartition::new(container.clone(), guard.state.clone(), partition.clone(), epk);
+        let decide = move |batch: &mut WriteBatch<'_>| decide(&logical, batch);
         let outcome = match kind {
             Kind::Single => partition.write(decide).await,
             Kind::Batch => partition.write_batch(decide).await,
         };
         match outcome {
             Ok(Written { value, lsn, charge }) => {
-                let work = self.charge(ctx, &partition, visit, charge, lsn);
-                Ok(Answer { value, work })
+                let cost = self.charge(ctx, &partition, guard, charge, lsn);
+                Ok(Response { value, cost })
             }
             Err(error) => {
                 // A refused write costs what a read that finds nothing costs.
-                let work = self.charge(ctx, &partition, visit, charge::point_read(0), partition.lsn());
-                Err(Refusal { error, work })
+                let cost = self.charge(ctx, &partition, guard, charge::point_read(0), partition.lsn());
+                Err(Refusal { error, cost })
             }
         }
     }
@@ -148,10 +148,10 @@ pub(crate) struct Written<T> {
 
 impl<T> Written<T> {
     /// A decision that writes nothing.
-    pub fn nothing(round: &WriteBatch<'_>, value: T) -> Written<T> {
+    pub fn nothing(batch: &WriteBatch<'_>, value: T) -> Written<T> {
         Written {
             value,
-            lsn: round.head(),
+            lsn: batch.head(),
             charge: charge::point_read(0),
         }
     }

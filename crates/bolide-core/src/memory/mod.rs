@@ -107,11 +107,11 @@ impl MemoryBudget {
         }
     }
 
-    /// Takes so many bytes, behind those who asked before for as little or as much, and waits for them up to `patience`.
+    /// Takes so many bytes, behind those who asked before for as little or as much, and waits for them up to `timeout`.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`].
-    pub async fn take(&self, bytes: usize, patience: Duration) -> Result<MemoryShare> {
+    pub async fn take(&self, bytes: usize, timeout: Duration) -> Result<MemoryShare> {
         let exhausted = match self.try_take(bytes) {
             Err(error) if error.is_throttled() => error,
             done => return done,
@@ -120,7 +120,7 @@ impl MemoryBudget {
         let is_small = bytes <= SMALL_BYTES && units as usize <= self.small_units;
         let pool = if is_small { &self.small } else { &self.large };
         let _waiting = Waiting::join(&self.waiting);
-        match tokio::time::timeout(patience, pool.clone().acquire_many_owned(units)).await {
+        match tokio::time::timeout(timeout, pool.clone().acquire_many_owned(units)).await {
             Ok(Ok(permit)) if is_small => Ok(MemoryShare::small(permit)),
             Ok(Ok(permit)) => Ok(MemoryShare::large(permit)),
             _ => Err(exhausted),
@@ -145,17 +145,17 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Grows a share to so many bytes, and waits for them up to `patience`.
+    /// Grows a share to so many bytes, and waits for them up to `timeout`.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_grow`].
-    pub async fn grow(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+    pub async fn grow(&self, share: &mut MemoryShare, bytes: usize, timeout: Duration) -> Result<()> {
         let units = self.units_to_grow(share, bytes)?;
         if units == 0 {
             return Ok(());
         }
         if bytes <= SMALL_BYTES {
-            share.merge(self.take(units as usize * UNIT_BYTES, patience).await?);
+            share.merge(self.take(units as usize * UNIT_BYTES, timeout).await?);
             return Ok(());
         }
         // Who finds it there does not wait, not even for an instant: others end when somebody waits.
@@ -165,19 +165,19 @@ impl MemoryBudget {
         }
         let _waiting = Waiting::join(&self.waiting);
         let taking = self.large.clone().acquire_many_owned(units);
-        match tokio::time::timeout(patience, taking).await {
+        match tokio::time::timeout(timeout, taking).await {
             Ok(Ok(permit)) => share.merge(MemoryShare::large(permit)),
             _ => return Err(self.exhausted()),
         }
         Ok(())
     }
 
-    /// Takes so many bytes for a body that has not come yet, behind those who asked before for such bodies, and waits for them up to `patience`.
+    /// Takes so many bytes for a body that has not come yet, behind those who asked before for such bodies, and waits for them up to `timeout`.
     /// [`MemoryShare::arrived`] when it has come and all that is made of it has its memory.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`].
-    pub async fn take_for_arriving(&self, bytes: usize, patience: Duration) -> Result<MemoryShare> {
+    pub async fn take_for_arriving(&self, bytes: usize, timeout: Duration) -> Result<MemoryShare> {
         let units = self.units_of(bytes)?;
         // One that is longer than all that bodies may have comes when no other does.
         let arriving_units = units.min(u32::try_from(self.arriving_units).unwrap_or(u32::MAX));
@@ -189,7 +189,7 @@ impl MemoryBudget {
         if let Some(share) = at_once() {
             return Ok(share);
         }
-        if patience.is_zero() {
+        if timeout.is_zero() {
             return Err(self.exhausted());
         }
         let _waiting = Waiting::join(&self.waiting);
@@ -198,7 +198,7 @@ impl MemoryBudget {
             let permit = self.large.clone().acquire_many_owned(units).await.ok()?;
             Some(MemoryShare::arriving(permit, arriving))
         };
-        let taken = tokio::time::timeout(patience, taking).await.ok().flatten();
+        let taken = tokio::time::timeout(timeout, taking).await.ok().flatten();
         taken.ok_or_else(|| self.exhausted())
     }
 
@@ -207,10 +207,10 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`]; at once if too many bytes wait already. The share stays as it was.
-    pub async fn grow_for_arriving(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+    pub async fn grow_for_arriving(&self, share: &mut MemoryShare, bytes: usize, timeout: Duration) -> Result<()> {
         let units = self.units_of(share.bytes())?;
         let _held = self.held.try_acquire_many(units).map_err(|_| self.exhausted())?;
-        *share = self.take_for_arriving(bytes, patience).await?;
+        *share = self.take_for_arriving(bytes, timeout).await?;
         Ok(())
     }
 
@@ -218,14 +218,14 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// As [`MemoryBudget::try_grow`]; at once if too many bytes wait already.
-    pub async fn grow_for_held(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+    pub async fn grow_for_held(&self, share: &mut MemoryShare, bytes: usize, timeout: Duration) -> Result<()> {
         match self.try_grow(share, bytes) {
             Err(error) if error.is_throttled() => {}
             done => return done,
         }
         let units = self.units_of(bytes)?;
         let _held = self.held.try_acquire_many(units).map_err(|_| self.exhausted())?;
-        self.grow(share, bytes, patience).await
+        self.grow(share, bytes, timeout).await
     }
 
     fn units_to_grow(&self, share: &MemoryShare, bytes: usize) -> Result<u32> {

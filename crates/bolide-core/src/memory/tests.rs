@@ -4,7 +4,7 @@ use bolide_model::time::Monotonic;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_millis(20);
 /// More than a small share.
 const LARGE: usize = 2 * SMALL_BYTES;
 
@@ -78,7 +78,7 @@ fn shares_grow_together_and_shrink() {
 async fn those_who_wait_are_served_when_something_is_given_back() {
     let budget = budget();
     let held = budget.try_take(3 * LARGE).expect("all");
-    throttled(budget.take(LARGE, PATIENCE).await);
+    throttled(budget.take(LARGE, TIMEOUT).await);
 
     let waiting = tokio::spawn({
         let budget = budget.clone();
@@ -103,8 +103,8 @@ async fn what_is_there_already_waits_only_as_far_as_it_is_little() {
         let budget = budget.clone();
         tokio::spawn(async move {
             let mut share = MemoryShare::default();
-            let patience = Duration::from_secs(60);
-            budget.grow_for_held(&mut share, ANSWER, patience).await.map(|()| share)
+            let timeout = Duration::from_secs(60);
+            budget.grow_for_held(&mut share, ANSWER, timeout).await.map(|()| share)
         })
     };
     let began = Monotonic::system().now();
@@ -127,23 +127,23 @@ async fn bodies_that_arrive_leave_memory_to_those_that_have_come() {
     let budget = MemoryBudget::new(64 * SMALL_BYTES);
     let part = budget.longest_share() / ARRIVING_PART;
     let mut come = budget
-        .take_for_arriving(part, PATIENCE)
+        .take_for_arriving(part, TIMEOUT)
         .await
         .expect("all for such bodies");
-    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    throttled(budget.take_for_arriving(LARGE, TIMEOUT).await);
     budget
-        .grow(&mut come, 2 * part, PATIENCE)
+        .grow(&mut come, 2 * part, TIMEOUT)
         .await
         .expect("the rest is free");
     come.shrink_to(part / 2);
-    let other = budget.take_for_arriving(part / 2, PATIENCE).await.expect("given back");
-    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    let other = budget.take_for_arriving(part / 2, TIMEOUT).await.expect("given back");
+    throttled(budget.take_for_arriving(LARGE, TIMEOUT).await);
     come.arrived();
-    assert!(budget.take_for_arriving(LARGE, PATIENCE).await.is_ok());
+    assert!(budget.take_for_arriving(LARGE, TIMEOUT).await.is_ok());
     assert_eq!((come.bytes(), other.bytes()), (part / 2, part / 2));
 
     drop((come, other));
-    let longest = budget.take_for_arriving(2 * part, PATIENCE).await;
+    let longest = budget.take_for_arriving(2 * part, TIMEOUT).await;
     assert_eq!(longest.map(|share| share.bytes()), Ok(2 * part));
     assert_eq!(budget.used_bytes(), 0);
 }
@@ -162,7 +162,7 @@ async fn few_beginnings_of_bodies_wait_for_the_rest() {
     let began = Monotonic::system().now();
     let others = async {
         throttled(waiting().await);
-        assert!(Monotonic::system().since(began) < PATIENCE, "refused at once");
+        assert!(Monotonic::system().since(began) < TIMEOUT, "refused at once");
         drop(all);
     };
     let (one, two, three, four, ()) = tokio::join!(waiting(), waiting(), waiting(), waiting(), others);
@@ -173,7 +173,7 @@ async fn few_beginnings_of_bodies_wait_for_the_rest() {
 async fn who_finds_what_is_asked_for_does_not_wait() {
     let budget = budget();
     let mut share = MemoryShare::default();
-    let mut growing = std::pin::pin!(budget.grow(&mut share, LARGE, PATIENCE));
+    let mut growing = std::pin::pin!(budget.grow(&mut share, LARGE, TIMEOUT));
     let grown = std::future::poll_fn(|cx| {
         // The runtime lets a task that has done much find nothing ready, to have others go on.
         while std::pin::pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}

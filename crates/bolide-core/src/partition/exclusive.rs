@@ -1,8 +1,8 @@
-//! A turn: the partition for one transaction that is decided step by step, as scripts are.
+//! An exclusive transaction: the only one of its write batch, decided step by step, as scripts are.
 //!
-//! A round's transactions are functions of what was read, and are decided again whenever more was read. A script cannot be: it
-//! is asked what it wants next. So the worker gives its turn away. All steps see one head with the effects of the steps before them, and
-//! all effects become one commit with one log sequence number (TTL-252), or none. Server time is read once, when the turn begins: it
+//! The transactions of a write batch are functions of what was read, and are decided again whenever more was read. A script cannot be: it
+//! is asked what it wants next. So the worker hands the partition to it. All steps see one head with the effects of the steps before them, and
+//! all effects become one commit with one log sequence number (TTL-252), or none. Server time is read once, when the transaction begins: it
 //! judges every step and is the commit's stamp.
 
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ use super::engine_error;
 use super::state::PartitionState;
 use super::tombstones::TombstoneView;
 use super::visibility::Visibility;
-use super::write_batch::{Decided, Loaded, Step, Stop, Suspended, WriteBatch};
+use super::write_batch::{Decided, Decision, Loaded, Stop, Suspended, WriteBatch};
 use crate::format::record::Record;
 
 /// Why a step ended early.
 #[derive(Debug)]
 pub(crate) enum ExclusiveEnd {
-    /// The partition is not where the turn began: forget everything and begin again.
+    /// The partition's head moved since the transaction began: discard everything and begin again.
     Stale,
     /// The step is refused; it changed nothing.
     Refused(Error),
@@ -37,7 +37,7 @@ impl From<Error> for ExclusiveEnd {
     }
 }
 
-/// One page of a walk in a turn.
+/// One page of a scan in an exclusive transaction.
 pub(crate) struct ExclusivePage {
     /// Visible records with their keys, in the order of these.
     pub items: Vec<(Bytes, Record)>,
@@ -79,7 +79,7 @@ impl ExclusiveTransaction {
         self.draft.as_ref().map_or(self.head.lsn, Suspended::lsn)
     }
 
-    /// Server time of the whole turn.
+    /// Server time of the whole transaction.
     pub fn now(&self) -> UnixMillis {
         self.now
     }
@@ -87,7 +87,7 @@ impl ExclusiveTransaction {
     /// Decides one step, reading what it needs. A refused step has added nothing.
     pub async fn decide<T>(
         &mut self,
-        mut decide: impl FnMut(&mut WriteBatch<'_>) -> Step<T>,
+        mut decide: impl FnMut(&mut WriteBatch<'_>) -> Decision<T>,
     ) -> Result<T, ExclusiveEnd> {
         if self.loaded.is_full() {
             // The partition stands where it stood: what is needed again is read again.
@@ -95,10 +95,10 @@ impl ExclusiveTransaction {
         }
         loop {
             let (decided, missing) = {
-                let mut round = self.draft().resume(&self.loaded);
-                let decided = decide(&mut round);
-                let missing = round.missing();
-                self.draft = Some(round.suspend());
+                let mut batch = self.draft().resume(&self.loaded);
+                let decided = decide(&mut batch);
+                let missing = batch.missing();
+                self.draft = Some(batch.suspend());
                 (decided, missing)
             };
             match decided {
@@ -196,24 +196,27 @@ pub(crate) trait ExclusiveJob: Send + 'static {
     type Output: Send;
 
     /// Decides all steps. What was drafted is committed if this is `Ok`.
-    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>>;
+    fn run<'t>(
+        &'t mut self,
+        exclusive: &'t mut ExclusiveTransaction,
+    ) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>>;
 }
 
-/// How a turn was used.
+/// How an exclusive transaction ended.
 pub(crate) enum Taken {
     /// Commit the draft.
     Drafted,
     /// Nothing is to be committed.
     Refused,
-    /// Give the turn again, on a new head.
+    /// Run it again on the new head.
     Stale,
 }
 
-/// What the worker gives a turn to.
+/// What the worker runs as an exclusive transaction.
 pub(crate) trait TakesPartition: Send {
-    fn take<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken>;
+    fn take<'t>(&'t mut self, exclusive: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken>;
 
-    /// The turn is over: `Ok` with the head after it, or nothing happened and this is why.
+    /// The transaction has ended: `Ok` with the head after it, or nothing happened and this is why.
     fn end(self: Box<Self>, ended: &Result<Lsn>);
 }
 
@@ -235,13 +238,13 @@ impl<J: ExclusiveJob> PendingExclusive<J> {
 }
 
 impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
-    fn take<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken> {
+    fn take<'t>(&'t mut self, exclusive: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken> {
         Box::pin(async move {
             let ended = tokio::select! {
                 biased;
                 // Nobody waits for it any more, and others wait for the partition.
                 () = self.reply.closed() => Err(Error::new(ErrorKind::Unavailable, "the client has left").into()),
-                ended = self.job.run(turn) => ended,
+                ended = self.job.run(exclusive) => ended,
             };
             let (decided, taken) = match ended {
                 Ok(output) => (Some(Ok(output)), Taken::Drafted),
@@ -261,7 +264,7 @@ impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
             (_, Some(Err(refusal))) => Err(refusal),
             (Ok(_), Some(Ok(output))) => Ok(output),
             (Err(error), _) => Err(error.clone()),
-            (Ok(_), None) => Err(Error::internal("a turn ended before it was decided")),
+            (Ok(_), None) => Err(Error::internal("an exclusive transaction ended before it was decided")),
         };
         // The request may be gone; its writes stand.
         let _ = reply.send(result);

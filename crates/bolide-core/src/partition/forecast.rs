@@ -1,6 +1,6 @@
 //! How many items end when (TTL-272), without going through them each time somebody asks.
 //!
-//! Entries of a line stand in the order of their ends. Cuts divide it:
+//! Entries of a queue stand in the order of their ends. Cuts divide it:
 //!
 //! ```text
 //!   expired │ within a minute │ an hour │ a day │ seven days │ thirty days │ later
@@ -15,7 +15,7 @@ use bolide_model::ttl::{Class, Policy, Settings};
 use bolide_model::{Result, UnixSeconds};
 use bolide_storage::Page;
 
-use super::write_batch::{Step, WriteBatch};
+use super::write_batch::{Decision, WriteBatch};
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue, QueueEntry};
 use crate::format::record::Record;
@@ -32,14 +32,14 @@ const BYTES: usize = 512 * 1024;
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Forecast {
-    own: Option<Line<ExpiryPosition>>,
+    own: Option<QueueForecast<ExpiryPosition>>,
     /// Of the log, entries that live by the default.
-    inherited: Option<Line<LogPosition>>,
+    inherited: Option<QueueForecast<LogPosition>>,
 }
 
-/// One line of expiry, cut into slices.
+/// One queue of expiry, cut into slices.
 #[derive(Debug, Clone, PartialEq)]
-struct Line<P> {
+struct QueueForecast<P> {
     /// Entries before it are counted; `None`: all.
     upto: Option<P>,
     /// What the cuts are for: before a cut lies what has a lower base.
@@ -50,7 +50,7 @@ struct Line<P> {
     items: [u64; CUTS + 1],
 }
 
-/// The live items of a partition by slice, and where the first of each line stands.
+/// The live items of a partition by slice, and where the first of each queue stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ends {
     pub items: [u64; SLICES.len()],
@@ -59,21 +59,21 @@ pub(crate) struct Ends {
 }
 
 /// Counts what is not counted yet and moves the cuts to where they belong now, past so many entries each; `None` if that was not all.
-pub(crate) fn count_some(round: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Step<Option<Ends>> {
-    let now = round.seconds();
-    let mut forecast = round.state.forecast.as_deref().cloned().unwrap_or_default();
-    let (horizon, policy) = (round.horizon(settings), settings.policy);
+pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Decision<Option<Ends>> {
+    let now = batch.seconds();
+    let mut forecast = batch.state.forecast.as_deref().cloned().unwrap_or_default();
+    let (horizon, policy) = (batch.horizon(settings), settings.policy);
     let own = bounds(now, horizon.own, 0);
-    let mut is_complete = Line::count(&mut forecast.own, round, own, rows)?;
+    let mut is_complete = QueueForecast::count(&mut forecast.own, batch, own, rows)?;
     match policy {
         Policy::After(seconds) => {
             let inherited = bounds(now, horizon.inherited, i64::from(seconds));
-            is_complete &= Line::count(&mut forecast.inherited, round, inherited, rows)?;
+            is_complete &= QueueForecast::count(&mut forecast.inherited, batch, inherited, rows)?;
         }
         Policy::Off | Policy::OwnOnly => forecast.inherited = None,
     }
     let ends = is_complete.then(|| forecast.ends());
-    round.state.forecast = Some(Box::new(forecast));
+    batch.state.forecast = Some(Box::new(forecast));
     Ok(ends)
 }
 
@@ -101,12 +101,16 @@ impl Forecast {
     fn change(&mut self, record: &Record, change: impl Fn(&mut u64)) {
         match (record.stamp().class, record.expiry_position()) {
             (Class::Inherited, _) => {
-                if let Some(items) = self.inherited.as_mut().and_then(|line| line.items_at(record.version())) {
+                if let Some(items) = self
+                    .inherited
+                    .as_mut()
+                    .and_then(|queue| queue.items_at(record.version()))
+                {
                     change(items);
                 }
             }
             (Class::Own, Some(position)) => {
-                if let Some(items) = self.own.as_mut().and_then(|line| line.items_at(position)) {
+                if let Some(items) = self.own.as_mut().and_then(|queue| queue.items_at(position)) {
                     change(items);
                 }
             }
@@ -117,12 +121,12 @@ impl Forecast {
     fn ends(&self) -> Ends {
         let mut ends = Ends {
             items: [0; SLICES.len()],
-            own: self.own.as_ref().map(|line| line.cuts[0]),
-            inherited: self.inherited.as_ref().map(|line| line.cuts[0]),
+            own: self.own.as_ref().map(|queue| queue.cuts[0]),
+            inherited: self.inherited.as_ref().map(|queue| queue.cuts[0]),
         };
-        let own = self.own.iter().map(|line| line.items);
-        for line in own.chain(self.inherited.iter().map(|line| line.items)) {
-            for (sum, items) in ends.items.iter_mut().zip(&line[1..]) {
+        let own = self.own.iter().map(|queue| queue.items);
+        for queue in own.chain(self.inherited.iter().map(|queue| queue.items)) {
+            for (sum, items) in ends.items.iter_mut().zip(&queue[1..]) {
                 *sum += items;
             }
         }
@@ -130,9 +134,9 @@ impl Forecast {
     }
 }
 
-impl<P: Queue> Line<P> {
-    fn new(bounds: [i64; CUTS]) -> Line<P> {
-        Line {
+impl<P: Queue> QueueForecast<P> {
+    fn new(bounds: [i64; CUTS]) -> QueueForecast<P> {
+        QueueForecast {
             upto: Some(P::default()),
             bounds,
             cuts: [P::default(); CUTS],
@@ -149,21 +153,26 @@ impl<P: Queue> Line<P> {
         self.items.get_mut(slice.unwrap_or(CUTS))
     }
 
-    /// One round's share of counting; tells whether all is counted and every cut is where it belongs.
-    fn count(line: &mut Option<Line<P>>, round: &mut WriteBatch<'_>, bounds: [i64; CUTS], rows: usize) -> Step<bool> {
+    /// Counts a part, within one write batch. Returns whether everything is counted and every cut is in its position.
+    fn count(
+        queue: &mut Option<QueueForecast<P>>,
+        batch: &mut WriteBatch<'_>,
+        bounds: [i64; CUTS],
+        rows: usize,
+    ) -> Decision<bool> {
         // Cuts only move forward. A longer default ttl would set them back.
-        let is_ahead = |line: &Line<P>| line.bounds.iter().zip(&bounds).any(|(known, bound)| known > bound);
-        let line = match line {
+        let is_ahead = |queue: &QueueForecast<P>| queue.bounds.iter().zip(&bounds).any(|(known, bound)| known > bound);
+        let queue = match queue {
             Some(known) if !is_ahead(known) => known,
-            _ => line.insert(Line::new(bounds)),
+            _ => queue.insert(QueueForecast::new(bounds)),
         };
-        if let Some(from) = line.upto {
-            let page = read(round, from, None, rows)?;
-            line.count_first(&page)?;
+        if let Some(from) = queue.upto {
+            let page = read(batch, from, None, rows)?;
+            queue.count_first(&page)?;
             return Ok(false);
         }
         for cut in (0..CUTS).rev() {
-            if !line.advance(round, cut, bounds[cut], rows)? {
+            if !queue.advance(batch, cut, bounds[cut], rows)? {
                 return Ok(false);
             }
         }
@@ -196,11 +205,11 @@ impl<P: Queue> Line<P> {
     }
 
     /// Moves a cut forward to a bound, and no further than the next cut; tells whether it is there.
-    fn advance(&mut self, round: &mut WriteBatch<'_>, cut: usize, bound: i64, rows: usize) -> Step<bool> {
+    fn advance(&mut self, batch: &mut WriteBatch<'_>, cut: usize, bound: i64, rows: usize) -> Decision<bool> {
         let limit = self.cuts.get(cut + 1).copied();
         let from = self.cuts[cut];
         if limit.is_none_or(|limit| from < limit) && P::of_base(bound) != Some(from) {
-            let page = read(round, from, limit, rows)?;
+            let page = read(batch, from, limit, rows)?;
             for entry in queues::entries::<P>(&page) {
                 let (position, base) = counted_base(&entry?);
                 if base.is_some_and(|base| base >= bound) {
@@ -226,9 +235,9 @@ impl<P: Queue> Line<P> {
     }
 }
 
-fn read<P: Queue>(round: &mut WriteBatch<'_>, from: P, to: Option<P>, rows: usize) -> Step<Page> {
+fn read<P: Queue>(batch: &mut WriteBatch<'_>, from: P, to: Option<P>, rows: usize) -> Decision<Page> {
     let scan = queues::scan(from, to, rows, BYTES);
-    Ok(round.scan_raw(&[scan])?.pop().unwrap_or_default())
+    Ok(batch.scan_raw(&[scan])?.pop().unwrap_or_default())
 }
 
 /// Where an entry is, and its base if it is counted.

@@ -1,4 +1,4 @@
-//! What was read for a round, and what is still missing.
+//! What was read for a write batch, and what is still missing.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,23 @@ use bolide_model::{Error, ErrorKind};
 use bolide_storage::{Key, Page, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
-use super::write_batch::{Step, Stop};
+use super::write_batch::{Decision, Stop};
 
-/// From so many bytes on, what was read for a round is enough for one: what is still missing is read for the transactions that need it, one
+/// From so many bytes on, no more is read for one write batch: what is still missing is read for the transactions that need it, one
 /// after the other.
-const ROUND_BYTES: usize = 8 * 1024 * 1024;
+const WRITE_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// What was read so far for a round, all at one head.
+/// What was read so far for a write batch, all at one head.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(super) gets: HashMap<Key, Option<Bytes>>,
     /// How long the values of `gets` are together, and how long they may be.
     bytes: usize,
-    most: Option<usize>,
+    max: Option<usize>,
     pub(super) scans: HashMap<ScanId, Page>,
 }
 
-/// Names a scan within a round. A decision is made again after each read, and later: where it ends a scan by the time, that may be elsewhere then.
+/// Names a scan within a write batch. A decision is made again after each read, and later: where it ends a scan by the time, that may be elsewhere then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ScanId {
     space: Space,
@@ -40,7 +40,7 @@ impl ScanId {
     }
 }
 
-/// What is still to be read for a round.
+/// What is still to be read for a write batch.
 #[derive(Debug, Default)]
 pub(crate) struct Missing {
     pub(super) gets: Vec<Key>,
@@ -55,20 +55,20 @@ impl Missing {
 
 impl Loaded {
     /// Nothing yet, and at most about so many bytes: whoever needs more is refused.
-    pub fn up_to(most: usize) -> Loaded {
+    pub fn up_to(max: usize) -> Loaded {
         Loaded {
-            most: Some(most),
+            max: Some(max),
             ..Loaded::default()
         }
     }
 
     /// Asks for all that is missing, or as much as one read may hold and there is room for.
     pub fn read_request(&self, missing: &Missing) -> ReadRequest {
-        let room = self.most.map_or(ROUND_BYTES, |most| most.saturating_sub(self.bytes));
+        let room = self.max.map_or(WRITE_BATCH_BYTES, |max| max.saturating_sub(self.bytes));
         ReadRequest {
             gets: missing.gets.clone(),
             scans: missing.scans.clone(),
-            max_bytes: ROUND_BYTES.min(room.max(1)),
+            max_bytes: WRITE_BATCH_BYTES.min(room.max(1)),
         }
     }
 
@@ -83,19 +83,19 @@ impl Loaded {
             .extend(ids.zip(response.pages).filter(|(_, page)| page.is_made()));
     }
 
-    /// Whether it is as much as a round of several transactions reads.
+    /// Whether it is as much as a write batch of several transactions reads.
     pub fn is_full(&self) -> bool {
-        self.bytes >= ROUND_BYTES
+        self.bytes >= WRITE_BATCH_BYTES
     }
 
     /// # Errors
     /// `Refused` if it is as much as a transaction may read.
-    pub fn check(&self) -> Step<()> {
-        match self.most {
-            Some(most) if self.bytes >= most => Err(Stop::Refused(Error::new(
+    pub fn check(&self) -> Decision<()> {
+        match self.max {
+            Some(max) if self.bytes >= max => Err(Stop::Refused(Error::new(
                 ErrorKind::TooLarge,
                 format!(
-                    "The items that the transaction needs are larger together than one may read. limit={most} bytes"
+                    "The items that the transaction needs are larger together than one may read. limit={max} bytes"
                 ),
             ))),
             _ => Ok(()),

@@ -41,7 +41,7 @@ use state::PartitionState;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
-use write_batch::{Loaded, Step, Stop, Transaction, WriteBatch};
+use write_batch::{Decision, Loaded, Stop, Transaction, WriteBatch};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -63,7 +63,7 @@ pub(crate) struct Partition {
     background: mpsc::Sender<Box<dyn Transaction>>,
     /// Nothing before it in the log lives by the default, as far as is known.
     first_in_log: Mutex<LogPosition>,
-    /// Transactions of scripts, one of which at a time is queued for a turn.
+    /// Transactions of scripts, one of which at a time is queued at the worker.
     pub scripts: Orders,
 }
 
@@ -151,7 +151,7 @@ impl Partition {
     pub async fn write<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
         transact(&self.writes, decide, Queued::Transaction).await
     }
@@ -163,7 +163,7 @@ impl Partition {
     pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
         transact(&self.batches, decide, |transaction| transaction).await
     }
@@ -173,7 +173,7 @@ impl Partition {
     ///
     /// # Errors
     /// What the job was refused with, or why nothing could be committed.
-    pub async fn turn<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
+    pub async fn run_exclusive<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
         let pending = Box::new(PendingExclusive::new(job, reply));
@@ -181,14 +181,14 @@ impl Partition {
         answer.await.map_err(|_| gone())?
     }
 
-    /// As [`Partition::write`], for housekeeping: alone of its kind in its round, first, and so free to scan.
+    /// As [`Partition::write`], for background jobs: the only one of its write batch and the first, so it may scan.
     ///
     /// # Errors
     /// As [`Partition::write`].
     pub async fn background<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
         transact(&self.background, decide, |transaction| transaction).await
     }
@@ -203,7 +203,7 @@ impl Partition {
         I: Send + 'static,
         T: Send + 'static,
         O: FnMut(UnixSeconds) -> I + Send + 'static,
-        F: FnMut(&mut WriteBatch<'_>, &I) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let pending = PendingObserver {
@@ -220,13 +220,13 @@ impl Partition {
     ///
     /// # Errors
     /// From the engine.
-    pub async fn read_ahead<T>(&self, mut decide: impl FnMut(&mut WriteBatch<'_>) -> Step<T>) -> Result<()> {
+    pub async fn read_ahead<T>(&self, mut decide: impl FnMut(&mut WriteBatch<'_>) -> Decision<T>) -> Result<()> {
         let (now, mut loaded) = (self.now().await?, Loaded::default());
         loop {
             let missing = {
-                let mut round = WriteBatch::new(now, self.lsn(), PartitionState::default(), &loaded);
-                let _ = decide(&mut round);
-                round.missing()
+                let mut batch = WriteBatch::new(now, self.lsn(), PartitionState::default(), &loaded);
+                let _ = decide(&mut batch);
+                batch.missing()
             };
             if missing.is_empty() {
                 return Ok(());
@@ -276,9 +276,9 @@ impl Partition {
     }
 
     /// Remembers such a place.
-    pub fn set_first_in_log(&self, place: LogPosition) {
+    pub fn set_first_in_log(&self, position: LogPosition) {
         let mut known = self.first_in_log.lock();
-        *known = place.max(*known);
+        *known = position.max(*known);
     }
 
     /// Something falls due at a second, by other than a write: settings have changed, say.
@@ -318,7 +318,7 @@ fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
 async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>
 where
     T: Send + 'static,
-    F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
+    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
     let pending = Pending {
@@ -337,7 +337,7 @@ async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receive
 /// What a transaction came to, and who waits for it.
 struct PendingOutcome<T> {
     decided: Option<Result<T>>,
-    /// Transactions of the same round went before, and it saw their effects.
+    /// Transactions of the same write batch went before, and it saw their effects.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -351,7 +351,7 @@ impl<T> PendingOutcome<T> {
         }
     }
 
-    fn take(&mut self, rests_on_others: bool, decided: Step<T>) -> std::result::Result<(), ()> {
+    fn take(&mut self, rests_on_others: bool, decided: Decision<T>) -> std::result::Result<(), ()> {
         self.rests_on_others = rests_on_others;
         self.decided = match decided {
             Ok(value) => Some(Ok(value)),
@@ -368,7 +368,7 @@ impl<T> PendingOutcome<T> {
             (_, Some(Err(refusal))) => Err(refusal),
             (Ok(_), Some(Ok(value))) => Ok(value),
             (Err(error), _) => Err(error.clone()),
-            (Ok(_), None) => Err(Error::internal("a round ended before it was decided")),
+            (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
         };
         // The request may be gone; its write stands.
         let _ = self.reply.send(result);
@@ -384,11 +384,11 @@ struct Pending<T, F> {
 impl<T, F> Transaction for Pending<T, F>
 where
     T: Send,
-    F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send,
+    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send,
 {
-    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = round.has_effects();
-        self.outcome.take(rests_on_others, (self.decide)(round))
+    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
+        let rests_on_others = batch.has_effects();
+        self.outcome.take(rests_on_others, (self.decide)(batch))
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
@@ -409,16 +409,16 @@ where
     I: Send,
     T: Send,
     O: FnMut(UnixSeconds) -> I + Send,
-    F: FnMut(&mut WriteBatch<'_>, &I) -> Step<T> + Send,
+    F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send,
 {
     fn observe(&mut self, now: UnixSeconds) {
         self.observed = Some((self.observe)(now));
     }
 
-    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = round.has_effects();
+    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
+        let rests_on_others = batch.has_effects();
         let observed = self.observed.as_ref().expect("a worker lets it observe first");
-        let decided = (self.decide)(round, observed);
+        let decided = (self.decide)(batch, observed);
         self.outcome.take(rests_on_others, decided)
     }
 

@@ -22,16 +22,16 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::admission_queue::{AdmissionQueue, crowded};
 
-/// What is shorter is not paid back: the round of those who waited, which comes next anyway, takes about as long.
+/// What is shorter is not paid back: the write batch of those who waited, which comes next anyway, takes about as long.
 const MIN_HELD: Duration = Duration::from_millis(5);
 /// Most that is paid back: the time that a script has. What it took beyond that was for ending it and for its commit, and a longer pause would use
-/// up the patience of those in line.
+/// up the timeout of those in the queue.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Tells whether others wait to write a partition.
 pub(crate) type OthersWait = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// The line of scripts at a partition.
+/// The queue of scripts of a partition.
 pub(crate) struct Orders {
     queue: AdmissionQueue,
     others_wait: OthersWait,

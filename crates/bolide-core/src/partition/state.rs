@@ -86,7 +86,7 @@ impl Amount {
     }
 }
 
-/// A place in each of the two lines of expiry; everything before it has been dealt with.
+/// A position in each of the two expiry queues; everything before it has been dealt with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursors {
     pub log: LogPosition,

@@ -41,10 +41,10 @@ async fn partition() -> Arc<Partition> {
 async fn a_decision_that_panics_fails_alone() {
     let partition = partition().await;
     let broken = partition
-        .write(|_| -> super::Step<()> { panic!("a bug in a decision") })
+        .write(|_| -> super::Decision<()> { panic!("a bug in a decision") })
         .await;
     assert_eq!(broken.map_err(|error| error.kind), Err(ErrorKind::Internal));
-    let next = partition.write(|round| Ok(round.next_lsn())).await;
+    let next = partition.write(|batch| Ok(batch.next_lsn())).await;
     assert_eq!(next, Ok(Lsn(1)));
 }
 
@@ -78,7 +78,7 @@ async fn two_scripts(partition: &Arc<Partition>, log: &Log) {
         let until = clock.now() + Duration::from_secs(15);
         let order = partition.scripts.next(&clock, until).await.expect("its turn comes");
         let log = log.clone();
-        partition.turn(Slow { order, log }).await.expect("a turn");
+        partition.run_exclusive(Slow { order, log }).await.expect("a turn");
     };
     tokio::join!(script(), script());
 }
@@ -126,34 +126,34 @@ async fn scripts_follow_each_other_at_once_where_nobody_else_writes() {
 fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
     let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
     let loaded = Loaded::default();
-    let mut round = WriteBatch::new(UnixMillis(0), Lsn(7), PartitionState::default(), &loaded);
-    round.put(key("changed"), Bytes::from_static(b"before"));
-    round.put(key("removed"), Bytes::from_static(b"before"));
-    round.delete(key("written"));
-    let refused = round.batch(|round| -> super::Step<()> {
+    let mut batch = WriteBatch::new(UnixMillis(0), Lsn(7), PartitionState::default(), &loaded);
+    batch.put(key("changed"), Bytes::from_static(b"before"));
+    batch.put(key("removed"), Bytes::from_static(b"before"));
+    batch.delete(key("written"));
+    let refused = batch.batch(|batch| -> super::Decision<()> {
         for value in ["first", "second"] {
-            round.put(key("changed"), Bytes::from_static(value.as_bytes()));
-            round.put(key("new"), Bytes::from_static(value.as_bytes()));
+            batch.put(key("changed"), Bytes::from_static(value.as_bytes()));
+            batch.put(key("new"), Bytes::from_static(value.as_bytes()));
         }
-        round.delete(key("removed"));
-        round.put(key("written"), Bytes::from_static(b"x"));
-        round.next_lsn();
+        batch.delete(key("removed"));
+        batch.put(key("written"), Bytes::from_static(b"x"));
+        batch.next_lsn();
         Err(Error::bad_request("no").into())
     });
     assert!(matches!(refused, Err(Stop::Refused(_))));
-    let mut value = |name| round.entry(&key(name)).map_err(|_| "missing");
+    let mut value = |name| batch.entry(&key(name)).map_err(|_| "missing");
     let before = || Ok(Some(Bytes::from_static(b"before")));
     assert_eq!([value("changed"), value("removed")], [before(), before()]);
     assert_eq!(value("written"), Ok(None));
     assert_eq!(value("new"), Err("missing"), "it was never written");
-    assert_eq!(round.head(), Lsn(7));
+    assert_eq!(batch.head(), Lsn(7));
 }
 
 #[tokio::test]
 async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
     const BATCHES: usize = 50;
     let partition = partition().await;
-    let write = |round: &mut WriteBatch<'_>| Ok(round.next_lsn());
+    let write = |batch: &mut WriteBatch<'_>| Ok(batch.next_lsn());
     // The worker begins when the first of them waits, and all have been queued by then.
     let batches = futures_util::future::join_all((0..BATCHES).map(|_| partition.write_batch(write)));
     let (batches, single) = tokio::join!(batches, partition.write(write));
@@ -171,9 +171,9 @@ async fn a_decision_that_is_no_function_of_what_was_read_is_found_out() {
     let partition = partition().await;
     let mut times = 0u8;
     let counting = partition
-        .write(move |round| {
+        .write(move |batch| {
             times += 1;
-            round.put(
+            batch.put(
                 Key::new(Space::Meta, Bytes::from_static(b"k")),
                 Bytes::from(vec![times]),
             );
@@ -183,10 +183,10 @@ async fn a_decision_that_is_no_function_of_what_was_read_is_found_out() {
     assert_eq!(counting.map_err(|error| error.kind), Err(ErrorKind::Internal));
     let (mut second, mut due) = (0, 100);
     let restless = partition
-        .background(move |round| {
+        .background(move |batch| {
             second += 1;
             due -= second;
-            round.after.expect_expiry(due);
+            batch.after.expect_expiry(due);
             Ok(())
         })
         .await;
@@ -198,11 +198,11 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
     let partition = partition().await;
     let spent = RequestUnits(7.0);
     let refused = partition
-        .write(move |round| -> super::Step<()> {
-            round.batch(|round| {
-                round.next_lsn();
-                round.after.spend_on_purge(spent);
-                round.after.expect_expiry(5);
+        .write(move |batch| -> super::Decision<()> {
+            batch.batch(|batch| {
+                batch.next_lsn();
+                batch.after.spend_on_purge(spent);
+                batch.after.expect_expiry(5);
                 Err(Error::bad_request("no").into())
             })
         })
@@ -229,13 +229,13 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
     let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
     // It needs what is not read yet, and so is decided several times.
     let decided = partition
-        .write(move |round| {
-            round.entry(&key("one"))?;
-            round.entry(&key("two"))?;
-            round.next_lsn();
-            round.after.spend_on_purge(spent);
-            round.after.expect_expiry(20);
-            round.after.rest_trim_until(30);
+        .write(move |batch| {
+            batch.entry(&key("one"))?;
+            batch.entry(&key("two"))?;
+            batch.next_lsn();
+            batch.after.spend_on_purge(spent);
+            batch.after.expect_expiry(20);
+            batch.after.rest_trim_until(30);
             Ok(())
         })
         .await;

@@ -10,7 +10,7 @@
 //!
 //! While a commit is on its way the next transactions gather in the queue: the worker is the group commit. It hands out log sequence
 //! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
-//! small step per round, before the users' transactions of the round (TTL-265). A script is a round of its own: it is given a
+//! small step per write batch, before the users' transactions (TTL-265). A script has a write batch of its own: it is given a
 //! [`ExclusiveTransaction`], during which the partition is its alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,16 +29,16 @@ use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refu
 use crate::clock;
 use crate::format::keys;
 
-/// Most transactions decided in one round: bounds the commit's size and the wait of the first.
-const ROUND_TRANSACTIONS: usize = 256;
+/// Maximum number of transactions in one write batch: bounds the commit's size and the wait of the first.
+const WRITE_BATCH_TRANSACTIONS: usize = 256;
 
-/// Batches in a round, or one more.
-const ROUND_BATCHES: usize = 4;
+/// Maximum number of batches of users in one write batch; there can be one more.
+const WRITE_BATCH_BATCHES: usize = 4;
 
 /// Bytes of stored items that one transaction may read: a hundred deletions in a batch can name as many items of the largest size.
 const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often a turn is given again because the partition's head had moved.
+/// How often an exclusive transaction is run again because the partition's head had moved.
 const TURN_TRIES: usize = 3;
 
 /// The worker's side of a partition.
@@ -57,7 +57,7 @@ pub(crate) struct Worker {
 
 /// What transactions came to on what was read so far.
 struct Attempt<'l> {
-    round: WriteBatch<'l>,
+    batch: WriteBatch<'l>,
     /// How many of them are in it.
     taken: usize,
     /// How many of the first found all that they needed.
@@ -66,7 +66,7 @@ struct Attempt<'l> {
 
 /// What users queue.
 pub(crate) enum Queued {
-    /// A transaction that shares its round with others.
+    /// A transaction that shares its write batch with others.
     Transaction(Box<dyn Transaction>),
     /// A transaction that needs the partition for itself.
     Exclusive(Box<dyn TakesPartition>),
@@ -76,9 +76,9 @@ pub(crate) enum Queued {
 pub(crate) struct Queues {
     /// Users' transactions on single items, and those that take turns.
     pub writes: mpsc::Receiver<Queued>,
-    /// Users' transactions on many items: a few per round, so that others wait for few of them, however many there are.
+    /// Users' transactions on many items: a few per write batch, so that single writes wait for a few of them only, however many are queued.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
-    /// The purge and other housekeeping: one per round.
+    /// The purge and other background jobs: one per write batch.
     pub background: mpsc::Receiver<Box<dyn Transaction>>,
 }
 
@@ -111,53 +111,53 @@ impl Worker {
 
     /// Serves the queues until all are closed and empty.
     pub async fn run(mut self, mut queues: Queues) {
-        let mut round: Vec<Box<dyn Transaction>> = Vec::new();
+        let mut transactions: Vec<Box<dyn Transaction>> = Vec::new();
         loop {
-            let mut turn = None;
-            let mut take = |queued, round: &mut Vec<_>| match queued {
-                Queued::Transaction(write) => round.push(write),
-                Queued::Exclusive(taker) => turn = Some(taker),
+            let mut exclusive = None;
+            let mut take = |queued, transactions: &mut Vec<_>| match queued {
+                Queued::Transaction(write) => transactions.push(write),
+                Queued::Exclusive(taker) => exclusive = Some(taker),
             };
             let background = tokio::select! {
                 biased;
                 Some(queued) = queues.writes.recv() => {
-                    take(queued, &mut round);
+                    take(queued, &mut transactions);
                     queues.background.try_recv().ok()
                 }
-                Some(batch) = queues.batches.recv() => {
-                    round.push(batch);
+                Some(write) = queues.batches.recv() => {
+                    transactions.push(write);
                     queues.background.try_recv().ok()
                 }
                 Some(background) = queues.background.recv() => Some(background),
                 else => return,
             };
-            // Upkeep goes first, and one of it only: nothing but the first transaction of a round may scan.
+            // One background transaction at most, and it goes first: only the first transaction of a write batch may scan.
             let has_background_work = background.is_some();
             if let Some(background) = background {
-                round.insert(0, background);
+                transactions.insert(0, background);
             }
-            while turn.is_none() && round.len() < ROUND_TRANSACTIONS {
+            while exclusive.is_none() && transactions.len() < WRITE_BATCH_TRANSACTIONS {
                 match queues.writes.try_recv() {
-                    Ok(Queued::Transaction(write)) => round.push(write),
+                    Ok(Queued::Transaction(write)) => transactions.push(write),
                     // What was queued before it goes before it.
-                    Ok(Queued::Exclusive(taker)) => turn = Some(taker),
+                    Ok(Queued::Exclusive(taker)) => exclusive = Some(taker),
                     Err(_) => break,
                 }
             }
-            for _ in 0..ROUND_BATCHES {
-                let Ok(batch) = queues.batches.try_recv() else { break };
-                round.push(batch);
+            for _ in 0..WRITE_BATCH_BATCHES {
+                let Ok(write) = queues.batches.try_recv() else { break };
+                transactions.push(write);
             }
-            // Housekeeping is in no hurry, and others need the threads.
-            self.is_alone = !has_background_work && round.len() <= 1 && queues.are_empty();
-            while !round.is_empty() {
-                let mut taken = round.len();
-                let ended = self.carry_out(&mut round, &mut taken).await;
-                for transaction in round.drain(..taken) {
+            // Background work is not urgent, and users' requests need the threads.
+            self.is_alone = !has_background_work && transactions.len() <= 1 && queues.are_empty();
+            while !transactions.is_empty() {
+                let mut taken = transactions.len();
+                let ended = self.carry_out(&mut transactions, &mut taken).await;
+                for transaction in transactions.drain(..taken) {
                     transaction.end(&ended);
                 }
             }
-            if let Some(mut taker) = turn {
+            if let Some(mut taker) = exclusive {
                 let ended = self.give_turn(taker.as_mut()).await;
                 taker.end(&ended);
             }
@@ -168,9 +168,9 @@ impl Worker {
     async fn give_turn(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for _ in 0..TURN_TRIES {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
-            let mut turn =
+            let mut exclusive =
                 ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());
-            let taken = AssertUnwindSafe(taker.take(&mut turn)).catch_unwind().await;
+            let taken = AssertUnwindSafe(taker.take(&mut exclusive)).catch_unwind().await;
             match taken {
                 Err(_) => {
                     return Err(Error::internal(
@@ -180,7 +180,7 @@ impl Worker {
                 Ok(Taken::Refused) => return Ok(self.head.lsn),
                 Ok(Taken::Stale) => self.refresh().await?,
                 Ok(Taken::Drafted) => {
-                    let decided = turn.into_decided(&self.state);
+                    let decided = exclusive.into_decided(&self.state);
                     match self.commit(decided).await? {
                         Some(lsn) => return Ok(lsn),
                         None => self.refresh().await?,
@@ -194,11 +194,11 @@ impl Worker {
         ))
     }
 
-    /// Decides and commits one round. `Ok` with the head after it; else nothing happened. `taken` becomes the number of transactions that
+    /// Decides and commits one write batch. `Ok` with the head after it; else nothing happened. `taken` becomes the number of transactions that
     /// were in it, if not all were.
-    async fn carry_out(&mut self, round: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
+    async fn carry_out(&mut self, transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
-            let decided = self.decide(round, taken).await?;
+            let decided = self.decide(transactions, taken).await?;
             match self.commit(decided).await? {
                 Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
@@ -217,21 +217,21 @@ impl Worker {
                 transaction.observe(now.seconds());
             }
             let Attempt {
-                mut round,
+                mut batch,
                 taken: decided,
                 complete,
             } = self.decide_on(transactions, now, &loaded)?;
             *taken = decided;
-            let missing = round.missing();
+            let missing = batch.missing();
             if missing.is_empty() {
                 #[cfg(debug_assertions)]
                 {
-                    let again = self.decide_on(transactions, now, &loaded)?.round;
-                    if !round.is_like(&again) {
+                    let again = self.decide_on(transactions, now, &loaded)?.batch;
+                    if !batch.is_like(&again) {
                         return Err(Error::internal("a decision is no function of what was read"));
                     }
                 }
-                return Ok(round.into_decided(self.head.lsn, &self.state));
+                return Ok(batch.into_decided(self.head.lsn, &self.state));
             }
             if loaded.is_full() && transactions.len() > 1 {
                 transactions = &mut transactions[..complete.max(1)];
@@ -262,21 +262,21 @@ impl Worker {
         now: UnixMillis,
         loaded: &'l Loaded,
     ) -> Result<Attempt<'l>> {
-        let mut round = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded);
+        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded);
         let (mut taken, mut complete) = (transactions.len(), 0);
         for (at, transaction) in transactions.iter_mut().enumerate() {
-            decide_guarded(transaction.as_mut(), &mut round)?;
-            if complete == at && round.missing_so_far() == 0 {
+            decide_guarded(transaction.as_mut(), &mut batch)?;
+            if complete == at && batch.missing_so_far() == 0 {
                 complete = at + 1;
             }
-            if round.state.tombstones.newest() > Some(self.head.lsn) {
+            if batch.state.tombstones.newest() > Some(self.head.lsn) {
                 // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
                 // see those beside what was deleted before them.
                 taken = at + 1;
                 break;
             }
         }
-        Ok(Attempt { round, taken, complete })
+        Ok(Attempt { batch, taken, complete })
     }
 
     /// Commits what was decided, and does what is to be done then. The head after it; `None` if the head was not where it was thought to be.
@@ -371,14 +371,16 @@ impl Worker {
     }
 }
 
-/// Lets one transaction decide. What is missing is noted in the round; later transactions go on, to note theirs.
+/// Lets one transaction decide. What is missing is noted in the write batch; later transactions go on, to note theirs.
 ///
 /// # Errors
-/// `Internal` after a panic: a bug in one decision fails its round, of which nothing is stored, and not the partition.
-fn decide_guarded(transaction: &mut dyn Transaction, round: &mut WriteBatch<'_>) -> Result<()> {
-    match catch_unwind(AssertUnwindSafe(|| transaction.decide(round))) {
+/// `Internal` after a panic: a bug in one decision fails its write batch, of which nothing is stored, and not the partition.
+fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>) -> Result<()> {
+    match catch_unwind(AssertUnwindSafe(|| transaction.decide(batch))) {
         Ok(Ok(()) | Err(())) => Ok(()),
-        Err(_) => Err(Error::internal("a decision panicked; nothing of its round was stored")),
+        Err(_) => Err(Error::internal(
+            "a decision panicked; nothing of its write batch was stored",
+        )),
     }
 }
 

@@ -1,10 +1,10 @@
-//! A round: what a partition worker decides between one read and one commit.
+//! A write batch: what a partition worker decides between one read and one commit.
 //!
 //! Transactions are decided in order. Each sees what was read from the engine, changed by those before it, and adds its own effects.
 //! Whatever it needs and is not there yet is noted as missing; the worker then reads all that is missing at once and decides
-//! the round again from the start. So a decision is a function of what was read, the partition's state and the time. It may be made any
+//! the write batch again from the start. So a decision is a function of what was read, the partition's state and the time. It may be made any
 //! number of times; what has an effect outside of the batch is noted ([`AfterCommit`]) and done once, after the commit. Builds with debug
-//! assertions decide every round twice and compare.
+//! assertions decide every write batch twice and compare.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,11 +41,11 @@ impl From<Error> for Stop {
 }
 
 /// What a step of a decision comes to.
-pub(crate) type Step<T> = std::result::Result<T, Stop>;
+pub(crate) type Decision<T> = std::result::Result<T, Stop>;
 
 /// The draft of one commit.
 pub(crate) struct WriteBatch<'a> {
-    /// Server time of every verdict and every `_ts` of the round; not below the head's stamp (TTL-208).
+    /// Server time of every verdict and every `_ts` of the write batch; not below the head's stamp (TTL-208).
     pub now: UnixMillis,
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
@@ -57,7 +57,7 @@ pub(crate) struct WriteBatch<'a> {
     lsn: Lsn,
     /// The number of writes so far of the transaction that is under way, if it has several.
     writes_of_batch: Option<u32>,
-    /// What is to be done once the round is committed.
+    /// What is to be done once the write batch is committed.
     pub after: AfterCommit,
 }
 
@@ -123,7 +123,7 @@ impl Suspended {
 }
 
 impl<'a> WriteBatch<'a> {
-    /// A round at server time `now` over the head `lsn`.
+    /// A write batch at server time `now` over the head `lsn`.
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> WriteBatch<'a> {
         WriteBatch {
             now,
@@ -138,23 +138,23 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// The round's second.
+    /// The write batch's second.
     pub fn seconds(&self) -> UnixSeconds {
         self.now.seconds()
     }
 
-    /// The horizon of the round under a container's settings.
+    /// The horizon of the write batch under a container's settings.
     pub fn horizon(&self, settings: &Settings) -> Horizon {
         settings.horizon(self.seconds())
     }
 
-    /// What decides which stored versions exist for the round's transactions.
+    /// What decides which stored versions exist for the write batch's transactions.
     pub fn visibility(&self, settings: &Settings) -> Visibility {
         Visibility::new(self.horizon(settings), TombstoneView::of(&self.state.tombstones))
     }
 
     /// What is stored under an item's key, as transactions before this one leave it.
-    pub fn slot(&mut self, key: Key, settings: &Settings) -> Step<Slot> {
+    pub fn slot(&mut self, key: Key, settings: &Settings) -> Decision<Slot> {
         let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
             return Ok(Slot::Free);
         };
@@ -168,19 +168,19 @@ impl<'a> WriteBatch<'a> {
     }
 
     /// The entry of an index or of the catalog under a key, as transactions before this one leave it.
-    pub fn entry(&mut self, key: &Key) -> Step<Option<Bytes>> {
+    pub fn entry(&mut self, key: &Key) -> Decision<Option<Bytes>> {
         debug_assert!(key.space != Space::Item, "items have slots");
         self.get_raw(key)
     }
 
     /// As [`WriteBatch::entry`], of several keys, so that all that are missing are read at once.
-    pub fn entries(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+    pub fn entries(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
         debug_assert!(keys.iter().all(|key| key.space != Space::Item), "items have slots");
         self.get_all_raw(keys)
     }
 
     /// The value of a key as it is stored, ghosts included, as transactions before this one leave it.
-    pub fn get_raw(&mut self, key: &Key) -> Step<Option<Bytes>> {
+    pub fn get_raw(&mut self, key: &Key) -> Decision<Option<Bytes>> {
         if let Some(value) = self.effects.get(key) {
             return Ok(value.clone());
         }
@@ -195,7 +195,7 @@ impl<'a> WriteBatch<'a> {
     }
 
     /// Reads what will be needed at once, as far as that is not much: the rest is read when it is needed.
-    pub fn foresee(&mut self, keys: &[Key]) -> Step<()> {
+    pub fn foresee(&mut self, keys: &[Key]) -> Decision<()> {
         if self.loaded.is_full() {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl<'a> WriteBatch<'a> {
     }
 
     /// As [`WriteBatch::get_raw`], of several keys, so that all that are missing are read at once.
-    pub fn get_all_raw(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+    pub fn get_all_raw(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
@@ -221,9 +221,9 @@ impl<'a> WriteBatch<'a> {
         if complete { Ok(values) } else { Err(Stop::NeedsRead) }
     }
 
-    /// The rows of several ranges as they are stored, ghosts included and without the effects of other transactions: only the first transaction of a round
+    /// The rows of several ranges as they are stored, ghosts included and without the effects of other transactions: only the first transaction of a write batch
     /// may scan.
-    pub fn scan_raw(&mut self, scans: &[Scan]) -> Step<Vec<Page>> {
+    pub fn scan_raw(&mut self, scans: &[Scan]) -> Decision<Vec<Page>> {
         debug_assert!(
             self.effects.is_empty(),
             "a scan does not see the effects of transactions before it"
@@ -248,7 +248,7 @@ impl<'a> WriteBatch<'a> {
         self.next_version().lsn
     }
 
-    /// The newest log sequence number, writes of this round included.
+    /// The newest log sequence number, writes of this write batch included.
     pub fn head(&self) -> Lsn {
         self.lsn
     }
@@ -267,7 +267,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
     /// takes back what it had added.
-    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Step<T>) -> Step<T> {
+    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
         let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
         self.undo = Some(Vec::new());
         self.writes_of_batch = Some(0);
@@ -323,7 +323,7 @@ impl<'a> WriteBatch<'a> {
         !self.effects.is_empty()
     }
 
-    /// What is still to be read before the round is decided, each key once.
+    /// What is still to be read before the write batch is decided, each key once.
     pub fn missing(&mut self) -> Missing {
         let mut missing = std::mem::take(&mut self.missing);
         let mut seen = HashSet::with_capacity(missing.gets.len());
@@ -336,13 +336,13 @@ impl<'a> WriteBatch<'a> {
         self.missing.gets.len() + self.missing.scans.len()
     }
 
-    /// Whether another round that was decided on the same came to the same.
+    /// Whether another write batch that was decided on the same rows has the same result.
     #[cfg(debug_assertions)]
     pub fn is_like(&self, other: &WriteBatch<'_>) -> bool {
         self.effects == other.effects && self.state == other.state && self.lsn == other.lsn && self.after == other.after
     }
 
-    /// What the round comes to over the head `base` and the state `before` it.
+    /// The result of the write batch over the head `base` and the state `before` it.
     pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
         let (stamp, after) = (self.now, self.after);
         if self.lsn == base && self.effects.is_empty() {
@@ -377,20 +377,20 @@ impl<'a> WriteBatch<'a> {
     }
 }
 
-/// What a round comes to.
+/// The result of a write batch.
 #[derive(Debug)]
 pub(crate) struct Decided {
     /// What is to be committed; `None` if nothing changes.
     pub changes: Option<Changes>,
     /// The partition's state after the commit.
     pub state: PartitionState,
-    /// Server time of the round, and the commit's stamp.
+    /// Server time of the write batch, and the commit's stamp.
     pub stamp: UnixMillis,
     /// What is to be done after the commit.
     pub after: AfterCommit,
 }
 
-/// What a round writes.
+/// What a write batch writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
     pub next: Lsn,
@@ -398,7 +398,7 @@ pub(crate) struct Changes {
     pub deletes: Vec<Key>,
 }
 
-/// What the worker decides: sees a round, adds effects, and is told how the commit ended.
+/// What the worker decides: sees a write batch, adds effects, and is told how the commit ended.
 pub(crate) trait Transaction: Send {
     /// Looks at what is no row of the partition and decides with them, such as the credit of the purge. Called before decisions at another
     /// server time.
@@ -409,7 +409,7 @@ pub(crate) trait Transaction: Send {
     ///
     /// # Errors
     /// `Err(())` if something is missing.
-    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
+    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
 
     /// The commit ended: `Ok` with the head after it, or nothing happened and this is why.
     fn end(self: Box<Self>, ended: &Result<Lsn>);

@@ -5,7 +5,7 @@
 //!        ─▶ walk of live items ─▶ execution (bolide-query) ─▶ rows, and a continuation
 //! ```
 //!
-//! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the place in the walk and the
+//! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the position in the walk and the
 //! execution's own word on what it has returned; neither depends on the process.
 
 mod ahead;
@@ -26,16 +26,16 @@ use bolide_query::{
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
 use crate::executor::Watch;
 use crate::feeds::page_items;
 use crate::items::Admission;
 use crate::memory::MemoryShare;
+use crate::response::{ChargedResult, Cost, Response};
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::Scope;
-use crate::scripts::{Places, QueryFunctions};
+use crate::scan::ScanScope;
+use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
 use page::{PageDone, PageRun};
@@ -48,7 +48,7 @@ pub struct QueryItems {
     /// Its parameters: names with `@`, and values.
     pub parameters: Arc<Vec<(String, Value)>>,
     /// Over which part of the container.
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// The caller knows that several logical partitions may be read.
     pub cross_partition: bool,
     /// Most rows of the page; `None`: the server decides.
@@ -131,7 +131,7 @@ impl QueryMetrics {
 pub(crate) struct Queries<'a> {
     pub runtime: &'a Runtime,
     /// Where user-defined functions run.
-    pub places: &'a Arc<Places>,
+    pub places: &'a Arc<ScriptPermits>,
     pub ahead: &'a Arc<AheadCache>,
 }
 
@@ -142,13 +142,13 @@ impl Queries<'_> {
         ctx: &RequestContext,
         container: &Arc<Container>,
         query: &QueryItems,
-    ) -> Answered<QueryPage> {
+    ) -> ChargedResult<QueryPage> {
         let functions =
             QueryFunctions::for_query(self.runtime.monotonic(), self.places, container, &query.text, ctx.now);
-        let visit = container.enter_interruptible().await?;
+        let guard = container.enter_interruptible().await?;
         let job = QueryJob {
             container: container.clone(),
-            state: visit.state.clone(),
+            state: guard.state.clone(),
             query: query.clone(),
             admission: Admission::of(self.runtime, ctx),
             now: ctx.now,
@@ -162,9 +162,9 @@ impl Queries<'_> {
             .runtime
             .execute_until(container.ending(), |watch| job.run(watch))
             .await;
-        let (page, work) = functions.or_failure(done)?;
-        self.runtime.charge_touched(ctx, &visit, &work);
-        Ok(Answer { value: page, work })
+        let (page, cost) = functions.or_failure(done)?;
+        self.runtime.charge_touched(ctx, &guard, &cost);
+        Ok(Response { value: page, cost })
     }
 
     /// See `Account::query_plan`.
@@ -262,7 +262,7 @@ struct QueryJob {
 }
 
 impl QueryJob {
-    async fn run(self, watch: Arc<Watch>) -> Result<(QueryPage, Work)> {
+    async fn run(self, watch: Arc<Watch>) -> Result<(QueryPage, Cost)> {
         let QueryJob {
             container,
             state,
@@ -353,7 +353,7 @@ impl QueryJob {
         key_components: usize,
         done: PageDone,
         metrics: QueryMetrics,
-    ) -> (QueryPage, Work) {
+    ) -> (QueryPage, Cost) {
         let properties = &self.state.properties;
         let charge = charge::query(
             usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
@@ -381,7 +381,7 @@ impl QueryJob {
                 }
             }),
         };
-        (page, Work::over(charge, done.touched))
+        (page, Cost::over(charge, done.touched))
     }
 }
 

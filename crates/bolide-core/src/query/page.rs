@@ -11,14 +11,14 @@ use bytes::Bytes;
 use super::QueryMetrics;
 use super::ahead::{AheadOf, Heads, Kept};
 use super::counting::{Counting, work};
-use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
-use crate::continuation::query::{After, Owner, Place};
+use crate::continuation::query::{After, Owner, QueryPosition};
 use crate::executor::Watch;
 use crate::memory::MemoryBudget;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::visibility::Visibility;
+use crate::response::RangePosition;
 use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
@@ -86,17 +86,17 @@ impl PageDone {
 impl PageRun<'_> {
     /// Runs the page that `from` names, or the first.
     pub async fn run(&self, now: UnixMillis, owner: &Owner, from: Option<&str>) -> Result<PageDone> {
-        let place = match from {
+        let position = match from {
             Some(text) => owner.read(text)?,
-            None => Place::default(),
+            None => QueryPosition::default(),
         };
         if let Some((text, ahead)) = from.zip(self.ahead.as_ref())
             && let Some(kept) = ahead.take(text)
-            && let Some(done) = self.run_ahead(now, owner, &place, kept).await?
+            && let Some(done) = self.run_ahead(now, owner, &position, kept).await?
         {
             return Ok(done);
         }
-        let mut execution = self.execution(self.limit, place.resume.as_deref())?;
+        let mut execution = self.execution(self.limit, position.resume.as_deref())?;
         if self.ahead.is_some() {
             execution.keep_ahead();
         }
@@ -108,9 +108,13 @@ impl PageRun<'_> {
             self.state,
             self.slices.clone(),
             now,
-            place.after.key().filter(|_| !self.query.replays()).map(|key| &key[..]),
+            position
+                .after
+                .key()
+                .filter(|_| !self.query.replays())
+                .map(|key| &key[..]),
         );
-        let scanned = match place.after {
+        let scanned = match position.after {
             After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
             after => self.scan(&mut execution, &mut walk, after).await?,
         };
@@ -125,7 +129,7 @@ impl PageRun<'_> {
         } else {
             scanned.after
         };
-        let next = finished.resume.take().map(|resume| Place {
+        let next = finished.resume.take().map(|resume| QueryPosition {
             after,
             resume: Some(resume),
         });
@@ -143,7 +147,13 @@ impl PageRun<'_> {
     }
 
     /// Runs a page of the rows that the page before left over; `None` if they are not the rows that come next, or too few.
-    async fn run_ahead(&self, now: UnixMillis, owner: &Owner, place: &Place, kept: Kept) -> Result<Option<PageDone>> {
+    async fn run_ahead(
+        &self,
+        now: UnixMillis,
+        owner: &Owner,
+        position: &QueryPosition,
+        kept: Kept,
+    ) -> Result<Option<PageDone>> {
         let Some(first) = self.slices.first() else {
             return Ok(None);
         };
@@ -159,7 +169,7 @@ impl PageRun<'_> {
         };
         rows.retain(|stamp| visibility.still_shows(stamp));
         let is_all = rows.is_all();
-        let mut execution = self.execution(self.limit, place.resume.as_deref())?;
+        let mut execution = self.execution(self.limit, position.resume.as_deref())?;
         execution.restore(rows);
         let mut finished = execution.finish(is_all).map_err(query_error)?;
         if !finished.is_full && finished.resume.is_some() {
@@ -172,7 +182,7 @@ impl PageRun<'_> {
             record_range(&mut touched, *range, *lsn);
         }
         let touched = self.touched(&touched, &[], &finished.metrics);
-        let next = finished.resume.take().map(|resume| Place {
+        let next = finished.resume.take().map(|resume| QueryPosition {
             after: After::Nothing,
             resume: Some(resume),
         });
@@ -421,10 +431,10 @@ impl PageRun<'_> {
         execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
     }
 
-    /// Whether anything comes after a place, so that no page is empty but the only one.
-    async fn has_more(&self, now: UnixMillis, place: &Place) -> Result<bool> {
+    /// Whether anything comes after a position, so that no page is empty but the only one.
+    async fn has_more(&self, now: UnixMillis, position: &QueryPosition) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
-        let mut execution = self.execution(one_row, place.resume.as_deref())?;
+        let mut execution = self.execution(one_row, position.resume.as_deref())?;
         let mut walk = ItemScan::new(
             self.watch.clock(),
             self.memory,
@@ -432,7 +442,7 @@ impl PageRun<'_> {
             self.state,
             self.slices.clone(),
             now,
-            place.after.key().map(|key| &key[..]),
+            position.after.key().map(|key| &key[..]),
         );
         while let Some(read) = walk.next_page().await? {
             self.check()?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::QueryItems;
 use crate::container::ContainerState;
-use crate::scan::{Scope, Slice};
+use crate::scan::{ScanScope, Slice};
 use crate::sql::{QueryMemory, query_error};
 
 /// What a key that a filter names takes: the interval of its items, and the slice that is read.
@@ -79,11 +79,11 @@ pub(super) fn route(
             key_components: 0,
         });
     }
-    let named = Scope {
+    let named = ScanScope {
         partition_key: query.scope.partition_key.clone().filter(|key| !key.is_empty()),
         ..query.scope.clone()
     };
-    if named != Scope::default() {
+    if named != ScanScope::default() {
         return Ok(Route {
             slices: named.slices(state)?,
             left_to_client: LeftToClient::None,
@@ -118,7 +118,7 @@ pub(super) fn route(
 fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -> Result<Vec<Slice>> {
     let definition = &state.properties.partition_key;
     let mut intervals = match ranges {
-        KeyRanges::All => return Scope::default().slices(state),
+        KeyRanges::All => return ScanScope::default().slices(state),
         KeyRanges::Nothing => return Ok(Vec::new()),
         KeyRanges::Some(list) => {
             memory.hold(list.len() * SLICE_BYTES)?;
@@ -126,7 +126,7 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -
         }
     };
     if intervals.iter().any(|interval| *interval == EpkRange::all()) {
-        return Scope::default().slices(state);
+        return ScanScope::default().slices(state);
     }
     intervals.sort_by(|one, other| one.min.cmp(&other.min).then_with(|| other.max.cmp(&one.max)));
     // A prefix covers what is below it: no item is read twice.
@@ -134,9 +134,9 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -
     let mut slices = Vec::new();
     for epk in intervals {
         slices.extend(
-            Scope {
+            ScanScope {
                 epk: Some(epk),
-                ..Scope::default()
+                ..ScanScope::default()
             }
             .slices(state)?,
         );

@@ -28,8 +28,8 @@ pub(crate) struct IdCache {
 
 /// Where an item's number is kept, if it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    slot: usize,
+pub(crate) struct CacheSlot {
+    index: usize,
     tag: u64,
 }
 
@@ -42,25 +42,25 @@ impl Default for IdCache {
 }
 
 impl IdCache {
-    /// The place of an item.
-    pub fn place(&self, partition: PartitionId, epk: &Epk, id: &str) -> Place {
+    /// The slot of an item.
+    pub fn slot(&self, partition: PartitionId, epk: &Epk, id: &str) -> CacheSlot {
         let hash = xxh3_64_with_seed(id.as_bytes(), xxh3_64_with_seed(epk.as_bytes(), partition.0));
-        Place {
-            slot: hash as usize % SLOTS,
+        CacheSlot {
+            index: hash as usize % SLOTS,
             tag: hash >> NUMBER_BITS,
         }
     }
 
     /// The number that was last seen here.
-    pub fn get(&self, place: Place) -> Option<u64> {
-        let slot = self.slots[place.slot].load(Ordering::Relaxed);
-        (slot != 0 && slot >> NUMBER_BITS == place.tag).then_some(slot & ((1 << NUMBER_BITS) - 1))
+    pub fn get(&self, slot: CacheSlot) -> Option<u64> {
+        let stored = self.slots[slot.index].load(Ordering::Relaxed);
+        (stored != 0 && stored >> NUMBER_BITS == slot.tag).then_some(stored & ((1 << NUMBER_BITS) - 1))
     }
 
     /// Remembers a number, in place of whatever was here.
-    pub fn set(&self, place: Place, number: u64) {
+    pub fn set(&self, slot: CacheSlot, number: u64) {
         if number >> NUMBER_BITS == 0 {
-            self.slots[place.slot].store(place.tag << NUMBER_BITS | number, Ordering::Relaxed);
+            self.slots[slot.index].store(slot.tag << NUMBER_BITS | number, Ordering::Relaxed);
         }
     }
 }

@@ -10,12 +10,12 @@ use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
-use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{AsOf, Partition, Snapshot, StoredRow};
+use crate::response::RangePosition;
 
 /// Rows and bytes read at once. Large enough that reads are few, small enough that memory stays small.
 const WALK_ROWS: usize = 1_000;
@@ -85,10 +85,10 @@ impl ScannedItems {
 
     /// Keeps those that were created first: at least one, at most so many, and up to the one that reaches so many bytes. Tells whether these
     /// are all.
-    pub fn keep_oldest(&mut self, most: usize, bytes: usize) -> bool {
+    pub fn keep_oldest(&mut self, max: usize, bytes: usize) -> bool {
         self.sort_by_creation();
         let mut kept_bytes = 0;
-        let kept = self.items.iter().take(most).take_while(|walked| {
+        let kept = self.items.iter().take(max).take_while(|walked| {
             let fits = kept_bytes < bytes;
             kept_bytes += if fits { walked.memory_bytes() } else { 0 };
             fits

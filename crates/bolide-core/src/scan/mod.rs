@@ -6,5 +6,5 @@ mod item_scan;
 mod scope;
 
 pub(crate) use item_scan::{ItemScan, ScannedItem, ScannedItems, WALK_BYTES, add_charge, begin_at, record_range};
-pub use scope::Scope;
+pub use scope::ScanScope;
 pub(crate) use scope::Slice;

@@ -15,7 +15,7 @@ use crate::partition::Partition;
 
 /// The part of a container that a request is about: what is given is intersected. Nothing given: the whole container.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scope {
+pub struct ScanScope {
     /// One logical partition, or all below a prefix of a hierarchical key.
     pub partition_key: Option<PartitionKey>,
     /// One partition key range, by its id.
@@ -48,7 +48,7 @@ impl Slice {
     }
 }
 
-impl Scope {
+impl ScanScope {
     /// The parts of physical partitions inside the scope, in the order of their keys.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Scope {
     /// interval.
     ///
     /// # Errors
-    /// As [`Scope::slices`].
+    /// As [`ScanScope::slices`].
     pub(crate) fn interval(&self, state: &ContainerState) -> Result<KeyInterval> {
         let mut interval = self.keys(state, Epk::of)?;
         if let Some(range) = self.range {

@@ -120,7 +120,7 @@ impl ScriptBudget {
     }
 
     /// How long to wait for a script.
-    pub fn patience(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         self.left() + GRACE
     }
 

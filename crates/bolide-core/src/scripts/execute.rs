@@ -11,16 +11,16 @@ use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
 use super::budget::ScriptBudget;
-use super::places::{Place, Places};
+use super::permits::{ScriptPermit, ScriptPermits};
 use super::run::run;
 use super::system;
 use super::transaction::ScriptTransaction;
-use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ContainerState, ReadGuard, Script, ScriptKind, ScriptName, ScriptQuarantine};
 use crate::items::epk_of_key;
 use crate::partition::Partition;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use crate::partition::orders::Order;
+use crate::response::{ChargedResult, Refusal, Response};
 use crate::runtime::{RequestContext, Runtime};
 
 /// Executes a stored procedure.
@@ -49,7 +49,7 @@ pub struct Executed {
 #[derive(Clone, Copy)]
 pub(crate) struct ScriptRunner<'a> {
     pub runtime: &'a Runtime,
-    pub places: &'a Arc<Places>,
+    pub places: &'a Arc<ScriptPermits>,
 }
 
 impl ScriptRunner<'_> {
@@ -59,7 +59,7 @@ impl ScriptRunner<'_> {
         ctx: &RequestContext,
         container: &Arc<Container>,
         execute: ExecuteProcedure,
-    ) -> Answered<Executed> {
+    ) -> ChargedResult<Executed> {
         let script = procedure(container, &execute.name)?;
         script.check_quarantine(ctx.now.seconds())?;
         let (place, order) = self
@@ -67,14 +67,14 @@ impl ScriptRunner<'_> {
             .await?;
         // Runs before it may have blocked it.
         script.check_quarantine(ctx.now.seconds())?;
-        let visit = container.enter_uninterruptible().await?;
-        let epk = epk_of_key(&visit.state, &execute.partition_key)?;
-        let partition = visit.state.layout.partition_of(&epk)?.clone();
-        self.runtime.admit(ctx, &partition, &visit)?;
+        let guard = container.enter_uninterruptible().await?;
+        let epk = epk_of_key(&guard.state, &execute.partition_key)?;
+        let partition = guard.state.layout.partition_of(&epk)?.clone();
+        self.runtime.admit(ctx, &partition, &guard)?;
 
         let transaction = ScriptTransaction::new(
             container.clone(),
-            visit.state.clone(),
+            guard.state.clone(),
             execute.partition_key,
             epk,
             place.clone(),
@@ -82,16 +82,16 @@ impl ScriptRunner<'_> {
         let transaction = Arc::new(transaction);
         let (charge, used) = Charged::new();
         let job = Procedure {
-            call: call(container, &visit, &script, execute.arguments, execute.is_logging),
+            call: call(container, &guard, &script, execute.arguments, execute.is_logging),
             quarantine: script.quarantine.clone(),
-            account: self.script_clock(&visit),
+            account: self.script_clock(&guard),
             transaction: transaction.clone(),
             place,
             order,
             charge,
         };
-        let outcome = partition.turn(job).await;
-        self.settle(ctx, &partition, &visit, used.get(), outcome)
+        let outcome = partition.run_exclusive(job).await;
+        self.settle(ctx, &partition, &guard, used.get(), outcome)
     }
 
     /// Waits for a place for a transaction of scripts. The container's settings can change meanwhile.
@@ -99,10 +99,10 @@ impl ScriptRunner<'_> {
         &self,
         container: &Arc<Container>,
         epk: impl FnOnce(&ContainerState) -> Result<Epk>,
-    ) -> Result<(Place, Order)> {
+    ) -> Result<(ScriptPermit, Order)> {
         let partition = {
-            let visit = container.enter().await?;
-            visit.state.layout.partition_of(&epk(&visit.state)?)?.clone()
+            let guard = container.enter().await?;
+            guard.state.layout.partition_of(&epk(&guard.state)?)?.clone()
         };
         self.places.for_transaction(&partition).await
     }
@@ -112,31 +112,31 @@ impl ScriptRunner<'_> {
         &self,
         ctx: &RequestContext,
         partition: &Partition,
-        visit: &ReadGuard<'_>,
+        guard: &ReadGuard<'_>,
         used: RequestUnits,
         outcome: Result<(T, Lsn)>,
-    ) -> Answered<T> {
+    ) -> ChargedResult<T> {
         // Running it costs something even if it asks for nothing.
         let charge = RequestUnits(used.0.max(1.0)).rounded();
         match outcome {
             Ok((value, lsn)) => {
-                let work = self.runtime.charge(ctx, partition, visit, charge, lsn);
-                Ok(Answer { value, work })
+                let cost = self.runtime.charge(ctx, partition, guard, charge, lsn);
+                Ok(Response { value, cost })
             }
             Err(error) => {
-                let work = self.runtime.charge(ctx, partition, visit, charge, partition.lsn());
-                Err(Refusal { error, work })
+                let cost = self.runtime.charge(ctx, partition, guard, charge, partition.lsn());
+                Err(Refusal { error, cost })
             }
         }
     }
 
     /// What a script's budget is made of.
-    pub(super) fn script_clock(&self, visit: &ReadGuard<'_>) -> ScriptClock {
-        let ceiling = visit
+    pub(super) fn script_clock(&self, guard: &ReadGuard<'_>) -> ScriptClock {
+        let ceiling = guard
             .state
             .pacing
             .pacing
-            .share(visit.state.layout.partitions.len())
+            .share(guard.state.layout.partitions.len())
             .ceiling();
         ScriptClock {
             monotonic: self.runtime.monotonic().clone(),
@@ -161,12 +161,12 @@ pub(super) struct ScriptClock {
 
 impl ScriptClock {
     /// The partition is the script's from now on.
-    pub fn start(&self, turn: &ExclusiveTransaction, order: &mut Order) -> Arc<ScriptBudget> {
+    pub fn start(&self, exclusive: &ExclusiveTransaction, order: &mut Order) -> Arc<ScriptBudget> {
         order.begin();
         let others_wait = order.others_wait();
         ScriptBudget::start(
             &self.monotonic,
-            turn.now(),
+            exclusive.now(),
             self.time,
             self.is_virtual,
             self.charge_limit,
@@ -208,13 +208,13 @@ fn procedure(container: &Container, name: &ScriptName) -> Result<Arc<Script>> {
 /// A script with the links of its container.
 pub(super) fn call(
     container: &Container,
-    visit: &ReadGuard<'_>,
+    guard: &ReadGuard<'_>,
     script: &Script,
     arguments: String,
     is_logging: bool,
 ) -> Call {
     let info = container.info();
-    let partition_key = &visit.state.properties.to_json()["partitionKey"];
+    let partition_key = &guard.state.properties.to_json()["partitionKey"];
     Call {
         source: script.body.to_string(),
         kind: Kind::Procedure { arguments },
@@ -230,7 +230,7 @@ struct Procedure {
     quarantine: ScriptQuarantine,
     account: ScriptClock,
     transaction: Arc<ScriptTransaction>,
-    place: Place,
+    place: ScriptPermit,
     order: Order,
     charge: Charged,
 }
@@ -238,11 +238,14 @@ struct Procedure {
 impl ExclusiveJob for Procedure {
     type Output = (Executed, Lsn);
 
-    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
+    fn run<'t>(
+        &'t mut self,
+        exclusive: &'t mut ExclusiveTransaction,
+    ) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
         Box::pin(async move {
-            let budget = self.account.start(turn, &mut self.order);
+            let budget = self.account.start(exclusive, &mut self.order);
             let ended = run(
-                turn,
+                exclusive,
                 &self.transaction,
                 &budget,
                 &self.place,
@@ -252,7 +255,7 @@ impl ExclusiveJob for Procedure {
             .await;
             self.charge.set(budget.charge());
             let Finished { body, log } = ended?;
-            Ok((Executed { body, log }, turn.lsn()))
+            Ok((Executed { body, log }, exclusive.lsn()))
         })
     }
 }

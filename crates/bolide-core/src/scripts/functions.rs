@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use super::budget::{Running, ScriptBudget};
-use super::places::{Place, Places};
+use super::permits::{ScriptPermit, ScriptPermits};
 use super::run::script_error;
 use crate::container::{Container, Script, ScriptKind, Scripts};
 use crate::executor::Ending;
@@ -49,15 +49,15 @@ struct Caller {
 /// Where functions run.
 enum Where {
     /// In the place of the script that runs the query.
-    Here(Place),
+    Here(ScriptPermit),
     /// In a place of their own, for which the first call waits, unless a change of the container waits for the query.
-    Own(Arc<Places>, Handle, Ending),
+    Own(Arc<ScriptPermits>, Handle, Ending),
 }
 
 /// The calls of a page.
 struct Calls {
     /// A place of their own, once it was taken.
-    place: Option<Place>,
+    place: Option<ScriptPermit>,
     process: Option<FunctionCalls>,
     /// Of a process beside that of the script which runs the query.
     _memory: Option<MemoryShare>,
@@ -69,7 +69,7 @@ impl QueryFunctions {
     /// The functions for a page of a query; none if its text cannot call any.
     pub fn for_query(
         clock: &Monotonic,
-        places: &Arc<Places>,
+        places: &Arc<ScriptPermits>,
         container: &Container,
         text: &str,
         now: UnixMillis,
@@ -91,7 +91,12 @@ impl QueryFunctions {
     }
 
     /// The functions for a page of a query that a script runs, in the script's place.
-    pub(super) fn for_script(container: &Container, text: &str, running: &Running, place: &Place) -> QueryFunctions {
+    pub(super) fn for_script(
+        container: &Container,
+        text: &str,
+        running: &Running,
+        place: &ScriptPermit,
+    ) -> QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
@@ -174,7 +179,7 @@ impl Caller {
     }
 
     /// A place of their own. Waits on this thread, which is none that serves connections, as long as the query is waited for.
-    fn wait_for_place(&self, places: &Arc<Places>, runtime: &Handle, ending: &Ending) -> Result<Place> {
+    fn wait_for_place(&self, places: &Arc<ScriptPermits>, runtime: &Handle, ending: &Ending) -> Result<ScriptPermit> {
         let (sender, taken) = sync_channel(1);
         let places = places.clone();
         runtime.spawn(async move {

@@ -16,7 +16,7 @@
 mod budget;
 mod execute;
 mod functions;
-mod places;
+mod permits;
 mod run;
 mod system;
 mod transaction;
@@ -29,8 +29,8 @@ pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use execute::ScriptRunner;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
-pub(crate) use places::Places;
-pub use places::ScriptFigures;
+pub use permits::ScriptFigures;
+pub(crate) use permits::ScriptPermits;
 #[cfg(test)]
-pub(crate) use places::TRANSACTION_PATIENCE;
+pub(crate) use permits::TRANSACTION_TIMEOUT;
 pub use trigger::{ItemWrite, TriggeredWrite, TriggeredWritten};

@@ -1,4 +1,4 @@
-//! A script on its thread, and the service of its operations in the partition's turn.
+//! A script on its thread, and the service of its operations in the partition's exclusive transaction.
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -8,28 +8,28 @@ use bolide_script::{Call, Cancel, Finished, Host, Operation, OperationError, Pro
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::budget::{Running, ScriptBudget};
-use super::places::Place;
-use super::transaction::{Answer, Ask, ScriptTransaction};
+use super::permits::ScriptPermit;
+use super::transaction::{ScriptRequest, ScriptResponse, ScriptTransaction};
 use crate::container::ScriptQuarantine;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 
 /// What comes from a script's thread.
 enum Message {
-    /// A step to be decided in the turn.
-    Ask(Ask, SyncSender<Result<Answer>>),
+    /// An operation to be decided in the exclusive transaction.
+    ScriptRequest(ScriptRequest, SyncSender<Result<ScriptResponse>>),
     /// It is over.
     Done(Result<Finished, ScriptError>),
 }
 
-/// Runs a script in a turn, to its end. When this future is dropped, the script is ended.
+/// Runs a script in an exclusive transaction, to its end. When this future is dropped, the script is ended.
 ///
 /// # Errors
-/// `Refused` with why the script failed; `Stale` as the turn says.
+/// `Refused` with why the script failed; `Stale` if the head moved.
 pub(super) async fn run(
-    turn: &mut ExclusiveTransaction,
+    exclusive: &mut ExclusiveTransaction,
     transaction: &Arc<ScriptTransaction>,
     budget: &Arc<ScriptBudget>,
-    place: &Place,
+    place: &ScriptPermit,
     call: Call,
     quarantine: &ScriptQuarantine,
 ) -> Result<Finished, ExclusiveEnd> {
@@ -43,7 +43,7 @@ pub(super) async fn run(
         sender,
     };
     spawn(call, host, place.clone())?;
-    serve(turn, transaction, budget, &mut messages, quarantine).await
+    serve(exclusive, transaction, budget, &mut messages, quarantine).await
 }
 
 /// Ends a script when nobody serves it any more.
@@ -56,7 +56,7 @@ impl Drop for CancelOnDrop {
 }
 
 async fn serve(
-    turn: &mut ExclusiveTransaction,
+    exclusive: &mut ExclusiveTransaction,
     transaction: &ScriptTransaction,
     budget: &ScriptBudget,
     messages: &mut UnboundedReceiver<Message>,
@@ -64,10 +64,10 @@ async fn serve(
 ) -> Result<Finished, ExclusiveEnd> {
     loop {
         let clock = budget.clock();
-        let message = clock.timeout_at(clock.now() + budget.patience(), messages.recv()).await;
+        let message = clock.timeout_at(clock.now() + budget.timeout(), messages.recv()).await;
         match message {
-            Some(Some(Message::Ask(ask, reply))) => {
-                let answer = match transaction.answer(turn, budget, ask).await {
+            Some(Some(Message::ScriptRequest(ask, reply))) => {
+                let answer = match transaction.answer(exclusive, budget, ask).await {
                     Ok(answer) => Ok(answer),
                     // What is no fault of the script ends it.
                     Err(ExclusiveEnd::Refused(error)) if is_fatal(&error.kind) => return Err(error.into()),
@@ -78,20 +78,20 @@ async fn serve(
                 let _ = reply.send(answer);
             }
             Some(Some(Message::Done(result))) => {
-                quarantine.ended(&result, turn.now().seconds());
+                quarantine.ended(&result, exclusive.now().seconds());
                 return Ok(result.map_err(script_error)?);
             }
             Some(None) => return Err(Error::internal("a script's thread ended without a word").into()),
             None => {
                 // Its process is gone, its thread is busy with an operation.
-                quarantine.offended(turn.now().seconds());
+                quarantine.offended(exclusive.now().seconds());
                 return Err(out_of_time().into());
             }
         }
     }
 }
 
-fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
+fn spawn(call: Call, mut host: Remote, place: ScriptPermit) -> Result<()> {
     let body = move || {
         let grant = host.running.grant();
         let mut result = place.hosts().run(&call, &grant, &mut host);
@@ -114,7 +114,7 @@ fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no thread for a script: {error}")))
 }
 
-/// The script's side: asks whoever has the turn.
+/// The script's side: sends requests to the exclusive transaction.
 struct Remote {
     transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
@@ -122,10 +122,12 @@ struct Remote {
 }
 
 impl Remote {
-    fn ask(&self, ask: Ask) -> Result<Answer> {
+    fn ask(&self, ask: ScriptRequest) -> Result<ScriptResponse> {
         let gone = || Error::new(ErrorKind::Unavailable, "the script's transaction is over");
         let (reply, answer) = sync_channel(1);
-        self.sender.send(Message::Ask(ask, reply)).map_err(|_| gone())?;
+        self.sender
+            .send(Message::ScriptRequest(ask, reply))
+            .map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
 }
@@ -143,7 +145,7 @@ impl Host for Remote {
             });
         }
         let answered = match operation {
-            // Rows are made on this thread: only the items come from the turn.
+            // Rows are made on this thread: only the items come from the transaction.
             Operation::Query {
                 text,
                 parameters,
@@ -157,12 +159,14 @@ impl Host for Remote {
                     continuation,
                 };
                 self.transaction
-                    .query(&query, &self.running, |from| self.ask(Ask::Items { from }))
+                    .query(&query, &self.running, |from| self.ask(ScriptRequest::Items { from }))
             }
-            operation => self.ask(Ask::Point(operation)).and_then(|answer| match answer {
-                Answer::Reply(reply) => Ok(reply),
-                Answer::Items(_) => Err(Error::internal("items are no reply")),
-            }),
+            operation => self
+                .ask(ScriptRequest::Point(operation))
+                .and_then(|answer| match answer {
+                    ScriptResponse::Reply(reply) => Ok(reply),
+                    ScriptResponse::Items(_) => Err(Error::internal("items are no reply")),
+                }),
         };
         answered.map_err(|error| OperationError {
             number: number_of(&error.kind),

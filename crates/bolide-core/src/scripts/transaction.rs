@@ -1,4 +1,4 @@
-//! Where a script works: one logical partition inside its partition's turn. No operation reaches beyond it, and none sees a ghost
+//! Where a script works: one logical partition inside an exclusive transaction of its partition. No operation reaches beyond it, and none sees a ghost
 //! (TTL-252).
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::budget::{Running, ScriptBudget};
 use super::functions::QueryFunctions;
-use super::places::Place;
+use super::permits::ScriptPermit;
 use super::run::out_of_time;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -23,7 +23,7 @@ use crate::continuation::{self, script_query};
 use crate::format::keys;
 use crate::items::{ItemTarget, ItemWritten, LogicalPartition, PreparedItem, Written, own_key};
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::sql::{query_error, schema_of};
 
 /// Rows and bytes of one page of a query's walk.
@@ -42,11 +42,11 @@ pub(super) struct ScriptTransaction {
     from: Bytes,
     to: Option<Bytes>,
     logical: LogicalPartition,
-    place: Place,
+    place: ScriptPermit,
 }
 
-/// What is asked of whoever has the turn.
-pub(super) enum Ask {
+/// A request to the exclusive transaction.
+pub(super) enum ScriptRequest {
     /// An operation on one item.
     Point(Operation),
     /// The items from a key on.
@@ -56,8 +56,8 @@ pub(super) enum Ask {
     },
 }
 
-/// The answer to an [`Ask`].
-pub(super) enum Answer {
+/// The answer to an [`ScriptRequest`].
+pub(super) enum ScriptResponse {
     Reply(Reply),
     Items(Items),
 }
@@ -84,7 +84,7 @@ impl ScriptTransaction {
         state: Arc<ContainerState>,
         key: PartitionKey,
         epk: Epk,
-        place: Place,
+        place: ScriptPermit,
     ) -> Result<ScriptTransaction> {
         let partition = state.layout.partition_of(&epk)?.clone();
         let from = Bytes::copy_from_slice(epk.as_bytes());
@@ -101,19 +101,22 @@ impl ScriptTransaction {
 
     pub async fn answer(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
-        ask: Ask,
-    ) -> Result<Answer, ExclusiveEnd> {
+        ask: ScriptRequest,
+    ) -> Result<ScriptResponse, ExclusiveEnd> {
         match ask {
-            Ask::Point(operation) => self.point(turn, budget, operation).await.map(Answer::Reply),
-            Ask::Items { from } => self.items(turn, &from).await.map(Answer::Items),
+            ScriptRequest::Point(operation) => self
+                .point(exclusive, budget, operation)
+                .await
+                .map(ScriptResponse::Reply),
+            ScriptRequest::Items { from } => self.items(exclusive, &from).await.map(ScriptResponse::Items),
         }
     }
 
-    async fn items(&self, turn: &mut ExclusiveTransaction, from: &Bytes) -> Result<Items, ExclusiveEnd> {
+    async fn items(&self, exclusive: &mut ExclusiveTransaction, from: &Bytes) -> Result<Items, ExclusiveEnd> {
         let from = from.max(&self.from);
-        let page = turn
+        let page = exclusive
             .items(&self.state.settings, from, self.to.as_ref(), WALK_ROWS, WALK_BYTES)
             .await?;
         let rid = self.container.rid();
@@ -122,23 +125,23 @@ impl ScriptTransaction {
         Ok(Items {
             items,
             next: page.next,
-            now: turn.now(),
+            now: exclusive.now(),
         })
     }
 
     async fn point(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
         operation: Operation,
     ) -> Result<Reply, ExclusiveEnd> {
         match operation {
             Operation::Read { target, if_none_match } => {
-                self.read(turn, budget, &target, if_none_match.as_deref()).await
+                self.read(exclusive, budget, &target, if_none_match.as_deref()).await
             }
             Operation::Create { document, is_id_needed } => {
                 let draft = self.draft(&document, is_id_needed)?;
-                self.write(turn, budget, |items, round| items.create(round, &draft))
+                self.write(exclusive, budget, |items, batch| items.create(batch, &draft))
                     .await
             }
             Operation::Upsert {
@@ -147,8 +150,8 @@ impl ScriptTransaction {
                 if_match,
             } => {
                 let draft = self.draft(&document, is_id_needed)?;
-                self.write(turn, budget, |items, round| {
-                    items.upsert(round, &draft, if_match.as_deref())
+                self.write(exclusive, budget, |items, batch| {
+                    items.upsert(batch, &draft, if_match.as_deref())
                 })
                 .await
             }
@@ -159,15 +162,15 @@ impl ScriptTransaction {
             } => {
                 let target = self.target(&target);
                 let draft = self.draft(&document, true)?;
-                self.write(turn, budget, |items, round| {
-                    items.replace(round, &target, &draft, if_match.as_deref())
+                self.write(exclusive, budget, |items, batch| {
+                    items.replace(batch, &target, &draft, if_match.as_deref())
                 })
                 .await
             }
             Operation::Delete { target, if_match } => {
                 let target = self.target(&target);
-                self.decide(turn, budget, |items, round| {
-                    items.delete(round, &target, if_match.as_deref())
+                self.decide(exclusive, budget, |items, batch| {
+                    items.delete(batch, &target, if_match.as_deref())
                 })
                 .await?;
                 Ok(Reply::default())
@@ -178,13 +181,13 @@ impl ScriptTransaction {
 
     async fn read(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
         target: &Name,
         if_none_match: Option<&str>,
     ) -> Result<Reply, ExclusiveEnd> {
         let target = self.target(target);
-        let found = turn.decide(|round| self.logical.find_live(round, &target)).await;
+        let found = exclusive.decide(|batch| self.logical.find_live(batch, &target)).await;
         let size = found.as_ref().map_or(0, |existing| existing.record.size());
         budget.used(charge::point_read(size), 0);
         let item = StoredItem::new(self.container.rid(), found?.record);
@@ -200,20 +203,20 @@ impl ScriptTransaction {
     /// The link of a live item by its resource id, for a trigger's body.
     pub async fn self_link(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         target: &ItemTarget,
     ) -> Result<String, ExclusiveEnd> {
-        let found = turn.decide(|round| self.logical.find_live(round, target)).await?;
+        let found = exclusive.decide(|batch| self.logical.find_live(batch, target)).await?;
         Ok(StoredItem::new(self.container.rid(), found.record).self_link())
     }
 
     async fn write(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
-        decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<ItemWritten>>,
+        decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Decision<Written<ItemWritten>>,
     ) -> Result<Reply, ExclusiveEnd> {
-        let written = self.decide(turn, budget, decide).await?;
+        let written = self.decide(exclusive, budget, decide).await?;
         budget.used(RequestUnits::ZERO, written.item.record().size());
         Ok(resource(&written.item))
     }
@@ -221,11 +224,11 @@ impl ScriptTransaction {
     /// Decides one write of the transaction, and counts what it took.
     pub async fn decide<T>(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
-        mut decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>>,
+        mut decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Decision<Written<T>>,
     ) -> Result<T, ExclusiveEnd> {
-        let decided = turn.decide(|round| decide(&self.logical, round)).await;
+        let decided = exclusive.decide(|batch| decide(&self.logical, batch)).await;
         let cost = decided.as_ref().map_or(charge::point_read(0), |written| written.charge);
         budget.used(cost, 0);
         let written = decided?;
@@ -260,7 +263,7 @@ impl ScriptTransaction {
         &self,
         query: &ScriptQuery,
         running: &Arc<Running>,
-        items: impl Fn(Bytes) -> Result<Answer>,
+        items: impl Fn(Bytes) -> Result<ScriptResponse>,
     ) -> Result<Reply> {
         let environment = Environment {
             interrupts: Some(running.clone()),
@@ -277,8 +280,8 @@ impl ScriptTransaction {
         let owner = self.owner(query);
         let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
         let place = match &query.continuation {
-            Some(text) => script_query::Place::decode(&continuation::decode(&owner, text)?)?,
-            None => script_query::Place::default(),
+            Some(text) => script_query::ScriptQueryPosition::decode(&continuation::decode(&owner, text)?)?,
+            None => script_query::ScriptQueryPosition::default(),
         };
         let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.place);
         let limit = PageLimit {
@@ -303,7 +306,7 @@ impl ScriptTransaction {
         );
         let after = after.filter(|_| !compiled.rescans() || compiled.replays());
         let continuation = finished.resume.map(|resume| {
-            let next = script_query::Place {
+            let next = script_query::ScriptQueryPosition {
                 after,
                 resume: Some(resume),
             };
@@ -320,11 +323,11 @@ impl ScriptTransaction {
     fn walk(
         &self,
         query: &Query,
-        place: &script_query::Place,
+        place: &script_query::ScriptQueryPosition,
         limit: PageLimit,
         environment: &Environment,
         script: &Running,
-        items: impl Fn(Bytes) -> Result<Answer>,
+        items: impl Fn(Bytes) -> Result<ScriptResponse>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
         let replayed = after.clone().filter(|_| query.replays());
@@ -333,7 +336,7 @@ impl ScriptTransaction {
         let mut execution = None;
         loop {
             let from = next.take().unwrap_or_else(|| self.from.clone());
-            let Answer::Items(page) = items(from)? else {
+            let ScriptResponse::Items(page) = items(from)? else {
                 return Err(Error::internal("a reply is no items"));
             };
             if execution.is_none() {

@@ -10,16 +10,16 @@ use futures_util::future::BoxFuture;
 
 use super::budget::ScriptBudget;
 use super::execute::{Charged, ScriptClock, ScriptRunner, call};
-use super::places::Place;
+use super::permits::ScriptPermit;
 use super::run::run;
 use super::transaction::ScriptTransaction;
-use crate::answer::Answered;
 use crate::container::{
     Container, ContainerState, Script, ScriptKind, ScriptQuarantine, Scripts, TriggerOperation, TriggerTime,
 };
 use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use crate::partition::orders::Order;
+use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
 
 /// A write of one item, with the triggers that it names.
@@ -127,7 +127,7 @@ impl ScriptRunner<'_> {
         ctx: &RequestContext,
         container: &Arc<Container>,
         triggered: TriggeredWrite,
-    ) -> Answered<TriggeredWritten> {
+    ) -> ChargedResult<TriggeredWritten> {
         let scripts = container.scripts();
         let named = |now| {
             let named = |names: &[String], time| find(&scripts, names, time, &triggered.write, now);
@@ -140,11 +140,11 @@ impl ScriptRunner<'_> {
             .await?;
         // Runs before it may have blocked one.
         let (before, after) = named(ctx.now.seconds())?;
-        let visit = container.enter_uninterruptible().await?;
-        let key = triggered.key(&visit.state)?;
-        let epk = epk_of_key(&visit.state, &key)?;
-        let partition = visit.state.layout.partition_of(&epk)?.clone();
-        self.runtime.admit(ctx, &partition, &visit)?;
+        let guard = container.enter_uninterruptible().await?;
+        let key = triggered.key(&guard.state)?;
+        let epk = epk_of_key(&guard.state, &key)?;
+        let partition = guard.state.layout.partition_of(&epk)?.clone();
+        self.runtime.admit(ctx, &partition, &guard)?;
 
         let condition = match &triggered.write {
             ItemWrite::Patch(_, patch) => match patch.condition.as_deref() {
@@ -155,13 +155,13 @@ impl ScriptRunner<'_> {
         };
         let transaction = Arc::new(ScriptTransaction::new(
             container.clone(),
-            visit.state.clone(),
+            guard.state.clone(),
             key,
             epk,
             place.clone(),
         )?);
         let call = |script: &Arc<Script>| {
-            let call = call(container, &visit, script, String::new(), false);
+            let call = call(container, &guard, script, String::new(), false);
             (call, script.quarantine.clone())
         };
         let (charge, used) = Charged::new();
@@ -171,14 +171,14 @@ impl ScriptRunner<'_> {
             write: triggered.write,
             condition,
             if_match: triggered.if_match,
-            clock: self.script_clock(&visit),
+            clock: self.script_clock(&guard),
             transaction: transaction.clone(),
             place,
             order,
             charge,
         };
-        let outcome = partition.turn(job).await;
-        self.settle(ctx, &partition, &visit, used.get(), outcome)
+        let outcome = partition.run_exclusive(job).await;
+        self.settle(ctx, &partition, &guard, used.get(), outcome)
     }
 }
 
@@ -225,7 +225,7 @@ struct Triggered {
     if_match: Option<String>,
     clock: ScriptClock,
     transaction: Arc<ScriptTransaction>,
-    place: Place,
+    place: ScriptPermit,
     order: Order,
     charge: Charged,
 }
@@ -233,12 +233,15 @@ struct Triggered {
 impl ExclusiveJob for Triggered {
     type Output = (TriggeredWritten, Lsn);
 
-    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
+    fn run<'t>(
+        &'t mut self,
+        exclusive: &'t mut ExclusiveTransaction,
+    ) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
         Box::pin(async move {
-            let budget = self.clock.start(turn, &mut self.order);
-            let ended = self.steps(turn, &budget).await;
+            let budget = self.clock.start(exclusive, &mut self.order);
+            let ended = self.steps(exclusive, &budget).await;
             self.charge.set(budget.charge());
-            Ok((ended?, turn.lsn()))
+            Ok((ended?, exclusive.lsn()))
         })
     }
 }
@@ -246,27 +249,27 @@ impl ExclusiveJob for Triggered {
 impl Triggered {
     async fn steps(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &Arc<ScriptBudget>,
     ) -> Result<TriggeredWritten, ExclusiveEnd> {
         let mut write = self.write.clone();
         let operation = write.operation();
         let link = match &write {
-            ItemWrite::Replace(target, _) => Some(self.transaction.self_link(turn, target).await?),
+            ItemWrite::Replace(target, _) => Some(self.transaction.self_link(exclusive, target).await?),
             _ => None,
         };
         for (call, quarantine) in &self.before {
             let request = text(write.document(), link.as_deref())?;
             let kind = Kind::PreTrigger { operation, request };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.transaction, budget, &self.place, call, quarantine).await?;
+            let finished = run(exclusive, &self.transaction, budget, &self.place, call, quarantine).await?;
             if write.document().is_some() {
                 let body = finished.body.unwrap_or_default();
                 write.set_document(Document::parse(body.as_bytes())?);
             }
         }
         let request = text(write.document(), link.as_deref())?;
-        let written = self.carry_out(turn, budget, &write).await?;
+        let written = self.carry_out(exclusive, budget, &write).await?;
         let stored = match &written {
             Some(written) => String::from_utf8_lossy(&written.item.to_json()).into_owned(),
             None => "null".to_owned(),
@@ -280,7 +283,7 @@ impl Triggered {
                 response: response.clone(),
             };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.transaction, budget, &self.place, call, quarantine).await?;
+            let finished = run(exclusive, &self.transaction, budget, &self.place, call, quarantine).await?;
             body = finished.body.filter(|left| *left != response).or(body);
         }
         Ok(TriggeredWritten { written, body })
@@ -288,7 +291,7 @@ impl Triggered {
 
     async fn carry_out(
         &self,
-        turn: &mut ExclusiveTransaction,
+        exclusive: &mut ExclusiveTransaction,
         budget: &ScriptBudget,
         write: &ItemWrite,
     ) -> Result<Option<ItemWritten>, ExclusiveEnd> {
@@ -308,7 +311,7 @@ impl Triggered {
                 let draft = draft()?;
                 Some(
                     transaction
-                        .decide(turn, budget, |items, round| items.create(round, draft))
+                        .decide(exclusive, budget, |items, batch| items.create(batch, draft))
                         .await?,
                 )
             }
@@ -316,27 +319,27 @@ impl Triggered {
                 let draft = draft()?;
                 Some(
                     transaction
-                        .decide(turn, budget, |items, round| items.upsert(round, draft, if_match))
+                        .decide(exclusive, budget, |items, batch| items.upsert(batch, draft, if_match))
                         .await?,
                 )
             }
             ItemWrite::Replace(target, _) => {
                 let draft = draft()?;
-                let written = transaction.decide(turn, budget, |items, round| {
-                    items.replace(round, target, draft, if_match)
+                let written = transaction.decide(exclusive, budget, |items, batch| {
+                    items.replace(batch, target, draft, if_match)
                 });
                 Some(written.await?)
             }
             ItemWrite::Patch(target, patch) => {
                 let condition = self.condition.as_ref();
-                let written = transaction.decide(turn, budget, |items, round| {
-                    items.patch(round, target, patch, (condition, None), if_match)
+                let written = transaction.decide(exclusive, budget, |items, batch| {
+                    items.patch(batch, target, patch, (condition, None), if_match)
                 });
                 Some(written.await?)
             }
             ItemWrite::Delete(target) => {
                 transaction
-                    .decide(turn, budget, |items, round| items.delete(round, target, if_match))
+                    .decide(exclusive, budget, |items, batch| items.delete(batch, target, if_match))
                     .await?;
                 None
             }

@@ -12,11 +12,11 @@ use crate::memory::{MemoryBudget, MemoryShare};
 /// What was taken so far.
 pub(crate) struct QueryMemory {
     budget: MemoryBudget,
-    held: Mutex<Held>,
+    held: Mutex<HeldMemory>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldMemory {
     /// What is left of another share, which is used first.
     allowance_bytes: usize,
     share: Option<MemoryShare>,
@@ -29,7 +29,7 @@ impl QueryMemory {
 
     /// For a query of somebody who has so many bytes for it in a share of their own.
     pub fn beside(budget: &MemoryBudget, allowance_bytes: usize) -> Arc<QueryMemory> {
-        let held = Held {
+        let held = HeldMemory {
             allowance_bytes,
             share: None,
         };

@@ -10,7 +10,7 @@ pub(crate) use bolide_query::Condition;
 use bolide_query::{Interrupt, Parameters, QueryError};
 use serde_json::Value;
 
-use crate::answer::Refusal;
+use crate::response::Refusal;
 pub(crate) use memory::QueryMemory;
 pub(crate) use schema::of as schema_of;
 

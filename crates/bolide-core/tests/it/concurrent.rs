@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_core::{
-    Batch, BatchAnswer, BatchOperation, ExecuteProcedure, OperationDone, PurgeMode, ScriptKind, ScriptName,
+    Batch, BatchOperation, BatchResponse, ExecuteProcedure, OperationDone, PurgeMode, ScriptKind, ScriptName,
 };
 use bolide_model::ErrorKind;
 use bolide_model::document::Document;
@@ -206,7 +206,7 @@ impl Scene {
         let test = &self.test;
         let answer = test.account.batch(&test.begin().await, &test.container, batch).await;
         match answer.expect("a batch").value {
-            BatchAnswer::Committed(results) => match &results[0].done {
+            BatchResponse::Committed(results) => match &results[0].done {
                 OperationDone::Written(written) => (
                     written.item.etag().to_string(),
                     written.item.last_modified().0,
@@ -214,7 +214,7 @@ impl Scene {
                 ),
                 other => panic!("an upsert writes: {other:?}"),
             },
-            other @ BatchAnswer::RolledBack { .. } => panic!("nothing stands in an upsert's way: {other:?}"),
+            other @ BatchResponse::RolledBack { .. } => panic!("nothing stands in an upsert's way: {other:?}"),
         }
     }
 

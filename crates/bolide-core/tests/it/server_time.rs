@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bolide_core::{
     Account, AccountOptions, Container, CreateItem, FeedStart, ItemTarget, PatchItem, ReadChanges, ReadFeed, ReadItem,
-    Scope,
+    ScanScope,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
@@ -95,7 +95,7 @@ impl Machine {
     async fn changed(&self) -> HashSet<String> {
         let ctx = self.account.begin().await.unwrap();
         let read = ReadChanges {
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             start: FeedStart::Beginning,
             max_items: None,
         };

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_core::{
-    Account, AccountOptions, Answer, Answered, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget,
-    ItemWritten, PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope,
-    ScriptDraft, ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
+    Account, AccountOptions, ChargedResult, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget,
+    ItemWritten, PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Response,
+    ScanScope, ScriptDraft, ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
@@ -107,10 +107,10 @@ pub async fn define_procedure(account: &Account, container: &Arc<Container>, nam
 }
 
 /// Everything of one partition key.
-pub fn scope_of(pk: &str) -> Scope {
-    Scope {
+pub fn scope_of(pk: &str) -> ScanScope {
+    ScanScope {
         partition_key: Some(key(pk)),
-        ..Scope::default()
+        ..ScanScope::default()
     }
 }
 
@@ -342,7 +342,7 @@ impl TestContainer {
     /// One page of the change feed, and where the next one goes on.
     pub async fn changes(&self, start: FeedStart, size: usize) -> (Vec<StoredItem>, String) {
         let read = ReadChanges {
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             start,
             max_items: Some(size),
         };
@@ -381,12 +381,12 @@ impl TestContainer {
     }
 }
 
-fn seen<T>(answer: Result<Answer<T>, bolide_core::Refusal>) -> Seen<T> {
+fn seen<T>(answer: Result<Response<T>, bolide_core::Refusal>) -> Seen<T> {
     answer.map(|answer| answer.value).map_err(|refusal| refusal.error.kind)
 }
 
 /// The page of an answer; `None` if it made way for a change of its container, and is to be asked for again as clients do.
-async fn page<T>(answer: Answered<T>) -> Option<T> {
+async fn page<T>(answer: ChargedResult<T>) -> Option<T> {
     match seen(answer) {
         Err(ErrorKind::Throttled { retry_after }) => {
             tokio::time::sleep(retry_after).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, FeedPage, ReadFeed, Scope};
+use bolide_core::{Account, Container, FeedPage, ReadFeed, ScanScope};
 use bolide_model::{Result, limits};
 use bytes::Bytes;
 use futures_util::stream;
@@ -57,7 +57,7 @@ async fn page(
     // Every page is judged when it is made, as any other feed's (TTL-247).
     let ctx = account.begin_admin().await?;
     let read = ReadFeed {
-        scope: Scope::default(),
+        scope: ScanScope::default(),
         max_items: Some(PAGE_ITEMS),
         continuation,
     };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, QueryItems, Scope};
+use bolide_core::{Container, QueryItems, ScanScope};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
 use http::StatusCode;
@@ -26,10 +26,10 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let query = QueryItems {
         text,
         parameters: Arc::new(parameters),
-        scope: Scope {
+        scope: ScanScope {
             partition_key: partition_key(members.get("partitionKey"))?
                 .and_then(|key| container.properties().partition_key.meant_by(key)),
-            ..Scope::default()
+            ..ScanScope::default()
         },
         cross_partition: true,
         continuation: continuation(members.get("continuation"))?,

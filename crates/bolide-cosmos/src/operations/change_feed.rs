@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bolide_core::{
-    Answer, Answered, ChangeKind, ChangePage, Container, FeedStart, ItemChange, ReadChanges, StoredItem, VersionPage,
+    ChangeKind, ChangePage, ChargedResult, Container, FeedStart, ItemChange, ReadChanges, Response, StoredItem,
+    VersionPage,
 };
 use bolide_model::document::Document;
 use bolide_model::partition_key::{Component, PartitionKeyDefinition};
@@ -23,7 +24,7 @@ use crate::wire::{Reply, headers, scope};
 /// The wire format whose rows are envelopes.
 const ENVELOPES: &str = "2021-09-15";
 
-pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadChanges {
         scope: scope::scope(call.headers(), container)?,
         start: start(call.headers())?,
@@ -49,13 +50,13 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
     let page = feeds::written(call, items, StoredItem::document_bytes, move |items| {
         reply(&container, items.iter().map(row).collect(), &continuation)
     });
-    Ok(Answer {
+    Ok(Response {
         value: page.await?,
-        work: answer.work,
+        cost: answer.cost,
     })
 }
 
-async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> Answered<Reply> {
+async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> ChargedResult<Reply> {
     let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
     // Who may only read must not make writes dearer.
     if read.start == FeedStart::Now && call.sender == Sender::Key(Access::Full) {
@@ -77,9 +78,9 @@ async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadCh
         Ok(reply(&container, rows, &continuation))
     });
     let page: Result<Reply> = page.await?;
-    Ok(Answer {
+    Ok(Response {
         value: page?,
-        work: answer.work,
+        cost: answer.cost,
     })
 }
 

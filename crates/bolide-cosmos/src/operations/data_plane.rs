@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Answer, Answered, Container, Refusal, Work};
+use bolide_core::{ChargedResult, Container, Cost, Refusal, Response};
 use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -30,7 +30,7 @@ const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
 /// Runs an operation inside a container by its handler.
 pub(super) async fn run<H>(call: &Call<'_>, handler: H) -> Result<Reply, Failure>
 where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> Answered<Reply>,
+    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
 {
     // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
     let container = match call.operation {
@@ -39,29 +39,29 @@ where
     }
     .map_err(|error| gone_for_stale_client(call.headers(), error))?;
     let answered = checked(call, &container, handler).await;
-    let (mut reply, work) = match answered {
-        Ok(Answer { value, work }) => (value, work),
-        Err(Refusal { error, work }) => {
+    let (mut reply, cost) = match answered {
+        Ok(Response { value, cost }) => (value, cost),
+        Err(Refusal { error, cost }) => {
             let is_of_missing = error.kind == ErrorKind::NotFound;
             let mut reply = Reply::failure(&error.into(), call.activity_id);
             reply.names_container = !is_of_missing;
-            (reply, work)
+            (reply, cost)
         }
     };
     if reply.names_container {
         add_container_headers(&mut reply, call, &container);
     }
     add_quota_headers(&mut reply);
-    add_work_headers(&mut reply, &work);
+    add_cost_headers(&mut reply, &cost);
     if reply.status == StatusCode::NOT_FOUND {
-        withhold_strange_token(&mut reply, call.headers(), &work);
+        withhold_strange_token(&mut reply, call.headers(), &cost);
     }
     Ok(reply)
 }
 
-async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> Answered<Reply>
+async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> ChargedResult<Reply>
 where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> Answered<Reply>,
+    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
 {
     call.state.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
@@ -88,10 +88,10 @@ fn gone_for_stale_client(sent: &HeaderMap, error: Error) -> Error {
 }
 
 /// An answer with its value turned into another.
-pub(super) fn map<T, U>(answer: Answer<T>, f: impl FnOnce(T) -> U) -> Answer<U> {
-    Answer {
+pub(super) fn map<T, U>(answer: Response<T>, f: impl FnOnce(T) -> U) -> Response<U> {
+    Response {
         value: f(answer.value),
-        work: answer.work,
+        cost: answer.cost,
     }
 }
 
@@ -112,14 +112,14 @@ fn check_intended_rid(headers: &HeaderMap, container: &Container) -> Result<()> 
     ))
 }
 
-fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(), Refusal> {
-    let work = match answered {
-        Ok(answer) => &answer.work,
-        Err(refusal) => &refusal.work,
+fn check_session(session: &SessionToken, answered: &ChargedResult<Reply>) -> Result<(), Refusal> {
+    let cost = match answered {
+        Ok(answer) => &answer.cost,
+        Err(refusal) => &refusal.cost,
     };
-    session.check(&work.touched).map_err(|error| Refusal {
+    session.check(&cost.touched).map_err(|error| Refusal {
         error,
-        work: work.clone(),
+        cost: cost.clone(),
     })
 }
 
@@ -140,11 +140,11 @@ pub(super) fn add_quota_headers(reply: &mut Reply) {
     reply.fixed(&headers::RESOURCE_USAGE, USAGE_UNCOUNTED);
 }
 
-fn add_work_headers(reply: &mut Reply, work: &Work) {
-    if work.charge.0 > 0.0 {
-        reply.charge = work.charge;
+fn add_cost_headers(reply: &mut Reply, cost: &Cost) {
+    if cost.charge.0 > 0.0 {
+        reply.charge = cost.charge;
     }
-    if let Some(position) = session::range_of_answer(&work.touched) {
+    if let Some(position) = session::range_of_answer(&cost.touched) {
         reply.text(&headers::SESSION_TOKEN, session::token(position));
         let newest = HeaderValue::from(position.lsn.0);
         for name in [&headers::LSN, &headers::LLSN, &headers::GLOBAL_COMMITTED_LSN] {
@@ -154,7 +154,7 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
         reply.fixed(&headers::WRITE_QUORUM, "1");
         reply.fixed(&headers::REPLICA_SET_SIZE, "1");
     }
-    if let [position] = work.touched[..] {
+    if let [position] = cost.touched[..] {
         // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
         reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
     }
@@ -164,9 +164,9 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
 ///
 /// That something is not there gives the client nothing that it would have to see again. The JavaScript SDK's session test reads under a key
 /// that its item does not have, and expects to know its item's range only.
-fn withhold_strange_token(reply: &mut Reply, sent: &HeaderMap, work: &Work) {
+fn withhold_strange_token(reply: &mut Reply, sent: &HeaderMap, cost: &Cost) {
     let Ok(session) = SessionToken::of(sent) else { return };
-    if session::range_of_answer(&work.touched).is_some_and(|position| session.is_of_others_than(position.range)) {
+    if session::range_of_answer(&cost.touched).is_some_and(|position| session.is_of_others_than(position.range)) {
         reply.headers.remove(&headers::SESSION_TOKEN);
     }
 }

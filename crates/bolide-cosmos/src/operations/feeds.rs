@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Answer, Answered, Container, FeedPage, ReadFeed, StoredItem};
+use bolide_core::{ChargedResult, Container, FeedPage, ReadFeed, Response, StoredItem};
 use bolide_model::Result;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -13,7 +13,7 @@ use crate::wire::{Reply, envelope, headers, scope};
 /// Bytes of rows that are written out where connections are served.
 const WRITTEN_AT_ONCE: usize = 128 * 1024;
 
-pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadFeed {
         scope: scope::scope(call.headers(), container)?,
         max_items: scope::max_items(call.headers())?,
@@ -31,9 +31,9 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         drop((items, memory));
         documents(&container, &rows.join(&b','), count, continuation)
     });
-    Ok(Answer {
+    Ok(Response {
         value: page.await?,
-        work: answer.work,
+        cost: answer.cost,
     })
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
-use bolide_core::{ItemTarget, ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem, Work};
+use bolide_core::{
+    ChargedResult, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem, Response,
+};
+use bolide_core::{Cost, ItemTarget, ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem};
 use bolide_model::document::{Document, Patch};
 use bolide_model::names::refuse_backslash;
 use bolide_model::{Error, ErrorKind, Result};
@@ -16,7 +18,7 @@ use crate::addressing;
 use crate::request::Call;
 use crate::wire::{Payload, Reply, binary_json, headers, scope};
 
-pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     if headers::names_triggers(call.headers()) {
         return triggered(call, container, ItemWrite::Create(document(call).await?), None).await;
     }
@@ -28,7 +30,7 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answe
     Ok(written(call, answer))
 }
 
-pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     if headers::names_triggers(call.headers()) {
         let if_match = if_match(call.headers())?;
         return triggered(call, container, ItemWrite::Upsert(document(call).await?), if_match).await;
@@ -43,7 +45,7 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 /// Replaces an item. One that is not there is answered 404 whatever is wrong with the body, as the service does.
-pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let answered = try_replace(call, container).await;
     match answered {
         Err(refusal) if is_of_body(&refusal.error) => {
@@ -69,7 +71,7 @@ fn is_of_body(error: &Error) -> bool {
     )
 }
 
-async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     if headers::names_triggers(call.headers()) {
         let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call).await?);
         return triggered(call, container, write, if_match(call.headers())?).await;
@@ -88,7 +90,7 @@ async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Re
 }
 
 /// Refuses to give an item another id: a token for one item must not take the place of others. (A patch never changes an id.)
-async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &ReplaceItem) -> Answered<()> {
+async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &ReplaceItem) -> ChargedResult<()> {
     let read;
     let id = match &replace.target {
         ItemTarget::Id(id) => id.as_str(),
@@ -108,16 +110,16 @@ async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &R
         }
     };
     if replace.document.id()? == id {
-        return Ok(Answer {
+        return Ok(Response {
             value: (),
-            work: Work::default(),
+            cost: Cost::default(),
         });
     }
     let message = "the permission is for one item, whose id a replace has to keep";
     Err(Error::new(ErrorKind::Forbidden, message).into())
 }
 
-pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     if headers::names_triggers(call.headers()) {
         let patch = patch_of(call).await?;
         let write = ItemWrite::Patch(addressing::item(container, &call.route.leaf)?, patch);
@@ -133,7 +135,7 @@ pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answer
     Ok(written(call, answer))
 }
 
-pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     if headers::names_triggers(call.headers()) {
         let write = ItemWrite::Delete(addressing::item(container, &call.route.leaf)?);
         return triggered(call, container, write, if_match(call.headers())?).await;
@@ -148,7 +150,7 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 /// Deletes everything of a partition key (cosmos-rest §5.6). What is left to do afterwards nobody can see.
-pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let key = scope::one_key(call.headers(), container)?;
     let answer = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
     Ok(map(answer, |()| {
@@ -158,7 +160,7 @@ pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> A
     }))
 }
 
-pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: scope::one_key(call.headers(), container)?,
@@ -212,7 +214,7 @@ async fn triggered(
     container: &Arc<Container>,
     write: ItemWrite,
     if_match: Option<String>,
-) -> Answered<Reply> {
+) -> ChargedResult<Reply> {
     let is_new = matches!(write, ItemWrite::Create(_) | ItemWrite::Upsert(_));
     let partition_key = if is_new {
         scope::partition_key(call.headers(), container)?
@@ -230,12 +232,12 @@ async fn triggered(
         .account()
         .write_with_triggers(&call.ctx, container, triggered)
         .await?;
-    let Answer { value, work } = answer;
+    let Response { value, cost } = answer;
     let Some(item) = value.written else {
         let value = Reply::empty(StatusCode::NO_CONTENT);
-        return Ok(Answer { value, work });
+        return Ok(Response { value, cost });
     };
-    let mut answer = written(call, Answer { value: item, work });
+    let mut answer = written(call, Response { value: item, cost });
     if let Some(body) = value.body
         && !headers::prefers_minimal(call.headers())
     {
@@ -244,7 +246,7 @@ async fn triggered(
     Ok(answer)
 }
 
-fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {
+fn written(call: &Call<'_>, answer: Response<ItemWritten>) -> Response<Reply> {
     let is_minimal = headers::prefers_minimal(call.headers());
     map(answer, |written| {
         let status = if written.created {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_core::{Answer, Answered, Container, QueryItems, QueryMetrics, QueryPage, Scope, Work};
+use bolide_core::{ChargedResult, Container, Cost, QueryItems, QueryMetrics, QueryPage, Response, ScanScope};
 use bolide_model::{Error, Result};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::feeds;
 use crate::request::Call;
 use crate::wire::{Reply, body, headers, percent, scope};
 
-pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let body::Query {
         text,
         parameters,
@@ -22,7 +22,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
     } = call.decoded(|| body::query(call.body)).await?;
     let cross_partition = headers::flag(call.headers(), &headers::CROSS_PARTITION);
     let mut scope = scope::scope(call.headers(), container)?;
-    if scope == Scope::default() && !cross_partition && headers::knows_no_system_key(call.headers()) {
+    if scope == ScanScope::default() && !cross_partition && headers::knows_no_system_key(call.headers()) {
         // Such clients take all items to have no key, and so to need no crossing.
         scope.partition_key = container.properties().partition_key.key_of_none();
     }
@@ -45,7 +45,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
     Ok(map(answer, |page| reply(call.headers(), container, page)))
 }
 
-pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let query = call.decoded(|| body::query(call.body)).await?;
     let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
     let partition_key = scope::partition_key(call.headers(), container)?;
@@ -57,9 +57,9 @@ pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answere
         partition_key.as_ref(),
     );
     let plan = plan.await?;
-    Ok(Answer {
+    Ok(Response {
         value: Reply::json(StatusCode::OK, plan),
-        work: Work::default(),
+        cost: Cost::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, Answered, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
+    Account, ChargedResult, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
 };
 use bolide_model::document::parse_json_body;
 use bolide_model::rid::{ChildKind, ChildRid};
@@ -125,7 +125,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 /// Executes a stored procedure. Its answer is whatever body it leaves; the log comes as a header, percent-encoded.
-pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let execute = ExecuteProcedure {
         name: name(call, container, &PROCEDURES),
         partition_key: scope::one_key(call.headers(), container)?,

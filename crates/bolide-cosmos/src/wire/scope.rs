@@ -1,6 +1,6 @@
 //! Which part of a container a feed or query is about, and how much of it one page shows.
 
-use bolide_core::{Container, Scope};
+use bolide_core::{Container, ScanScope};
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::{Error, Result};
@@ -69,8 +69,8 @@ fn plain_string(key: &str) -> Option<&str> {
 ///
 /// # Errors
 /// `BadRequest` for malformed values, and for ends of an interval without the header that gives them a meaning.
-pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<Scope> {
-    Ok(Scope {
+pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<ScanScope> {
+    Ok(ScanScope {
         partition_key: partition_key(headers, container)?,
         range: range(headers)?,
         epk: epk(headers)?.map(|epk| epk.meant_by_client(&container.properties().partition_key)),

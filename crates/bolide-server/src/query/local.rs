@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bolide_core::{Account, AccountOptions, Container, QueryItems, Scope};
+use bolide_core::{Account, AccountOptions, Container, QueryItems, ScanScope};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::Clock;
 use bolide_model::{Error, ErrorKind};
@@ -75,9 +75,9 @@ impl Source for Local {
         let query = QueryItems {
             text: options.text.clone(),
             parameters: Arc::new(options.parameters.clone()),
-            scope: Scope {
+            scope: ScanScope {
                 partition_key: partition_key.and_then(|key| container.properties().partition_key.meant_by(key)),
-                ..Scope::default()
+                ..ScanScope::default()
             },
             cross_partition: true,
             continuation,

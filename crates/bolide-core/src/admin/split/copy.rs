@@ -46,12 +46,12 @@ pub(super) struct Copy {
     parent: Arc<Partition>,
     pub children: Vec<Child>,
     recording: Recording,
-    walks: Vec<Walk>,
+    walks: Vec<CopyScan>,
     running: Arc<RunningSplit>,
 }
 
 /// The keys of one kind of row, and how far pages have come.
-struct Walk {
+struct CopyScan {
     space: Space,
     /// First key of the kind, and the end, exclusive.
     from: Bytes,
@@ -75,17 +75,17 @@ impl Copy {
     /// Begins to record what changes.
     pub async fn begin(parent: Arc<Partition>, children: Vec<Child>, running: Arc<RunningSplit>) -> Result<Copy> {
         let recording = parent.record_dirty_keys().await?;
-        let of_space = |space| Walk::over(space, Bytes::new(), None);
+        let of_space = |space| CopyScan::over(space, Bytes::new(), None);
         Ok(Copy {
             parent,
             children,
             recording,
             walks: vec![
-                Walk::over(Space::Log, Bytes::new(), Some(keys::log_end())),
+                CopyScan::over(Space::Log, Bytes::new(), Some(keys::log_end())),
                 of_space(Space::Expiry),
                 of_space(Space::Item),
                 of_space(Space::Index),
-                Walk::over(Space::Log, keys::log_end(), None),
+                CopyScan::over(Space::Log, keys::log_end(), None),
             ],
             running,
         })
@@ -268,8 +268,8 @@ impl Copy {
             }
             // Behind a commit of unknown outcome: with the next one, the worker finds out where the partition stands.
             self.parent
-                .background(|round| {
-                    round.next_lsn();
+                .background(|batch| {
+                    batch.next_lsn();
                     Ok(())
                 })
                 .await?;
@@ -281,9 +281,9 @@ impl Copy {
     }
 }
 
-impl Walk {
-    fn over(space: Space, from: Bytes, to: Option<Bytes>) -> Walk {
-        Walk {
+impl CopyScan {
+    fn over(space: Space, from: Bytes, to: Option<Bytes>) -> CopyScan {
+        CopyScan {
             space,
             from,
             to,

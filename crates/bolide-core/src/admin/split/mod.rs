@@ -195,8 +195,8 @@ fn halves(state: &ContainerState, parent: &Partition) -> Result<[EpkRange; 2]> {
 async fn largest(layout: &Layout) -> Result<Arc<Partition>> {
     let mut largest: Option<(u64, &Arc<Partition>)> = None;
     for partition in &layout.partitions {
-        let items = partition.background(|round| Ok(round.state.stored.items)).await?;
-        if largest.is_none_or(|(most, _)| items > most) {
+        let items = partition.background(|batch| Ok(batch.state.stored.items)).await?;
+        if largest.is_none_or(|(max, _)| items > max) {
             largest = Some((items, partition));
         }
     }

@@ -67,11 +67,11 @@ impl Admin<'_> {
 
     /// See `Account::range_usage`.
     pub(crate) async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
-        let visit = container.enter_uninterruptible().await?;
+        let guard = container.enter_uninterruptible().await?;
         let mut ranges = Vec::new();
-        let (all, now) = ghosts::counted_together(&visit.state).await?;
-        for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
-            let (_, usage) = amounts(&visit.state, partition, &counted, now).await?;
+        let (all, now) = ghosts::counted_together(&guard.state).await?;
+        for (partition, counted) in guard.state.layout.partitions.iter().zip(all) {
+            let (_, usage) = amounts(&guard.state, partition, &counted, now).await?;
             ranges.push((partition.range, usage));
         }
         Ok(ranges)
@@ -93,7 +93,7 @@ impl Admin<'_> {
 
     /// `NotFound` if the container was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
-        let visit = container.enter_uninterruptible().await?;
+        let guard = container.enter_uninterruptible().await?;
         let info = container.info();
         let mut figures = ContainerFigures {
             rid: container.rid(),
@@ -109,15 +109,15 @@ impl Admin<'_> {
             purge_rate: 0.0,
             state: TtlState::Idle,
         };
-        let (all, now) = ghosts::counted_together(&visit.state).await?;
-        for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
-            let (ghosts, usage) = amounts(&visit.state, partition, &counted, now).await?;
+        let (all, now) = ghosts::counted_together(&guard.state).await?;
+        for (partition, counted) in guard.state.layout.partitions.iter().zip(all) {
+            let (ghosts, usage) = amounts(&guard.state, partition, &counted, now).await?;
             if ghosts.items > 0 {
-                let oldest = report::oldest_ghost(&visit.state, partition, &counted, now).await?;
+                let oldest = report::oldest_ghost(&guard.state, partition, &counted, now).await?;
                 figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
             }
             let credit = partition.meter().lock().credit(now);
-            let others = figures.credit.filter(|_| visit.state.shared_meter().is_none());
+            let others = figures.credit.filter(|_| guard.state.shared_meter().is_none());
             figures.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
             figures.usage.items += usage.items;
             figures.usage.bytes += usage.bytes;
@@ -128,7 +128,7 @@ impl Admin<'_> {
             figures.ru_spent_total += counted.spent_total.0;
             figures.ru_billed_total += counted.billed_total.0;
         }
-        let policy = visit.state.settings.policy;
+        let policy = guard.state.settings.policy;
         figures.state = TtlState::of(policy, figures.ghosts.items, figures.credit, self.background.is_held());
         Ok(figures)
     }

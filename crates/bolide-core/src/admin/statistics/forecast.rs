@@ -1,4 +1,4 @@
-//! How many items of a partition end when: asks its worker, a share of a round at a time.
+//! How many items of a partition end when: asks its worker, a part of a write batch at a time.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(crate) use crate::partition::forecast::{Ends, SLICES, count_some};
 
 /// Rows looked at behind a cut at first: mostly there is nothing to pass.
 const FEW_ROWS: usize = 32;
-/// Rows looked at in one round when there is: more would hold up users' writes.
+/// Rows read in one write batch. More would delay users' writes.
 const ROWS: usize = 2_000;
 
 /// Counts a partition's live items by when they end.
@@ -22,7 +22,7 @@ pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) 
     loop {
         let settings = state.settings;
         let counted = partition
-            .background(move |round| count_some(round, &settings, rows))
+            .background(move |batch| count_some(batch, &settings, rows))
             .await?;
         match counted {
             Some(ends) => return Ok(ends),

@@ -15,11 +15,11 @@ use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue};
 use crate::partition::Partition;
 use crate::partition::state::{Cursors, PartitionState};
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Entries of each line counted in one round: more would hold up users' writes.
+/// Entries of each queue counted in one write batch. More would delay users' writes.
 const ROWS: usize = 2_000;
-/// Entries of each line looked at in the first round: who asks often finds next to nothing new.
+/// Entries of each queue read in the first write batch. A caller that asks often finds few new ones.
 const FEW_ROWS: usize = 32;
 const BYTES: usize = 512 * 1024;
 
@@ -56,9 +56,9 @@ pub(crate) async fn counted_at(
     loop {
         let container = state.clone();
         let (is_complete, counted, now) = partition
-            .background(move |round| {
-                let is_complete = count_some(round, &container, rows)?;
-                Ok((is_complete, round.state.clone(), round.seconds()))
+            .background(move |batch| {
+                let is_complete = count_some(batch, &container, rows)?;
+                Ok((is_complete, batch.state.clone(), batch.seconds()))
             })
             .await?;
         if is_complete {
@@ -68,10 +68,10 @@ pub(crate) async fn counted_at(
     }
 }
 
-/// Counts what is due behind the cursors, up to so many entries of each line; tells whether that was all.
-pub(crate) fn count_some(round: &mut WriteBatch<'_>, container: &ContainerState, rows: usize) -> Step<bool> {
-    let horizon = round.horizon(&container.settings);
-    let (upto, purged) = (round.state.ghosts.upto, round.state.purge);
+/// Counts what is due behind the cursors, up to so many entries of each queue; tells whether that was all.
+pub(crate) fn count_some(batch: &mut WriteBatch<'_>, container: &ContainerState, rows: usize) -> Decision<bool> {
+    let horizon = batch.horizon(&container.settings);
+    let (upto, purged) = (batch.state.ghosts.upto, batch.state.purge);
     // The purge may have run ahead: nothing is left behind its cursors.
     let upto = Cursors {
         log: upto.log.max(purged.log),
@@ -82,10 +82,10 @@ pub(crate) fn count_some(round: &mut WriteBatch<'_>, container: &ContainerState,
         queues::scan(upto.expiry, None, rows, BYTES),
         queues::scan(upto.log, None, rows, BYTES),
     ];
-    let pages = round.scan_raw(&scans)?;
-    round.state.ghosts.upto = upto;
-    let own = count::<ExpiryPosition>(&mut round.state, &pages[0], horizon, |upto| &mut upto.expiry)?;
-    let log = count::<LogPosition>(&mut round.state, &pages[1], horizon, |upto| &mut upto.log)?;
+    let pages = batch.scan_raw(&scans)?;
+    batch.state.ghosts.upto = upto;
+    let own = count::<ExpiryPosition>(&mut batch.state, &pages[0], horizon, |upto| &mut upto.expiry)?;
+    let log = count::<LogPosition>(&mut batch.state, &pages[1], horizon, |upto| &mut upto.log)?;
     Ok(own && log)
 }
 

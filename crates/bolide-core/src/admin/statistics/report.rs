@@ -135,8 +135,8 @@ pub enum TtlRule {
 impl Admin<'_> {
     /// See `Account::ttl_report`.
     pub(crate) async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
-        let visit = container.enter_uninterruptible().await?;
-        let state = &visit.state;
+        let guard = container.enter_uninterruptible().await?;
+        let state = &guard.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
         self.runtime.begin_admin().await?;
@@ -171,8 +171,8 @@ impl Admin<'_> {
 
     /// See `Account::ttl_preview`.
     pub(crate) async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
-        let visit = container.enter_interruptible().await?;
-        let state = &visit.state;
+        let guard = container.enter_interruptible().await?;
+        let state = &guard.state;
         let now = self.runtime.begin_admin().await?.now.seconds();
         let (before, after) = (
             state.settings.horizon(now),
@@ -194,8 +194,8 @@ impl Admin<'_> {
 
     /// See `Account::ttl_why`.
     pub(crate) async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
-        let visit = container.enter().await?;
-        let state = &visit.state;
+        let guard = container.enter().await?;
+        let state = &guard.state;
         let definition = &state.properties.partition_key;
         definition.check_full(key)?;
         let epk = logical::of(definition, key);
@@ -392,7 +392,7 @@ fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) ->
     stretches.min()
 }
 
-/// The earliest moment of expiry among a partition's ghosts. In each line it is that of the first ghost, since an older version never
+/// The earliest moment of expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never
 /// expires later than a younger one of its line.
 pub(crate) async fn oldest_ghost(
     state: &ContainerState,

@@ -11,11 +11,11 @@ use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::partition::Partition;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Where a page begins.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct PageStart {
     from: Bytes,
     /// `_ts` of the row before, in the log.
     last_modified: Option<UnixSeconds>,
@@ -23,20 +23,20 @@ pub(super) struct Place {
 
 /// Checks the entries of a space from a place on. Gives back where the next page begins.
 pub(super) fn check(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
     _partition: &Partition,
     space: Space,
-    at: &Place,
-) -> Step<(VerifyReport, Option<Place>)> {
+    at: &PageStart,
+) -> Decision<(VerifyReport, Option<PageStart>)> {
     let to = (space == Space::Log).then(keys::log_end);
-    let page = round.scan_raw(&[scan(space, at.from.clone(), to)])?;
+    let page = batch.scan_raw(&[scan(space, at.from.clone(), to)])?;
     let page = page.into_iter().next().unwrap_or_default();
     let mut holders = Vec::with_capacity(page.rows.len());
     for (key, value) in &page.rows {
         holders.push(Key::new(Space::Item, holder(state, space, key, value)?));
     }
-    let records = look_up_some(round, &holders)?;
+    let records = look_up_some(batch, &holders)?;
 
     let (mut found, mut next) = (VerifyReport::default(), at.clone());
     let checked = records.len();
@@ -50,7 +50,7 @@ pub(super) fn check(
             found.problem(|| format!("an entry of {space:?} has no item: {key:?}"));
         }
         if space == Space::Log {
-            check_order(round, (key, value), &mut next, &mut found)?;
+            check_order(batch, (key, value), &mut next, &mut found)?;
         }
         next.from = keys::after(key);
     }
@@ -75,9 +75,9 @@ fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> R
 
 /// `_ts` never falls along the log, and nothing is newer than the head (TTL-208, P3).
 fn check_order(
-    round: &WriteBatch<'_>,
+    batch: &WriteBatch<'_>,
     (key, value): (&Bytes, &Bytes),
-    place: &mut Place,
+    place: &mut PageStart,
     found: &mut VerifyReport,
 ) -> Result<()> {
     let last_modified = LogEntry::decode(value)?.last_modified;
@@ -86,8 +86,8 @@ fn check_order(
     }
     place.last_modified = Some(last_modified);
     let lsn = LogPosition::decode(key).map(|position| position.lsn);
-    if let Some(lsn) = lsn.filter(|lsn| *lsn > round.head()) {
-        found.problem(|| format!("the log has lsn {lsn}, behind the head {}", round.head()));
+    if let Some(lsn) = lsn.filter(|lsn| *lsn > batch.head()) {
+        found.problem(|| format!("the log has lsn {lsn}, behind the head {}", batch.head()));
     }
     Ok(())
 }

@@ -16,14 +16,14 @@ use crate::format::keys::{self, LogPosition};
 use crate::format::record::{LogEntry, Record};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// What is held for an item besides its key, in bytes.
 const ITEM_BYTES: usize = 128;
 
 /// Where the next page begins.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct PageStart {
     /// In the history; not set before the first page.
     history: Option<Bytes>,
     /// In the log; not set before the history was read to its end.
@@ -63,15 +63,15 @@ struct Entry {
 
 /// Reads the next page.
 pub(super) fn read(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
     partition: &Partition,
-    at: &Place,
-) -> Step<Read> {
+    at: &PageStart,
+) -> Decision<Read> {
     if state.retention().is_none() {
         return Ok(Read::None);
     }
-    let begins = round.state.history_from;
+    let begins = batch.state.history_from;
     let begin_key = keys::history(begins).bytes;
     if at.history.as_ref().is_some_and(|from| begin_key > from) {
         return Ok(Read::Overtaken);
@@ -79,7 +79,7 @@ pub(super) fn read(
     let from = at.history.clone().unwrap_or_else(keys::log_end);
     let mut scans = vec![scan(Space::Log, from, None)];
     scans.extend(at.log.clone().map(|from| scan(Space::Log, from, Some(keys::log_end()))));
-    let mut pages = round.scan_raw(&scans)?.into_iter();
+    let mut pages = batch.scan_raw(&scans)?.into_iter();
     let (entries, log) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
 
     let mut page = Page {
@@ -94,7 +94,7 @@ pub(super) fn read(
     for (key, value) in &entries.rows {
         let entry = HistoryEntry::decode(value)?;
         let position = keys::history_position(key);
-        if position.is_none_or(|position| position < begins || position.lsn > round.head()) {
+        if position.is_none_or(|position| position < begins || position.lsn > batch.head()) {
             page.found
                 .problem(|| format!("an entry of the history lies outside of it: {key:?}"));
         }
@@ -123,8 +123,8 @@ pub(super) fn read(
 
 /// What is known of the history so far.
 #[derive(Default)]
-pub(super) struct Walk {
-    place: Place,
+pub(super) struct HistoryScan {
+    place: PageStart,
     pub report: VerifyReport,
     begins: Option<LogPosition>,
     crts: Option<UnixSeconds>,
@@ -148,8 +148,8 @@ pub(super) enum Walked {
     ToTheEnd,
 }
 
-impl Walk {
-    pub fn place(&self) -> Place {
+impl HistoryScan {
+    pub fn place(&self) -> PageStart {
         self.place.clone()
     }
 

@@ -11,9 +11,9 @@ use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::Partition;
 use crate::partition::state::Tally;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Entries of each line in which ghosts are counted before a page: mostly there are none.
+/// Entries of each queue in which ghosts are counted before a page. Usually there are none.
 const GHOST_ROWS: usize = 16;
 
 /// What came of a page.
@@ -28,13 +28,13 @@ pub(super) enum Checked {
 
 /// Checks the items from a key on; without one, from the first. With the last ones, the counters.
 pub(super) fn check(
-    round: &mut WriteBatch<'_>,
+    batch: &mut WriteBatch<'_>,
     state: &ContainerState,
     partition: &Partition,
     from: Option<&Bytes>,
-) -> Step<Checked> {
+) -> Decision<Checked> {
     let from_key = from.cloned().unwrap_or_default();
-    let page = round.scan_raw(&[scan(Space::Item, from_key, None)])?;
+    let page = batch.scan_raw(&[scan(Space::Item, from_key, None)])?;
     let page = page.into_iter().next().unwrap_or_default();
     let mut items = Vec::with_capacity(page.rows.len());
     for (key, value) in page.rows {
@@ -45,11 +45,11 @@ pub(super) fn check(
         .flat_map(|(key, record)| entries::of(key, record))
         .collect();
     let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
-    let stored = round.get_all_raw(&entries)?;
-    if !ghosts::count_some(round, state, GHOST_ROWS)? {
+    let stored = batch.get_all_raw(&entries)?;
+    if !ghosts::count_some(batch, state, GHOST_ROWS)? {
         return Ok(Checked::Uncounted);
     }
-    let mut tally = match (round.state.tally.take(), from) {
+    let mut tally = match (batch.state.tally.take(), from) {
         (_, None) => Tally::default(),
         (Some(tally), Some(from)) if tally.upto == *from => tally,
         _ => return Ok(Checked::Forgotten),
@@ -65,9 +65,9 @@ pub(super) fn check(
         }
     }
     for (key, record) in &items {
-        check_item(round, state, partition, (key, record), &mut found);
+        check_item(batch, state, partition, (key, record), &mut found);
         tally.stored.add(record.size());
-        if round.state.ghosts.contain(record) {
+        if batch.state.ghosts.contain(record) {
             tally.ghosts.add(record.size());
         }
     }
@@ -75,23 +75,23 @@ pub(super) fn check(
     match &next {
         Some(next) => {
             tally.upto = next.clone();
-            round.state.tally = Some(tally);
+            batch.state.tally = Some(tally);
         }
-        None => check_counters(round, &tally, &mut found),
+        None => check_counters(batch, &tally, &mut found),
     }
     Ok(Checked::Page { found, next })
 }
 
 fn check_item(
-    round: &WriteBatch<'_>,
+    batch: &WriteBatch<'_>,
     state: &ContainerState,
     partition: &Partition,
     (key, record): (&Bytes, &Record),
     found: &mut VerifyReport,
 ) {
-    let is_live = record.stamp().is_live(round.horizon(&state.settings));
+    let is_live = record.stamp().is_live(batch.horizon(&state.settings));
     found.stored += 1;
-    found.live += u64::from(round.visibility(&state.settings).shows(key, record));
+    found.live += u64::from(batch.visibility(&state.settings).shows(key, record));
     if keys::number_of_item(key) != record.number() {
         found.problem(|| format!("item '{}' is stored under another number", record.id()));
     }
@@ -101,14 +101,14 @@ fn check_item(
     if record.unique().count() != state.properties.unique_keys.len() {
         found.problem(|| format!("item '{}' has not all unique keys", record.id()));
     }
-    if round.state.ghosts.contain(record) == is_live {
+    if batch.state.ghosts.contain(record) == is_live {
         let what = if is_live { "live, and" } else { "expired, and not" };
         found.problem(|| format!("item '{}' is {what} counted as a ghost", record.id()));
     }
 }
 
-fn check_counters(round: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyReport) {
-    let (stored, ghosts) = (round.state.stored, round.state.ghosts.counted);
+fn check_counters(batch: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyReport) {
+    let (stored, ghosts) = (batch.state.stored, batch.state.ghosts.counted);
     for (name, counted, there) in [
         ("stored items", stored.items, tally.stored.items),
         ("stored bytes", stored.bytes, tally.stored.bytes),

@@ -27,7 +27,7 @@ use crate::container::{Container, ContainerState};
 use crate::format::keys;
 use crate::memory::MemoryBudget;
 use crate::partition::Partition;
-use crate::partition::write_batch::{Step, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 use history::Walked;
 
 /// More problems than this are only counted.
@@ -148,7 +148,7 @@ impl RangeCheck<'_> {
         let (mut report, mut from) = (VerifyReport::default(), None);
         loop {
             let at = from.clone();
-            let checked = self.page(move |round, state, partition| items::check(round, state, partition, at.as_ref()));
+            let checked = self.page(move |batch, state, partition| items::check(batch, state, partition, at.as_ref()));
             match checked.await? {
                 items::Checked::Page { found, next } => {
                     report.add(found);
@@ -164,9 +164,9 @@ impl RangeCheck<'_> {
     }
 
     async fn entries(&self, space: Space) -> Result<VerifyReport, Halt> {
-        let (mut report, mut place) = (VerifyReport::default(), Some(entries::Place::default()));
+        let (mut report, mut place) = (VerifyReport::default(), Some(entries::PageStart::default()));
         while let Some(at) = place {
-            let page = self.page(move |round, state, partition| entries::check(round, state, partition, space, &at));
+            let page = self.page(move |batch, state, partition| entries::check(batch, state, partition, space, &at));
             let (found, next) = page.await?;
             report.add(found);
             place = next;
@@ -175,10 +175,10 @@ impl RangeCheck<'_> {
     }
 
     async fn history(&self, memory: &MemoryBudget) -> Result<VerifyReport, Halt> {
-        let mut walk = history::Walk::default();
+        let mut walk = history::HistoryScan::default();
         loop {
             let at = walk.place();
-            let read = self.page(move |round, state, partition| history::read(round, state, partition, &at));
+            let read = self.page(move |batch, state, partition| history::read(batch, state, partition, &at));
             match read.await? {
                 history::Read::None => return Ok(walk.report),
                 history::Read::Overtaken => return Err(Halt::Disturbed),
@@ -192,9 +192,9 @@ impl RangeCheck<'_> {
     }
 
     async fn count_ghosts(&self) -> Result<(), Halt> {
-        let visit = self.container.enter_uninterruptible().await?;
-        let partition = self.partition(&visit.state)?;
-        ghosts::counted_at(&visit.state, &partition).await?;
+        let guard = self.container.enter_uninterruptible().await?;
+        let partition = self.partition(&guard.state)?;
+        ghosts::counted_at(&guard.state, &partition).await?;
         Ok(())
     }
 
@@ -207,17 +207,17 @@ impl RangeCheck<'_> {
     async fn page<T, D>(&self, decide: D) -> Result<T, Halt>
     where
         T: Send + 'static,
-        D: Fn(&mut WriteBatch<'_>, &ContainerState, &Partition) -> Step<T> + Send + Sync + 'static,
+        D: Fn(&mut WriteBatch<'_>, &ContainerState, &Partition) -> Decision<T> + Send + Sync + 'static,
     {
         let decide = Arc::new(decide);
         let mut tries = 0;
         loop {
             tries += 1;
-            let visit = self.container.enter().await?;
-            let state = visit.state.clone();
+            let guard = self.container.enter().await?;
+            let state = guard.state.clone();
             let partition = self.partition(&state)?;
             let (decide, checked) = (decide.clone(), partition.clone());
-            let page = move |round: &mut WriteBatch<'_>| decide(round, &state, &checked);
+            let page = move |batch: &mut WriteBatch<'_>| decide(batch, &state, &checked);
             partition.read_ahead(&page).await?;
             match partition.background(page).await {
                 Err(error) if is_of_commits(&error.kind) && tries < PAGE_TRIES => {}
@@ -227,7 +227,7 @@ impl RangeCheck<'_> {
     }
 }
 
-/// Whether an error may be that of a user's commit which was decided in the same round.
+/// Whether an error may be that of a user's commit which was decided in the same write batch.
 fn is_of_commits(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -249,13 +249,13 @@ fn scan(space: Space, from: Bytes, to: Option<Bytes>) -> Scan {
 }
 
 /// The values of the first of some keys: of all of them, or of as many as have a page's bytes.
-fn look_up_some(round: &mut WriteBatch<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+fn look_up_some(batch: &mut WriteBatch<'_>, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
     let (mut values, mut bytes) = (Vec::with_capacity(keys.len()), 0);
     for keys in keys.chunks(LOOKED_UP) {
         if bytes >= BYTES {
             break;
         }
-        let found = round.get_all_raw(keys)?;
+        let found = batch.get_all_raw(keys)?;
         bytes += found.iter().flatten().map(Bytes::len).sum::<usize>();
         values.extend(found);
     }

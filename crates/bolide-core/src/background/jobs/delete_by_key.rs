@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use super::PartitionContext;
 use super::expire::{Budget, STEP_ITEMS};
-use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
+use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
 use crate::container::ContainerState;
 use crate::format::keys;
 use crate::format::record::Record;
@@ -19,7 +19,7 @@ use crate::partition::Partition;
 use crate::partition::state::{Amount, PartitionState};
 use crate::partition::tombstones::PartitionKeyTombstone;
 use crate::partition::visibility::StoredVersion;
-use crate::partition::write_batch::{Step as Decided, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 use bolide_model::ttl::Horizon;
 
 /// Bytes looked at in one step.
@@ -51,7 +51,7 @@ impl Job for DeleteByKey {
         let remove = async move |state| {
             if !self.0.partition.has_tombstones() {
                 let end = End::Drained;
-                return Ok(Step { purged: 0, end });
+                return Ok(JobStep { purged: 0, end });
             }
             run(state, self.0.partition.clone(), limits.mode).await
         };
@@ -60,21 +60,21 @@ impl Job for DeleteByKey {
 }
 
 /// Runs one step in the partition's worker. `purged` counts the items removed.
-async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
+async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<JobStep> {
     let observe = Budget::observer(mode, partition.clone());
-    let decide = move |round: &mut WriteBatch<'_>, budget: &Budget| decide(round, &state, *budget);
+    let decide = move |batch: &mut WriteBatch<'_>, budget: &Budget| decide(batch, &state, *budget);
     partition.background_observing(observe, decide).await
 }
 
-fn decide(round: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget) -> Decided<Step> {
-    let mut step = Step {
+fn decide(batch: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget) -> Decision<JobStep> {
+    let mut step = JobStep {
         purged: 0,
         end: End::Drained,
     };
-    let Some(dropped) = round.state.tombstones.first_mut().cloned() else {
+    let Some(dropped) = batch.state.tombstones.first_mut().cloned() else {
         return Ok(step);
     };
-    let page = round.scan_raw(&[scan(&dropped)])?.pop().unwrap_or_default();
+    let page = batch.scan_raw(&[scan(&dropped)])?.pop().unwrap_or_default();
     let mut from = dropped.from.clone();
     for (key, value) in page.rows {
         if budget.is_exhausted() {
@@ -84,25 +84,25 @@ fn decide(round: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget
         from = keys::after(&key);
         let record = Record::decode(value)?;
         if dropped.hides(&key, &record) {
-            let place = round.next_version();
+            let position = batch.next_version();
             let version = StoredVersion {
                 key: Key::new(Space::Item, key),
                 record,
             };
-            budget.spend(remove_deleted(round, state, place, &version));
+            budget.spend(remove_deleted(batch, state, position, &version));
             step.purged += 1;
         }
     }
     if step.end == End::Drained && !page.more {
-        round.state.tombstones.remove_first();
-    } else if let Some(first) = round.state.tombstones.first_mut() {
+        batch.state.tombstones.remove_first();
+    } else if let Some(first) = batch.state.tombstones.first_mut() {
         first.from = from;
     }
     if step.purged == 0 && step.end == End::Drained {
         // Only a commit keeps how far this came.
-        round.next_lsn();
+        batch.next_lsn();
     }
-    if step.end == End::Drained && !round.state.tombstones.is_empty() {
+    if step.end == End::Drained && !batch.state.tombstones.is_empty() {
         step.end = End::Unfinished;
     }
     Ok(step)

@@ -1,4 +1,4 @@
-//! The purge of ghosts: each step is a transaction that removes what is due at the heads of the two lines.
+//! The purge of ghosts: each step is a transaction that removes what is due at the heads of the two queues.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::PartitionContext;
 use crate::background::fault::PurgeFault;
-use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
+use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
 use crate::container::{Container, ContainerState};
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues;
@@ -20,9 +20,9 @@ use crate::items::remove_ghost;
 use crate::partition::Partition;
 use crate::partition::state::Cursors;
 use crate::partition::visibility::StoredVersion;
-use crate::partition::write_batch::{Step as Decided, WriteBatch};
+use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Most items of one step: a larger one would hold up the users' writes of its round.
+/// Maximum number of items of one step. A larger step would delay the users' writes in the same write batch.
 pub(super) const STEP_ITEMS: u64 = 100;
 /// Most items of one step where several containers spend one budget: each is to get its turn (TTL-264).
 const SHARED_STEP_ITEMS: u64 = 10;
@@ -79,16 +79,16 @@ impl Job for Expire {
     }
 }
 
-/// What a step found at the heads of the lines.
-struct Lines {
-    own: Line,
-    log: Line,
+/// What a step found at the heads of the queues.
+struct DueEntries {
+    own: QueueHead,
+    log: QueueHead,
 }
 
-/// The due entries of one line, and where it goes on.
-struct Line {
-    due: Vec<Due>,
-    /// The line was read to its first entry that is not due, or to its end.
+/// The due entries of one queue, and where it goes on.
+struct QueueHead {
+    due: Vec<DueEntry>,
+    /// The queue was read to its first entry that is not due, or to its end.
     is_complete: bool,
     /// The second at which the first entry that is not due will be, if that is known.
     next_end: Option<i64>,
@@ -97,7 +97,7 @@ struct Line {
 }
 
 /// An entry that is due: where the item is, which version it was queued for, and the cursors behind it.
-struct Due {
+struct DueEntry {
     item_key: Bytes,
     size: usize,
     version: LogPosition,
@@ -110,7 +110,7 @@ async fn run(
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
     limits: StepLimits,
-) -> Result<Step> {
+) -> Result<JobStep> {
     let observe = {
         let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
         move |now| Observed {
@@ -120,7 +120,7 @@ async fn run(
         }
     };
     let decider = Decider { state, limits };
-    let decide = move |round: &mut WriteBatch<'_>, observed: &Observed| decider.decide(round, observed);
+    let decide = move |batch: &mut WriteBatch<'_>, observed: &Observed| decider.decide(batch, observed);
     partition.background_observing(observe, decide).await
 }
 
@@ -137,20 +137,20 @@ struct Decider {
 }
 
 impl Decider {
-    fn decide(&self, round: &mut WriteBatch<'_>, observed: &Observed) -> Decided<Step> {
-        let now = round.seconds();
+    fn decide(&self, batch: &mut WriteBatch<'_>, observed: &Observed) -> Decision<JobStep> {
+        let now = batch.seconds();
         let Observed { judged, mut budget } = *observed;
         let horizon = self.state.settings.horizon(judged);
-        let lines = self.lines(round, horizon)?;
-        let candidates = in_turn(&lines, self.limits.items);
+        let queues = self.queues(batch, horizon)?;
+        let candidates = in_turn(&queues, self.limits.items);
         let keys: Vec<Key> = candidates
             .iter()
             .map(|due| Key::new(Space::Item, due.item_key.clone()))
             .collect();
-        let records = round.get_all_raw(&keys)?;
+        let records = batch.get_all_raw(&keys)?;
 
         let mut purged = 0;
-        let mut cursors = round.state.purge;
+        let mut cursors = batch.state.purge;
         let mut exhausted = false;
         for ((due, key), record) in candidates.iter().zip(keys).zip(records) {
             if budget.is_exhausted() {
@@ -165,18 +165,23 @@ impl Decider {
             if record.version() != due.version || record.stamp().is_live(horizon) {
                 continue;
             }
-            let (place, before) = (round.next_version(), round.state.purged_total);
-            budget.spend(remove_ghost(round, &self.state, place, &StoredVersion { key, record }));
-            purged += round.state.purged_total - before;
+            let (position, before) = (batch.next_version(), batch.state.purged_total);
+            budget.spend(remove_ghost(
+                batch,
+                &self.state,
+                position,
+                &StoredVersion { key, record },
+            ));
+            purged += batch.state.purged_total - before;
         }
-        let drained = !exhausted && candidates.len() == lines.own.due.len() + lines.log.due.len();
+        let drained = !exhausted && candidates.len() == queues.own.due.len() + queues.log.due.len();
         if drained {
-            cursors = cursors.max_of(lines.own.resume).max_of(lines.log.resume);
+            cursors = cursors.max_of(queues.own.resume).max_of(queues.log.resume);
         }
-        round.state.purge = cursors;
-        let is_complete = drained && lines.own.is_complete && lines.log.is_complete;
+        batch.state.purge = cursors;
+        let is_complete = drained && queues.own.is_complete && queues.log.is_complete;
         if is_complete && judged == now {
-            round.after.rest_expiry_until(next_end(&lines));
+            batch.after.rest_expiry_until(next_end(&queues));
         }
         let end = match () {
             () if exhausted => End::Exhausted,
@@ -184,29 +189,29 @@ impl Decider {
             () if judged == now => End::Drained,
             () => End::Read,
         };
-        Ok(Step { purged, end })
+        Ok(JobStep { purged, end })
     }
 
     /// What is due at the heads of both queues.
-    fn lines(&self, round: &mut WriteBatch<'_>, horizon: Horizon) -> Decided<Lines> {
+    fn queues(&self, batch: &mut WriteBatch<'_>, horizon: Horizon) -> Decision<DueEntries> {
         let items = usize::try_from(self.limits.items).unwrap_or(usize::MAX);
-        let from = round.state.purge;
+        let from = batch.state.purge;
         let scans = [
             queues::scan(from.expiry, None, items.saturating_add(1), SCAN_BYTES),
             queues::scan(from.log, None, items.saturating_add(STEPPED_OVER), SCAN_BYTES),
         ];
-        let pages = round.scan_raw(&scans)?;
+        let pages = batch.scan_raw(&scans)?;
         let policy = self.state.settings.policy;
         let behind_own = |expiry| Cursors { expiry, ..from };
         let behind_log = |log| Cursors { log, ..from };
-        Ok(Lines {
-            own: Line::of::<ExpiryPosition>(from, &pages[0], horizon, policy, behind_own)?,
-            log: Line::of::<LogPosition>(from, &pages[1], horizon, policy, behind_log)?,
+        Ok(DueEntries {
+            own: QueueHead::of::<ExpiryPosition>(from, &pages[0], horizon, policy, behind_own)?,
+            log: QueueHead::of::<LogPosition>(from, &pages[1], horizon, policy, behind_log)?,
         })
     }
 }
 
-impl Line {
+impl QueueHead {
     /// The due entries of a page. `behind`: the cursors behind a place of the queue.
     fn of<P: queues::Queue>(
         from: Cursors,
@@ -214,26 +219,26 @@ impl Line {
         horizon: Horizon,
         policy: Policy,
         behind: impl Fn(P) -> Cursors,
-    ) -> Result<Line> {
-        let mut line = Line::at(from);
+    ) -> Result<QueueHead> {
+        let mut queue = QueueHead::at(from);
         for entry in queues::entries::<P>(page) {
             let entry = entry?;
             let after = behind(entry.position.next());
             if !entry.belongs() {
-                line.resume = after;
+                queue.resume = after;
                 continue;
             }
             if entry.stamp.base.0 > P::threshold(horizon) {
-                return Ok(line.ends_before(entry.stamp.ends_at(policy)));
+                return Ok(queue.ends_before(entry.stamp.ends_at(policy)));
             }
-            line.take(entry.item_key, entry.size, entry.version, after);
+            queue.take(entry.item_key, entry.size, entry.version, after);
         }
-        line.is_complete = !page.more;
-        Ok(line)
+        queue.is_complete = !page.more;
+        Ok(queue)
     }
 
-    fn at(from: Cursors) -> Line {
-        Line {
+    fn at(from: Cursors) -> QueueHead {
+        QueueHead {
             due: Vec::new(),
             is_complete: false,
             next_end: None,
@@ -242,7 +247,7 @@ impl Line {
     }
 
     fn take(&mut self, item_key: Bytes, size: usize, version: LogPosition, after: Cursors) {
-        self.due.push(Due {
+        self.due.push(DueEntry {
             item_key,
             size,
             version,
@@ -251,7 +256,7 @@ impl Line {
         self.resume = after;
     }
 
-    fn ends_before(mut self, next_end: Option<i64>) -> Line {
+    fn ends_before(mut self, next_end: Option<i64>) -> QueueHead {
         self.is_complete = true;
         self.next_end = next_end;
         self
@@ -296,13 +301,13 @@ impl Budget {
     }
 }
 
-/// Takes the due entries of both lines in turn, so that neither starves (TTL-266), up to so many and to the one that reaches [`STEP_BYTES`].
-fn in_turn(lines: &Lines, most: u64) -> Vec<&Due> {
-    let mut own = lines.own.due.iter();
-    let mut log = lines.log.due.iter();
+/// Takes the due entries of both queues in turn, so that neither starves (TTL-266), up to so many and to the one that reaches [`STEP_BYTES`].
+fn in_turn(queues: &DueEntries, max: u64) -> Vec<&DueEntry> {
+    let mut own = queues.own.due.iter();
+    let mut log = queues.log.due.iter();
     let mut taken = Vec::new();
     let mut bytes = 0;
-    while (taken.len() as u64) < most && bytes < STEP_BYTES {
+    while (taken.len() as u64) < max && bytes < STEP_BYTES {
         let turn = if taken.len() % 2 == 0 {
             own.next().or_else(|| log.next())
         } else {
@@ -315,8 +320,8 @@ fn in_turn(lines: &Lines, most: u64) -> Vec<&Due> {
     taken
 }
 
-fn next_end(lines: &Lines) -> i64 {
-    [lines.own.next_end, lines.log.next_end]
+fn next_end(queues: &DueEntries) -> i64 {
+    [queues.own.next_end, queues.log.next_end]
         .into_iter()
         .flatten()
         .min()

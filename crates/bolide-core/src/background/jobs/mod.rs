@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bolide_model::Result;
 use bolide_model::time::Monotonic;
 
-use super::job::{Step, StepReport};
+use super::job::{JobStep, StepReport};
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 
@@ -36,11 +36,11 @@ impl PartitionContext {
     ///
     /// # Errors
     /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; those of the step.
-    async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<Step>) -> Result<StepReport> {
-        let visit = self.container.enter().await?;
-        visit.state.layout.partition_with_id(self.partition.range)?;
+    async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<JobStep>) -> Result<StepReport> {
+        let guard = self.container.enter().await?;
+        guard.state.layout.partition_with_id(self.partition.range)?;
         let began = self.clock.now();
-        let step = step(visit.state.clone()).await?;
+        let step = step(guard.state.clone()).await?;
         let took = self.clock.since(began);
         Ok(StepReport { step, began, took })
     }

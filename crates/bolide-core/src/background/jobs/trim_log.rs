@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::PartitionContext;
-use crate::background::job::{End, Job, JobKind, Step, StepLimits, StepReport};
+use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
 use crate::change_log::trim;
 
 /// See the module.
@@ -30,7 +30,7 @@ impl Job for TrimLog {
         let trim = async |state: std::sync::Arc<crate::container::ContainerState>| {
             let is_last = trim::step(state.retention(), &self.0.partition).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
-            Ok(Step { purged: 0, end })
+            Ok(JobStep { purged: 0, end })
         };
         self.0.step(trim).boxed()
     }

@@ -1,15 +1,15 @@
 use bolide_model::ErrorKind;
 
 use super::*;
-use crate::scripts::TRANSACTION_PATIENCE;
+use crate::scripts::TRANSACTION_TIMEOUT;
 
 /// By tokio's clock, which is paused.
 fn now() -> Instant {
     Monotonic::system().now()
 }
 
-async fn next(orders: &Orders, patience: Duration) -> Result<Order> {
-    orders.next(&Monotonic::system(), now() + patience).await
+async fn next(orders: &Orders, timeout: Duration) -> Result<Order> {
+    orders.next(&Monotonic::system(), now() + timeout).await
 }
 
 const fn ms(count: u64) -> Duration {
@@ -22,7 +22,7 @@ fn orders(others_wait: bool) -> Arc<Orders> {
 
 /// Holds the partition for so long, then lets it go.
 async fn hold(orders: &Orders, held: Duration) {
-    let mut order = next(orders, TRANSACTION_PATIENCE).await.expect("free");
+    let mut order = next(orders, TRANSACTION_TIMEOUT).await.expect("free");
     order.begin();
     tokio::time::sleep(held).await;
 }
@@ -39,7 +39,7 @@ async fn the_next_script_begins_when_others_had_the_partition_for_as_long() {
         let orders = orders(others_wait);
         hold(&orders, held).await;
         let ended = now();
-        next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+        next(&orders, TRANSACTION_TIMEOUT).await.expect("its turn");
         let waited = now() - ended;
         // Timers may be a millisecond late.
         assert!(
@@ -52,11 +52,11 @@ async fn the_next_script_begins_when_others_had_the_partition_for_as_long() {
 #[tokio::test(start_paused = true)]
 async fn a_place_in_line_that_was_never_used_makes_no_pause() {
     let orders = orders(true);
-    let order = next(&orders, TRANSACTION_PATIENCE).await.expect("free");
+    let order = next(&orders, TRANSACTION_TIMEOUT).await.expect("free");
     tokio::time::sleep(ms(300)).await;
     drop(order);
     let ended = now();
-    next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+    next(&orders, TRANSACTION_TIMEOUT).await.expect("its turn");
     assert_eq!((now() - ended), ms(0));
 }
 
@@ -70,7 +70,7 @@ async fn behind_one_script_that_takes_all_of_its_time_nobody_is_refused() {
     });
     tokio::task::yield_now().await;
     let came = now();
-    next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+    next(&orders, TRANSACTION_TIMEOUT).await.expect("its turn");
     assert!((now() - came) >= ms(11_000), "after the pause: {:?}", (now() - came));
     slow.await.expect("no panic");
 }
@@ -88,5 +88,5 @@ async fn a_pause_is_waited_for_as_long_as_anything_else_is() {
     let refused = waiting.await.expect("no panic").expect_err("it does not end in time");
     assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{refused:?}");
     assert_eq!(orders.waiting(), 0);
-    next(&orders, TRANSACTION_PATIENCE).await.expect("the line goes on");
+    next(&orders, TRANSACTION_TIMEOUT).await.expect("the line goes on");
 }

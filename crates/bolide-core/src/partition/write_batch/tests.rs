@@ -32,7 +32,7 @@ fn a_scan_with_another_end_is_read_anew() {
         pages: vec![page],
     };
     loaded.take(missing, response);
-    let mut round = WriteBatch::new(UnixMillis(1), Lsn(1), PartitionState::default(), &loaded);
-    assert_eq!(round.scan_raw(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
-    assert!(matches!(round.scan_raw(&[scan(b"c")]), Err(Stop::NeedsRead)));
+    let mut batch = WriteBatch::new(UnixMillis(1), Lsn(1), PartitionState::default(), &loaded);
+    assert_eq!(batch.scan_raw(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
+    assert!(matches!(batch.scan_raw(&[scan(b"c")]), Err(Stop::NeedsRead)));
 }

@@ -48,5 +48,5 @@ fn a_script_is_over_when_its_time_is() {
     clock.advance(Duration::from_millis(1));
     assert!(running.is_over());
     assert_eq!(running.pending(0), Some(Interrupt::DeadlineExceeded));
-    assert_eq!(running.budget.patience(), GRACE);
+    assert_eq!(running.budget.timeout(), GRACE);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, Scope, StoredItem,
+    Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, ScanScope, StoredItem,
 };
 
 /// See the module.
@@ -112,7 +112,7 @@ impl Followers {
 /// A few changes at a time, so that there are many places between pages.
 fn page(start: &FeedStart) -> ReadChanges {
     ReadChanges {
-        scope: Scope::default(),
+        scope: ScanScope::default(),
         start: start.clone(),
         max_items: Some(3),
     }

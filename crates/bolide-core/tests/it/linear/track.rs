@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bolide_core::{
-    Account, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, PatchItem, ReadFeed, ReadItem, ReplaceItem, StoredItem, UpsertItem, Work,
+    Account, Batch, BatchOperation, BatchResponse, Container, Cost, CreateItem, DeleteItem, ItemRead, ItemTarget,
+    OperationDone, PatchItem, ReadFeed, ReadItem, ReplaceItem, StoredItem, UpsertItem,
 };
 use bolide_model::Error;
 use bolide_model::document::{Document, Patch};
@@ -95,17 +95,17 @@ fn found(item: &StoredItem) -> Seen {
 }
 
 /// What a call came to, and the position that its answer showed.
-type Answered<T> = Result<(T, u64), (Error, u64)>;
+type Positioned<T> = Result<(T, u64), (Error, u64)>;
 
-fn position(work: &Work) -> u64 {
-    let positions = work.touched.iter().map(|touched| touched.lsn.0);
+fn position(cost: &Cost) -> u64 {
+    let positions = cost.touched.iter().map(|touched| touched.lsn.0);
     positions.max().expect("an answer about items shows a position")
 }
 
-fn answered<T>(answer: bolide_core::Answered<T>) -> Answered<T> {
+fn answered<T>(answer: bolide_core::ChargedResult<T>) -> Positioned<T> {
     match answer {
-        Ok(answer) => Ok((answer.value, position(&answer.work))),
-        Err(refusal) => Err((refusal.error, position(&refusal.work))),
+        Ok(answer) => Ok((answer.value, position(&answer.cost))),
+        Err(refusal) => Err((refusal.error, position(&refusal.cost))),
     }
 }
 
@@ -137,7 +137,7 @@ impl Track {
         }
     }
 
-    async fn one(&self, action: &Action) -> Answered<Seen> {
+    async fn one(&self, action: &Action) -> Positioned<Seen> {
         let (account, container) = (&self.account, &self.container);
         let ctx = account.begin().await.expect("a clock");
         let target = ItemTarget::Id(action.id().to_owned());
@@ -210,7 +210,7 @@ impl Track {
         let answer = answered(self.account.batch(&ctx, &self.container, batch).await);
         let (answer, lsn) = answer.expect("a batch");
         let outcome = match answer {
-            BatchAnswer::Committed(all) => {
+            BatchResponse::Committed(all) => {
                 let seen = all.iter().map(|result| match &result.done {
                     OperationDone::Written(answer) => written(&answer.item, answer.created),
                     OperationDone::Read(item) => found(item),
@@ -219,7 +219,7 @@ impl Track {
                 });
                 Outcome::Committed(seen.collect())
             }
-            BatchAnswer::RolledBack { at, error } => Outcome::RolledBack(at, Refused::of(&error.kind)),
+            BatchResponse::RolledBack { at, error } => Outcome::RolledBack(at, Refused::of(&error.kind)),
         };
         (outcome, lsn)
     }

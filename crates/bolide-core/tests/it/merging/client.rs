@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use bolide_core::{QueryItems, Scope};
+use bolide_core::{QueryItems, ScanScope};
 use bolide_model::epk::EpkRange;
 use serde_json::{Value, json};
 
@@ -229,9 +229,9 @@ fn streams<'a>(
     let streams = ranges.into_iter().map(|range| {
         let mut query = QueryItems {
             text: plan.text.replace(PLACEHOLDER, "true"),
-            scope: Scope {
+            scope: ScanScope {
                 range: Some(range.id),
-                ..Scope::default()
+                ..ScanScope::default()
             },
             cross_partition: true,
             max_items: Some(size),

@@ -6,7 +6,7 @@ mod order;
 mod rewriting;
 mod sdk_texts;
 
-use bolide_core::{QueryItems, Scope};
+use bolide_core::{QueryItems, ScanScope};
 use bolide_model::ErrorKind;
 use bolide_model::rid::ItemRid;
 use serde_json::{Value, json};
@@ -248,7 +248,7 @@ async fn a_resume_filter_that_does_not_fit_is_refused() {
             text: format!("SELECT * FROM c {order}"),
             cross_partition: true,
             resume_filter: Some(filter),
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             ..QueryItems::default()
         };
         let ctx = test.begin().await;

@@ -1,6 +1,6 @@
 //! Batches of the programs: all of their writes, or none.
 
-use bolide_core::{Batch, BatchAnswer, BatchOperation, ItemWritten, OperationDone, OperationResult};
+use bolide_core::{Batch, BatchOperation, BatchResponse, ItemWritten, OperationDone, OperationResult};
 use bolide_model::document::{Document, Patch};
 use serde_json::Value;
 
@@ -22,10 +22,10 @@ impl Runner {
         let ctx = self.begin().await?;
         let answer = self.account().batch(&ctx, self.container(), batch).await;
         let answer = answer.map_err(|refusal| Stop::Wrong(format!("batch: {refusal:?}")))?;
-        self.charged(&answer.work);
+        self.charged(&answer.cost);
         let answered = match (answer.value, want) {
-            (BatchAnswer::Committed(results), None) => self.batch_done(&writes, &results)?,
-            (BatchAnswer::RolledBack { at, error }, Some((want_at, kinds)))
+            (BatchResponse::Committed(results), None) => self.batch_done(&writes, &results)?,
+            (BatchResponse::RolledBack { at, error }, Some((want_at, kinds)))
                 if at == want_at && kinds.contains(&error.kind) =>
             {
                 format!("rolled back at {at}: {:?}", error.kind)
@@ -37,7 +37,7 @@ impl Runner {
             }
         };
         self.be_calm(false);
-        Ok(format!("{answered} {:?}", answer.work.charge))
+        Ok(format!("{answered} {:?}", answer.cost.charge))
     }
 
     fn batch_done(&mut self, writes: &[Write], results: &[OperationResult]) -> Result<String, Stop> {

@@ -80,7 +80,7 @@ impl Runner {
         loop {
             let page = self.account().read_feed(&ctx, self.container(), &read).await;
             let page = page.map_err(|refusal| format!("{refusal:?}"))?;
-            self.charged(&page.work);
+            self.charged(&page.cost);
             items.extend(page.value.items);
             read.continuation = page.value.continuation;
             if read.continuation.is_none() {

@@ -19,12 +19,12 @@ impl Runner {
         let ctx = self.begin().await?;
         let answer = self.account().delete_all_of_key(&ctx, self.container(), &key(pk)).await;
         let answer = answer.map_err(|refusal| format!("delete all of {pk}: {refusal:?}"))?;
-        self.charged(&answer.work);
+        self.charged(&answer.cost);
         self.model.drop_all(pk);
         let of_key = self.known.iter().filter(|((known, _), _)| *known == pk);
         self.gone.extend(of_key.flat_map(|(_, etags)| etags).cloned());
         self.be_calm(false);
-        Ok(format!("deleted {:?}", answer.work.charge))
+        Ok(format!("deleted {:?}", answer.cost.charge))
     }
 
     /// How many items that were deleted with their key are still stored. The engine must be calm.

@@ -1,7 +1,8 @@
 //! Feeds of the programs: pages, and the places between them.
 
 use bolide_core::{
-    Answer, Answered, ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, RequestContext, Scope, StoredItem,
+    ChangePage, ChargedResult, FeedPage, FeedStart, ReadChanges, ReadFeed, RequestContext, Response, ScanScope,
+    StoredItem,
 };
 use bolide_model::{ErrorKind, UnixSeconds};
 
@@ -53,8 +54,8 @@ impl Runner {
         )?;
         let mut done = listing.done;
         self.model.note_listed(&want, shown, &mut done);
-        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.work.charge);
-        self.charged(&page.work);
+        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.cost.charge);
+        self.charged(&page.cost);
         self.listings[slot] = page.value.continuation.map(|continuation| Listing {
             part: listing.part,
             done,
@@ -63,7 +64,7 @@ impl Runner {
         Ok(answered)
     }
 
-    async fn list_page(&self, ctx: &RequestContext, listing: &Listing, size: usize) -> Answered<FeedPage> {
+    async fn list_page(&self, ctx: &RequestContext, listing: &Listing, size: usize) -> ChargedResult<FeedPage> {
         let read = ReadFeed {
             scope: scope(listing.part),
             max_items: Some(size),
@@ -112,15 +113,15 @@ impl Runner {
             let range = self.model.range_id_of(version);
             following.place.insert(range, version.order);
         }
-        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.work.charge);
-        self.charged(&page.work);
+        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.cost.charge);
+        self.charged(&page.cost);
         following.start = FeedStart::After(page.value.continuation);
         self.followings[slot] = Some(following);
         Ok(answered)
     }
 
     /// A page of changes; `None` if the range is gone, as it should be.
-    async fn changes_page(&mut self, following: &Following, size: usize) -> Result<Option<Answer<ChangePage>>, Stop> {
+    async fn changes_page(&mut self, following: &Following, size: usize) -> Result<Option<Response<ChangePage>>, Stop> {
         let ctx = self.begin().await?;
         let read = ReadChanges {
             scope: scope(following.part),
@@ -136,13 +137,13 @@ impl Runner {
     }
 }
 
-pub(super) fn scope(part: Part) -> Scope {
+pub(super) fn scope(part: Part) -> ScanScope {
     match part {
-        Part::All => Scope::default(),
+        Part::All => ScanScope::default(),
         Part::Key(pk) => scope_of(pk),
-        Part::Range(id) => Scope {
+        Part::Range(id) => ScanScope {
             range: Some(id),
-            ..Scope::default()
+            ..ScanScope::default()
         },
     }
 }

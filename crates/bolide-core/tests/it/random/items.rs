@@ -1,8 +1,8 @@
 //! Items of the programs: writes and point reads.
 
 use bolide_core::{
-    Answer, Answered, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, PatchItem, ReadItem, ReplaceItem,
-    RequestContext, StoredItem, UpsertItem,
+    ChargedResult, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, PatchItem, ReadItem, ReplaceItem,
+    RequestContext, Response, StoredItem, UpsertItem,
 };
 use bolide_model::ErrorKind;
 use bolide_model::document::{Document, Patch};
@@ -22,13 +22,13 @@ impl Runner {
         match (self.send(&ctx, write.clone()).await, plan) {
             (Err(refusal), plan) if is_trouble(&refusal.error) => self.settle_write(&write, plan, &refusal.error).await,
             (Err(refusal), Err(kinds)) if kinds.contains(&refusal.error.kind) => {
-                self.charged(&refusal.work);
-                Ok(format!("{:?} {:?}", refusal.error.kind, refusal.work.charge))
+                self.charged(&refusal.cost);
+                Ok(format!("{:?} {:?}", refusal.error.kind, refusal.cost.charge))
             }
             (Ok(answer), Ok(plan)) => {
-                self.charged(&answer.work);
+                self.charged(&answer.cost);
                 self.written(&write, plan, answer.value.as_ref())?;
-                Ok(format!("done {:?}", answer.work.charge))
+                Ok(format!("done {:?}", answer.cost.charge))
             }
             (got, want) => Err(Stop::Wrong(format!(
                 "{write:?}\n  got  {:?}\n  want {want:?}",
@@ -38,7 +38,7 @@ impl Runner {
     }
 
     /// Sends a write. `None` is written by a delete.
-    pub(super) async fn send(&self, ctx: &RequestContext, write: Write) -> Answered<Option<ItemWritten>> {
+    pub(super) async fn send(&self, ctx: &RequestContext, write: Write) -> ChargedResult<Option<ItemWritten>> {
         let (account, container) = (self.account(), self.container());
         let parse = |text: &str| Document::parse(text.as_bytes()).expect("programs send JSON objects");
         let written = match write {
@@ -90,15 +90,15 @@ impl Runner {
                     if_match,
                 };
                 let deleted = account.delete_item(ctx, container, delete).await?;
-                return Ok(Answer {
+                return Ok(Response {
                     value: None,
-                    work: deleted.work,
+                    cost: deleted.cost,
                 });
             }
         };
-        written.map(|answer| Answer {
+        written.map(|answer| Response {
             value: Some(answer.value),
-            work: answer.work,
+            cost: answer.cost,
         })
     }
 
@@ -152,28 +152,28 @@ impl Runner {
         };
         let answer = self.account().read_item(&ctx, self.container(), &read).await;
         let want = self.model.live(pk, id).cloned();
-        let (work, status) = match (&answer, &want) {
+        let (cost, status) = match (&answer, &want) {
             (Err(refusal), _) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
-            (Err(refusal), None) if refusal.error.kind == ErrorKind::NotFound => (&refusal.work, "missing"),
-            (Ok(Answer { value, work }), Some(version)) => {
+            (Err(refusal), None) if refusal.error.kind == ErrorKind::NotFound => (&refusal.cost, "missing"),
+            (Ok(Response { value, cost }), Some(version)) => {
                 let is_known = if_none_match.is_some_and(|header| header == "*" || header == version.etag);
                 match value {
                     ItemRead::NotModified { etag } if is_known => {
                         differ("etag", &etag.to_string(), &version.etag)?;
-                        (work, "not modified")
+                        (cost, "not modified")
                     }
                     ItemRead::Found(item) if !is_known => {
                         self.shown(item)?;
                         check_item(item, version)?;
-                        (work, "found")
+                        (cost, "found")
                     }
                     other => return Err(Stop::Wrong(format!("read {pk}/{id}: got {other:?}, known {is_known}"))),
                 }
             }
             (got, want) => return Err(Stop::Wrong(format!("read {pk}/{id}\n  got  {got:?}\n  want {want:?}"))),
         };
-        let answered = format!("{status} {:?}", work.charge);
-        self.charged(&work.clone());
+        let answered = format!("{status} {:?}", cost.charge);
+        self.charged(&cost.clone());
         if want.is_none() {
             let known = self.known.get(&(pk, id)).cloned().unwrap_or_default();
             self.missed(|etag| known.iter().any(|known| known == etag));

@@ -84,8 +84,8 @@ impl Runner {
                 Err(refusal) => return Err(Stop::Wrong(format!("{text}: {refusal:?}"))),
                 Ok(page) => page,
             };
-            self.charged(&page.work);
-            charge += page.work.charge.0;
+            self.charged(&page.cost);
+            charge += page.cost.charge.0;
             let array = [b"[", &page.value.rows[..], b"]"].concat();
             let page_rows: Vec<Value> =
                 serde_json::from_slice(&array).map_err(|error| format!("{text}: rows are no JSON: {error}"))?;

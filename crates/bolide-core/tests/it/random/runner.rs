@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, PurgeMode, RequestContext, StoredItem, Work};
+use bolide_core::{Account, Container, Cost, PurgeMode, RequestContext, StoredItem};
 use bolide_model::epk::EpkRange;
 use bolide_model::time::Clock;
 use bolide_model::{Error, UnixMillis};
@@ -309,9 +309,9 @@ impl Runner {
             .extend(self.etags.iter().filter(|etag| is_missing(etag)).cloned());
     }
 
-    pub(super) fn charged(&mut self, work: &Work) {
+    pub(super) fn charged(&mut self, cost: &Cost) {
         if !self.counts_only_load {
-            for position in &work.touched {
+            for position in &cost.touched {
                 self.model.charged(position.charge.0, position.range);
             }
         }

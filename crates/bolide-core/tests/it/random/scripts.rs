@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptName, Work};
+use bolide_core::{Account, Container, Cost, ExecuteProcedure, Executed, ScriptName};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
@@ -68,13 +68,13 @@ impl Runner {
         let fails = ending == Ending::Throws || ending == Ending::Strict && any_fails(self.model.clone(), &writes);
         let ctx = self.begin().await?;
         let answer = self.account().execute_procedure(&ctx, self.container(), execute).await;
-        let (work, answered): (Work, String) = match answer {
+        let (cost, answered): (Cost, String) = match answer {
             Ok(answer) if !fails => {
                 let answered = self.script_done(pk, &writes, answer.value)?;
-                (answer.work, answered)
+                (answer.cost, answered)
             }
             Err(refusal) if fails && matches!(refusal.error.kind, ErrorKind::ScriptFailed { .. }) => {
-                (refusal.work, "failed".into())
+                (refusal.cost, "failed".into())
             }
             other => {
                 return Err(Stop::Wrong(format!(
@@ -82,9 +82,9 @@ impl Runner {
                 )));
             }
         };
-        self.charged(&work);
+        self.charged(&cost);
         self.be_calm(false);
-        Ok(format!("{answered} {:?}", work.charge))
+        Ok(format!("{answered} {:?}", cost.charge))
     }
 
     fn script_done(&mut self, pk: &'static str, writes: &[Write], executed: Executed) -> Result<String, Stop> {

@@ -73,7 +73,7 @@ impl Runner {
                 .collect();
             differ("events that no page shows", left.len(), 0).map_err(|error| format!("P7: {error}: {left:?}"))?;
         }
-        self.charged(&page.work);
+        self.charged(&page.cost);
         watching.start = FeedStart::After(page.value.continuation);
         self.watchings[slot] = Some(watching);
         // Two servers that purge at other times show other events (P4).

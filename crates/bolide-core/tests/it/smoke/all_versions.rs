@@ -1,6 +1,6 @@
 //! The all-versions feed: what it shows, for how long, and when it is there at all.
 
-use bolide_core::{ChangeKind, FeedStart, ItemChange, ReadChanges, Scope};
+use bolide_core::{ChangeKind, FeedStart, ItemChange, ReadChanges, ScanScope};
 use bolide_model::ErrorKind;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ async fn with_history(default_ttl: i64) -> TestContainer {
 
 async fn page(
     test: &TestContainer,
-    scope: Scope,
+    scope: ScanScope,
     start: FeedStart,
 ) -> Result<(Vec<ItemChange>, String), (ErrorKind, String)> {
     let read = ReadChanges {
@@ -29,7 +29,7 @@ async fn page(
 }
 
 async fn now(test: &TestContainer) -> String {
-    let (changes, continuation) = page(test, Scope::default(), FeedStart::Now).await.expect("a page");
+    let (changes, continuation) = page(test, ScanScope::default(), FeedStart::Now).await.expect("a page");
     assert!(changes.is_empty());
     continuation
 }
@@ -39,7 +39,7 @@ async fn since(test: &TestContainer, continuation: &str) -> Vec<(ChangeKind, Str
     let (mut found, mut start) = (Vec::new(), start);
     loop {
         // A page is of one range.
-        let (changes, next) = page(test, Scope::default(), start).await.expect("a page");
+        let (changes, next) = page(test, ScanScope::default(), start).await.expect("a page");
         found.extend(changes.iter().map(what));
         if changes.is_empty() {
             return found;
@@ -65,7 +65,9 @@ async fn every_version_is_shown_with_the_one_before_and_deletes_too() {
     test.at(101);
     test.upsert(json!({"id": "a", "n": 2}), None).await.unwrap();
     test.delete("a", None).await.unwrap();
-    let (changes, _) = page(&test, Scope::default(), FeedStart::After(start)).await.unwrap();
+    let (changes, _) = page(&test, ScanScope::default(), FeedStart::After(start))
+        .await
+        .unwrap();
     let kinds: Vec<ChangeKind> = changes.iter().map(|change| change.kind).collect();
     assert_eq!(kinds, [ChangeKind::Create, ChangeKind::Replace, ChangeKind::Delete]);
     let n = |item: &Option<bolide_core::StoredItem>| item.as_ref().map(|item| shown(item)["n"].clone());
@@ -154,7 +156,7 @@ async fn it_starts_now_or_at_a_continuation_only() {
         FeedStart::Time(bolide_model::UnixSeconds(100)),
         FeedStart::After("x".into()),
     ] {
-        let refused = page(&test, Scope::default(), start.clone()).await.err();
+        let refused = page(&test, ScanScope::default(), start.clone()).await.err();
         assert_eq!(refused.map(|(kind, _)| kind), Some(ErrorKind::BadRequest), "{start:?}");
     }
 }
@@ -163,7 +165,7 @@ async fn it_starts_now_or_at_a_continuation_only() {
 async fn without_the_policy_clients_hear_that_it_must_be_enabled() {
     for policy in [json!({}), json!({"changeFeedPolicy": {"retentionDuration": 0}})] {
         let test = TestContainer::with(policy).await;
-        let (kind, message) = page(&test, Scope::default(), FeedStart::Now)
+        let (kind, message) = page(&test, ScanScope::default(), FeedStart::Now)
             .await
             .expect_err("not enabled");
         assert_eq!(kind, ErrorKind::BadRequest);
@@ -190,7 +192,7 @@ async fn changes_leave_at_the_second_their_retention_is_over_whether_trimmed_or_
         if is_trimmed {
             test.purge().await;
         }
-        let (kind, message) = page(&test, Scope::default(), FeedStart::After(start))
+        let (kind, message) = page(&test, ScanScope::default(), FeedStart::After(start))
             .await
             .expect_err("a change behind it is gone");
         assert_eq!(kind, ErrorKind::BadRequest, "{is_trimmed}");
@@ -229,7 +231,7 @@ async fn a_history_that_is_switched_off_and_on_again_begins_anew() {
     let second = now(&test).await;
     test.replace("b", json!({"id": "b", "n": 1}), None).await.unwrap();
     assert_eq!(since(&test, &second).await, named(&[(ChangeKind::Replace, "b")]));
-    let refused = page(&test, Scope::default(), FeedStart::After(first)).await;
+    let refused = page(&test, ScanScope::default(), FeedStart::After(first)).await;
     assert_eq!(
         refused.err().map(|(kind, _)| kind),
         Some(ErrorKind::BadRequest),
@@ -246,7 +248,9 @@ async fn loaded_items_are_creates_at_the_time_of_loading() {
     let items = b"{\"id\":\"a\",\"pk\":\"p\",\"_ts\":50}\n";
     let parts = futures_util::stream::iter([Ok(bytes::Bytes::from_static(items))]);
     test.account.import(&test.container, parts).await.unwrap();
-    let (changes, _) = page(&test, Scope::default(), FeedStart::After(start)).await.unwrap();
+    let (changes, _) = page(&test, ScanScope::default(), FeedStart::After(start))
+        .await
+        .unwrap();
     assert_eq!(
         changes.iter().map(what).collect::<Vec<_>>(),
         named(&[(ChangeKind::Create, "a")])

@@ -1,6 +1,6 @@
 //! Transactional batches: one transaction, all or nothing.
 
-use bolide_core::{Batch, BatchAnswer, BatchOperation, OperationDone, StoredItem};
+use bolide_core::{Batch, BatchOperation, BatchResponse, OperationDone, StoredItem};
 use bolide_model::ErrorKind;
 use bolide_model::document::{Document, Patch};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn read(id: &str) -> BatchOperation {
     }
 }
 
-async fn run(test: &TestContainer, operations: Vec<BatchOperation>) -> BatchAnswer {
+async fn run(test: &TestContainer, operations: Vec<BatchOperation>) -> BatchResponse {
     let batch = Batch {
         partition_key: key("p"),
         operations,
@@ -35,17 +35,17 @@ async fn run(test: &TestContainer, operations: Vec<BatchOperation>) -> BatchAnsw
     answer.expect("the batch itself is well formed").value
 }
 
-fn committed(answer: BatchAnswer) -> Vec<OperationDone> {
+fn committed(answer: BatchResponse) -> Vec<OperationDone> {
     match answer {
-        BatchAnswer::Committed(results) => results.into_iter().map(|result| result.done).collect(),
-        BatchAnswer::RolledBack { at, error } => panic!("operation {at} was refused: {error}"),
+        BatchResponse::Committed(results) => results.into_iter().map(|result| result.done).collect(),
+        BatchResponse::RolledBack { at, error } => panic!("operation {at} was refused: {error}"),
     }
 }
 
-fn refused(answer: BatchAnswer) -> (usize, ErrorKind) {
+fn refused(answer: BatchResponse) -> (usize, ErrorKind) {
     match answer {
-        BatchAnswer::RolledBack { at, error } => (at, error.kind),
-        BatchAnswer::Committed(results) => panic!("nothing was refused: {results:?}"),
+        BatchResponse::RolledBack { at, error } => (at, error.kind),
+        BatchResponse::Committed(results) => panic!("nothing was refused: {results:?}"),
     }
 }
 

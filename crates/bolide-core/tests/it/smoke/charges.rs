@@ -1,7 +1,7 @@
 //! What an operation over several ranges is charged, range by range: to each what was done there.
 
 use bolide_core::{
-    Container, FeedStart, Pacing, PacingSettings, QueryItems, ReadChanges, ReadFeed, Scope, Throughput, Work,
+    Container, Cost, FeedStart, Pacing, PacingSettings, QueryItems, ReadChanges, ReadFeed, ScanScope, Throughput,
 };
 use bolide_model::epk::Epk;
 use bolide_model::{ErrorKind, RequestUnits};
@@ -55,10 +55,10 @@ impl Lopsided {
     }
 
     /// All of the work was done in the full range, so that there is room in the empty one only.
-    async fn assert_borne_by_the_full_range(&self, what: &str, work: &Work) {
-        let sum: RequestUnits = work.touched.iter().map(|position| position.charge).sum();
-        assert!((sum.0 - work.charge.0).abs() < 1e-9, "{what}: {work:?}");
-        assert!(work.charge.0 > 8.0, "{what}: {work:?}");
+    async fn assert_borne_by_the_full_range(&self, what: &str, cost: &Cost) {
+        let sum: RequestUnits = cost.touched.iter().map(|position| position.charge).sum();
+        assert!((sum.0 - cost.charge.0).abs() < 1e-9, "{what}: {cost:?}");
+        assert!(cost.charge.0 > 8.0, "{what}: {cost:?}");
         for (pk, is_admitted) in [(&self.full, false), (&self.empty, true)] {
             let read = ReadFeed {
                 scope: crate::test_container::scope_of(pk),
@@ -87,7 +87,7 @@ fn key_in(container: &Container, range: usize) -> String {
 
 fn changes(start: FeedStart) -> ReadChanges {
     ReadChanges {
-        scope: Scope::default(),
+        scope: ScanScope::default(),
         start,
         max_items: None,
     }
@@ -102,8 +102,8 @@ async fn a_read_feed_is_charged_where_its_items_are() {
         .account
         .read_feed(&test.begin().await, &test.container, &read)
         .await;
-    let work = answer.unwrap().work;
-    lopsided.assert_borne_by_the_full_range("read feed", &work).await;
+    let cost = answer.unwrap().cost;
+    lopsided.assert_borne_by_the_full_range("read feed", &cost).await;
 }
 
 #[tokio::test]
@@ -115,16 +115,16 @@ async fn change_feeds_are_charged_where_the_changes_are() {
         .account
         .change_feed(&test.begin().await, &test.container, &read)
         .await;
-    let work = answer.unwrap().work;
-    lopsided.assert_borne_by_the_full_range("latest versions", &work).await;
+    let cost = answer.unwrap().cost;
+    lopsided.assert_borne_by_the_full_range("latest versions", &cost).await;
     test.at(110);
     let read = changes(start.clone());
     let answer = test
         .account
         .all_versions(&test.begin().await, &test.container, &read)
         .await;
-    let work = answer.unwrap().work;
-    lopsided.assert_borne_by_the_full_range("all versions", &work).await;
+    let cost = answer.unwrap().cost;
+    lopsided.assert_borne_by_the_full_range("all versions", &cost).await;
 }
 
 #[tokio::test]
@@ -144,8 +144,8 @@ async fn a_query_is_charged_where_it_loads_items_and_its_start_evenly() {
             ..QueryItems::default()
         };
         let answer = test.account.query(&test.begin().await, &test.container, &query).await;
-        let work = answer.unwrap().work;
-        lopsided.assert_borne_by_the_full_range(text, &work).await;
+        let cost = answer.unwrap().cost;
+        lopsided.assert_borne_by_the_full_range(text, &cost).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Partition keys that hash alike are keys of their own: whoever chooses a key reaches no other's items (security).
 
-use bolide_core::{DeleteItem, ItemTarget, QueryItems, ReadFeed, ReadItem, Scope};
+use bolide_core::{DeleteItem, ItemTarget, QueryItems, ReadFeed, ReadItem, ScanScope};
 use bolide_model::ErrorKind;
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::{Component, PartitionKey};
@@ -24,7 +24,7 @@ async fn with_an_item_of_the_victim() -> TestContainer {
     test
 }
 
-async fn rows(test: &TestContainer, scope: Scope) -> Vec<Value> {
+async fn rows(test: &TestContainer, scope: ScanScope) -> Vec<Value> {
     let query = QueryItems {
         text: "SELECT VALUE c.id FROM c".to_owned(),
         scope,
@@ -35,7 +35,7 @@ async fn rows(test: &TestContainer, scope: Scope) -> Vec<Value> {
     serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap()
 }
 
-async fn listed(test: &TestContainer, scope: Scope) -> Vec<String> {
+async fn listed(test: &TestContainer, scope: ScanScope) -> Vec<String> {
     let ctx = test.begin().await;
     let read = ReadFeed {
         scope,
@@ -100,9 +100,9 @@ async fn a_prefix_with_the_same_hash_covers_nothing_of_another() {
     test.create(json!({"id": "secret", "tenant": VICTIM, "user": "ada"}))
         .await
         .unwrap();
-    let below = |tenant: &str| Scope {
+    let below = |tenant: &str| ScanScope {
         partition_key: Some(PartitionKey(vec![Component::String(tenant.into())])),
-        ..Scope::default()
+        ..ScanScope::default()
     };
     assert_eq!(listed(&test, below(VICTIM)).await, ["secret"]);
     assert_eq!(listed(&test, below(CRAFTED)).await, Vec::<String>::new());

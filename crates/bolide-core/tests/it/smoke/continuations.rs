@@ -1,6 +1,6 @@
 //! Continuations of queries: what they belong to, and what they outlive (TTL-247, TTL-277).
 
-use bolide_core::{QueryItems, Refusal, Scope};
+use bolide_core::{QueryItems, Refusal, ScanScope};
 use bolide_model::ErrorKind;
 use bolide_model::epk::{Epk, EpkRange};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const ITEMS: usize = 24;
 /// A page of a query: its rows, and where it goes on.
 type Page = (Vec<Value>, Option<String>);
 
-fn asked(text: &str, scope: Scope, size: usize, continuation: Option<String>) -> QueryItems {
+fn asked(text: &str, scope: ScanScope, size: usize, continuation: Option<String>) -> QueryItems {
     QueryItems {
         text: text.to_owned(),
         scope,
@@ -35,7 +35,13 @@ async fn refusal(test: &TestContainer, query: &QueryItems) -> ErrorKind {
 }
 
 /// All rows from a continuation on; from the beginning without one.
-async fn rest(test: &TestContainer, text: &str, scope: &Scope, size: usize, mut from: Option<String>) -> Vec<Value> {
+async fn rest(
+    test: &TestContainer,
+    text: &str,
+    scope: &ScanScope,
+    size: usize,
+    mut from: Option<String>,
+) -> Vec<Value> {
     let mut rows = Vec::new();
     loop {
         let query = asked(text, scope.clone(), size, from);
@@ -51,10 +57,10 @@ async fn rest(test: &TestContainer, text: &str, scope: &Scope, size: usize, mut 
     }
 }
 
-fn range(id: u32) -> Scope {
-    Scope {
+fn range(id: u32) -> ScanScope {
+    ScanScope {
         range: Some(id),
-        ..Scope::default()
+        ..ScanScope::default()
     }
 }
 
@@ -125,7 +131,7 @@ fn sorted(rows: &[Value]) -> Vec<String> {
 #[tokio::test]
 async fn every_pipeline_goes_on_over_a_split_and_a_restart() {
     for text in ORDERED.iter().chain(UNORDERED) {
-        let all = Scope::default();
+        let all = ScanScope::default();
         let test = filled().await;
         let whole = rest(&test, text, &all, 100, None).await;
         let mut begun = Vec::new();
@@ -193,7 +199,7 @@ async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
         ("SELECT VALUE c.n FROM c ORDER BY c.long", json!(0)),
     ] {
         let test = filled().await;
-        let all = Scope::default();
+        let all = ScanScope::default();
         let (mut rows, continuation) = ask(&test, &asked(text, all.clone(), 1, None)).await.unwrap();
         assert_eq!(rows, [was_first], "{text}");
         // Every item that has that row now goes; another with the same value of `g` stays.
@@ -247,11 +253,11 @@ async fn one_key_is_one_part_however_it_is_named() {
     let epk = Epk::of(&test.container.properties().partition_key, &key("p"));
     let names = [
         scope_of("p"),
-        Scope {
+        ScanScope {
             epk: Some(EpkRange::point(epk)),
-            ..Scope::default()
+            ..ScanScope::default()
         },
-        Scope {
+        ScanScope {
             range: Some(0),
             ..scope_of("p")
         },
@@ -300,7 +306,7 @@ async fn a_continuation_is_refused_for_another_question_or_another_part() {
     for query in [
         continued("SELECT VALUE c.id  FROM c", scope_of("p")),
         continued(text, scope_of("q")),
-        continued(text, Scope::default()),
+        continued(text, ScanScope::default()),
         QueryItems {
             parameters: vec![("@p".to_owned(), json!(1))].into(),
             ..continued(text, scope_of("p"))

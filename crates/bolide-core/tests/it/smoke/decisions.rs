@@ -3,7 +3,7 @@
 //! Builds with debug assertions decide every round twice and compare batch, state and what is to be done after the commit; a difference is
 //! an internal error. So every test of a write is one of this, too. This one goes through the kinds of writes, so that none is forgotten.
 
-use bolide_core::{Batch, BatchAnswer, BatchOperation, FeedStart, Pacing, PacingSettings, PurgeMode};
+use bolide_core::{Batch, BatchOperation, BatchResponse, FeedStart, Pacing, PacingSettings, PurgeMode};
 use bolide_model::document::{Document, Patch};
 use futures_util::stream;
 use serde_json::json;
@@ -83,7 +83,11 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
         let ctx = test.begin().await;
         let answer = test.account.batch(&ctx, &test.container, batch(operations)).await;
         let answer = answer.unwrap().value;
-        assert_eq!(matches!(answer, BatchAnswer::Committed(_)), is_committed, "{answer:?}");
+        assert_eq!(
+            matches!(answer, BatchResponse::Committed(_)),
+            is_committed,
+            "{answer:?}"
+        );
     }
 
     // The background: expired items, those of a deleted key, the history.

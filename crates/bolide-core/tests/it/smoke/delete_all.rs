@@ -1,6 +1,6 @@
 //! Deleting all items of a partition key: gone at once, removed in the background.
 
-use bolide_core::{Account, ChangeKind, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, Scope};
+use bolide_core::{Account, ChangeKind, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ScanScope};
 use bolide_model::ErrorKind;
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::ttl::Policy;
@@ -30,7 +30,7 @@ async fn events(account: &Account, test: &TestContainer, after: &str) -> Vec<Cha
     let mut start = FeedStart::After(after.to_owned());
     loop {
         let read = ReadChanges {
-            scope: Scope::default(),
+            scope: ScanScope::default(),
             start,
             max_items: None,
         };

@@ -1,6 +1,6 @@
 //! Read feed and change feed: order, pages, continuations.
 
-use bolide_core::{FeedStart, ReadFeed, Scope, Throughput};
+use bolide_core::{FeedStart, ReadFeed, ScanScope, Throughput};
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::{ErrorKind, UnixSeconds};
 use serde_json::json;
@@ -123,7 +123,7 @@ async fn a_page_of_a_feed_is_of_one_range() {
             .map(|item| (item.rid().number >> 40) as u32)
             .collect();
         ranges.dedup();
-        assert_eq!(ranges, [page.work.touched.last().unwrap().range]);
+        assert_eq!(ranges, [page.cost.touched.last().unwrap().range]);
         pages += 1;
         continuation = page.value.continuation;
         if continuation.is_none() {
@@ -251,9 +251,9 @@ async fn a_feed_of_one_range_shows_what_lies_in_it() {
     let mut together = Vec::new();
     for range in test.container.ranges().ranges {
         let read = ReadFeed {
-            scope: Scope {
+            scope: ScanScope {
                 range: Some(range.id),
-                ..Scope::default()
+                ..ScanScope::default()
             },
             ..ReadFeed::default()
         };
@@ -300,9 +300,9 @@ async fn a_bound_longer_than_an_effective_partition_key_lies_behind_it() {
             let behind = EpkRange::new(bound, Epk::end());
             for (range, expected) in [(before, true), (behind, false)] {
                 let read = ReadFeed {
-                    scope: Scope {
+                    scope: ScanScope {
                         epk: Some(range),
-                        ..Scope::default()
+                        ..ScanScope::default()
                     },
                     ..ReadFeed::default()
                 };

@@ -169,8 +169,8 @@ async fn the_answer_is_the_same_when_it_is_purged() {
     assert_eq!(test.purge().await, 1);
     let purged = charge().await;
     assert_eq!(
-        (as_ghost.error, as_ghost.work.charge),
-        (purged.error, purged.work.charge)
+        (as_ghost.error, as_ghost.cost.charge),
+        (purged.error, purged.cost.charge)
     );
 }
 

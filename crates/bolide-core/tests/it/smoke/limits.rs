@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_core::{
-    AccountOptions, Batch, BatchAnswer, BatchOperation, ItemTarget, PatchItem, QueryItems, QueryPage, ReadFeed,
+    AccountOptions, Batch, BatchOperation, BatchResponse, ItemTarget, PatchItem, QueryItems, QueryPage, ReadFeed,
     RequestContext,
 };
 use bolide_model::document::Patch;
@@ -290,7 +290,7 @@ async fn expensive_conditions_of_a_batch_are_judged_before_it() {
     let ctx = test.begin().await;
     let done = test.account.batch(&ctx, &test.container, batch).await;
     let answer = done.map_err(|refusal| refusal.error).expect("an answer").value;
-    assert!(matches!(answer, BatchAnswer::Committed(_)), "{answer:?}");
+    assert!(matches!(answer, BatchResponse::Committed(_)), "{answer:?}");
 }
 
 #[tokio::test]
@@ -313,8 +313,8 @@ async fn the_patches_of_a_batch_write_only_so_much() {
     let ctx = test.begin().await;
     let done = test.account.batch(&ctx, &test.container, batch).await;
     match done.map_err(|refusal| refusal.error).expect("an answer").value {
-        BatchAnswer::RolledBack { at, error } => assert_eq!((at, error.kind), (2, ErrorKind::TooLarge)),
-        committed @ BatchAnswer::Committed(_) => panic!("{committed:?}"),
+        BatchResponse::RolledBack { at, error } => assert_eq!((at, error.kind), (2, ErrorKind::TooLarge)),
+        committed @ BatchResponse::Committed(_) => panic!("{committed:?}"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The purge: what it removes, in which order, at what cost, and what it says about itself.
 
 use bolide_core::{
-    AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, Scope, Throughput, TtlPreview,
-    TtlRule, TtlState,
+    AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, ScanScope, Throughput,
+    TtlPreview, TtlRule, TtlState,
 };
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::Policy;
@@ -259,7 +259,7 @@ async fn a_read_that_began_before_a_purge_shows_none_of_what_was_due_with_what_w
         .unwrap();
     assert_eq!(ids(&listed.value.items), Vec::<&str>::new());
     let changes = ReadChanges {
-        scope: Scope::default(),
+        scope: ScanScope::default(),
         start: FeedStart::Beginning,
         max_items: None,
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bolide_core::{AccountOptions, QueryItems, Scope};
+use bolide_core::{AccountOptions, QueryItems, ScanScope};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ async fn page(
 ) -> (Vec<Value>, Option<String>) {
     let query = QueryItems {
         text: text.to_owned(),
-        scope: Scope::default(),
+        scope: ScanScope::default(),
         cross_partition: true,
         max_items: Some(size),
         continuation,
@@ -233,16 +233,20 @@ async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
     let test = TestContainer::with(json!({})).await;
     for (text, scope, is_used) in [
         ("SELECT * FROM c", scope_of("p"), true),
-        ("SELECT * FROM c WHERE c.pk = 'p'", Scope::default(), true),
+        ("SELECT * FROM c WHERE c.pk = 'p'", ScanScope::default(), true),
         (
             "SELECT * FROM c WHERE c.pk IN ('p', 'q') AND c.n > 1",
-            Scope::default(),
+            ScanScope::default(),
             true,
         ),
-        ("SELECT * FROM c WHERE c.pk = 'p' OR c.n = 1", Scope::default(), false),
-        ("SELECT * FROM c WHERE c.pk > 'p'", Scope::default(), false),
-        ("SELECT * FROM c WHERE c.n = 1", Scope::default(), false),
-        ("SELECT 1", Scope::default(), false),
+        (
+            "SELECT * FROM c WHERE c.pk = 'p' OR c.n = 1",
+            ScanScope::default(),
+            false,
+        ),
+        ("SELECT * FROM c WHERE c.pk > 'p'", ScanScope::default(), false),
+        ("SELECT * FROM c WHERE c.n = 1", ScanScope::default(), false),
+        ("SELECT 1", ScanScope::default(), false),
     ] {
         let query = QueryItems {
             text: text.to_owned(),

@@ -251,8 +251,8 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 
 /// What waits for a check that does not go on would wait for ever.
 async fn goes_on<T>(request: impl Future<Output = T>) -> T {
-    let patience = Duration::from_secs(60);
-    tokio::time::timeout(patience, request)
+    let timeout = Duration::from_secs(60);
+    tokio::time::timeout(timeout, request)
         .await
         .expect("it waits for the check")
 }

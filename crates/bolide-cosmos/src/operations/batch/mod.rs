@@ -9,8 +9,8 @@ mod to_wire;
 use std::sync::Arc;
 
 use bolide_core::{
-    Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, OperationResult, PatchItem, ReadItem, Refusal, ReplaceItem, UpsertItem, Work,
+    Batch, BatchOperation, BatchResponse, ChargedResult, Container, Cost, CreateItem, DeleteItem, ItemRead, ItemTarget,
+    OperationDone, OperationResult, PatchItem, ReadItem, Refusal, ReplaceItem, Response, UpsertItem,
 };
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{RequestUnits, Result};
@@ -23,7 +23,7 @@ use crate::wire::{Reply, headers, scope};
 use from_wire::Sent;
 use to_wire::Results;
 
-pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     items::refuse_triggers(call.headers())?;
     let mut sent = call.decoded(|| from_wire::operations(call.body)).await?;
     for sent in &mut sent {
@@ -36,7 +36,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
     }
 }
 
-async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
+async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> ChargedResult<Reply> {
     let partition_key = scope::one_key(call.headers(), container)?;
     let reads = |sent: &Sent| matches!(sent.operation, Ok(BatchOperation::Read { .. }));
     if sent.iter().any(reads) {
@@ -52,12 +52,12 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
         partition_key,
         operations: operations.collect(),
     };
-    let Answer { value, work } = call
+    let Response { value, cost } = call
         .account()
         .batch_answering(&call.ctx, container, batch, results.answers_written())
         .await?;
     let status = match value {
-        BatchAnswer::Committed(done) => {
+        BatchResponse::Committed(done) => {
             for result in &done {
                 results.done(result);
             }
@@ -68,21 +68,21 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
                 StatusCode::OK
             }
         }
-        BatchAnswer::RolledBack { at, error } => {
+        BatchResponse::RolledBack { at, error } => {
             results.rolled_back(at, error);
             StatusCode::MULTI_STATUS
         }
     };
-    Ok(Answer {
+    Ok(Response {
         value: results.into_reply(status),
-        work,
+        cost,
     })
 }
 
-async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
+async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> ChargedResult<Reply> {
     let goes_on = headers::flag(call.headers(), &headers::BATCH_CONTINUE_ON_ERROR);
     let mut results = Results::new(call, &sent);
-    let mut work = Work::default();
+    let mut cost = Cost::default();
     for sent in sent {
         if results.has_failed() && !goes_on {
             results.failed_dependency();
@@ -96,12 +96,12 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
         tokio::task::yield_now().await;
         match one(call, container, sent).await {
             Ok(answer) => {
-                add_work(&mut work, answer.work);
+                add_cost(&mut cost, answer.cost);
                 results.done(&answer.value);
             }
             Err(refusal) => {
-                results.refused(refusal.error, refusal.work.charge);
-                add_work(&mut work, refusal.work);
+                results.refused(refusal.error, refusal.cost.charge);
+                add_cost(&mut cost, refusal.cost);
             }
         }
     }
@@ -110,19 +110,19 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
     } else {
         StatusCode::OK
     };
-    Ok(Answer {
+    Ok(Response {
         value: results.into_reply(status),
-        work,
+        cost,
     })
 }
 
 /// Carries out one operation of a bulk by itself.
-async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answered<OperationResult> {
+async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> ChargedResult<OperationResult> {
     let (account, ctx) = (call.account(), &call.ctx);
     let operation = sent.operation?;
     let given = own_key(call, container, sent.partition_key?)?;
     let key = |key| scope::key_or_none(key, container);
-    let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
+    let written = |answer: Response<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {
         BatchOperation::Create { document } => {
             let create = CreateItem {
@@ -185,12 +185,12 @@ fn own_key(call: &Call<'_>, container: &Container, sent: Option<PartitionKey>) -
     Ok(key)
 }
 
-async fn read_one(call: &Call<'_>, container: &Arc<Container>, read: &ReadItem) -> Answered<OperationResult> {
+async fn read_one(call: &Call<'_>, container: &Arc<Container>, read: &ReadItem) -> ChargedResult<OperationResult> {
     let read = call.account().read_item(&call.ctx, container, read).await?;
     let session = SessionToken::of(call.headers())?;
-    session.check(&read.work.touched).map_err(|error| Refusal {
+    session.check(&read.cost.touched).map_err(|error| Refusal {
         error,
-        work: read.work.clone(),
+        cost: read.cost.clone(),
     })?;
     Ok(finish(read, |read| match read {
         ItemRead::Found(item) => OperationDone::Read(item),
@@ -198,27 +198,27 @@ async fn read_one(call: &Call<'_>, container: &Arc<Container>, read: &ReadItem) 
     }))
 }
 
-fn finish<T>(answer: Answer<T>, done: impl FnOnce(T) -> OperationDone) -> Answer<OperationResult> {
+fn finish<T>(answer: Response<T>, done: impl FnOnce(T) -> OperationDone) -> Response<OperationResult> {
     let result = OperationResult {
         done: done(answer.value),
-        charge: answer.work.charge,
+        charge: answer.cost.charge,
     };
-    Answer {
+    Response {
         value: result,
-        work: answer.work,
+        cost: answer.cost,
     }
 }
 
 /// Adds what one more operation took; of a range the newest position counts.
-fn add_work(work: &mut Work, more: Work) {
-    work.charge = RequestUnits(work.charge.0 + more.charge.0);
+fn add_cost(cost: &mut Cost, more: Cost) {
+    cost.charge = RequestUnits(cost.charge.0 + more.charge.0);
     for position in more.touched {
-        match work.touched.iter_mut().find(|known| known.range == position.range) {
+        match cost.touched.iter_mut().find(|known| known.range == position.range) {
             Some(known) => {
                 known.lsn = known.lsn.max(position.lsn);
                 known.charge += position.charge;
             }
-            None => work.touched.push(position),
+            None => cost.touched.push(position),
         }
     }
 }

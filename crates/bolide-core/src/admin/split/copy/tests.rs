@@ -2,7 +2,7 @@ use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{Head, Key, Space};
 use bytes::Bytes;
 
-use super::Walk;
+use super::CopyScan;
 use crate::format::keys::{self, LogPosition};
 
 fn at(lsn: u64) -> Head {
@@ -26,7 +26,7 @@ fn item(name: &'static str) -> Key {
 
 #[test]
 fn what_lies_before_the_next_page_is_copied() {
-    let mut items = Walk::over(Space::Item, Bytes::new(), None);
+    let mut items = CopyScan::over(Space::Item, Bytes::new(), None);
     assert!(!items.has_copied(&item("a")));
     items.advance(at(9), Some("m".into()));
     let copied = ["a", "m", "m\0", "z"].map(|name| items.has_copied(&item(name)));
@@ -41,7 +41,7 @@ fn what_lies_before_the_next_page_is_copied() {
 
 #[test]
 fn pages_of_the_log_end_where_it_stood_when_they_began() {
-    let mut entries = Walk::over(Space::Log, Bytes::new(), Some(keys::log_end()));
+    let mut entries = CopyScan::over(Space::Log, Bytes::new(), Some(keys::log_end()));
     assert!(!entries.has_copied(&log(12)), "the first page will have it");
     entries.advance(at(10), Some(log(4).bytes));
     let copied = [4, 5, 10, 11, 12].map(|lsn| entries.has_copied(&log(lsn)));
@@ -57,7 +57,7 @@ fn pages_of_the_log_end_where_it_stood_when_they_began() {
 
 #[test]
 fn the_history_behind_the_log_has_its_own_end() {
-    let mut history = Walk::over(Space::Log, keys::log_end(), None);
+    let mut history = CopyScan::over(Space::Log, keys::log_end(), None);
     history.advance(at(10), Some(keys::history(position(4)).bytes));
     let copied = [4, 5, 10, 11].map(|lsn| history.has_copied(&keys::history(position(lsn))));
     assert_eq!(copied, [true, false, false, true]);

@@ -15,31 +15,31 @@ pub struct RangePosition {
 
 /// The cost of an operation and the ranges it touched: what session tokens and charges are made of.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Work {
+pub struct Cost {
     /// Request units charged to the caller: the sum over the ranges touched.
     pub charge: RequestUnits,
     /// In range order; empty where no range was reached.
     pub touched: Vec<RangePosition>,
 }
 
-impl Work {
-    /// Work in one range.
-    pub(crate) fn in_range(charge: RequestUnits, range: u32, lsn: Lsn) -> Work {
-        Work {
+impl Cost {
+    /// Cost in one range.
+    pub(crate) fn in_range(charge: RequestUnits, range: u32, lsn: Lsn) -> Cost {
+        Cost {
             charge,
             touched: vec![RangePosition { range, lsn, charge }],
         }
     }
 
     /// A page of a feed: what was read in each range is in `touched`, and a page costs a unit at least.
-    pub(crate) fn of_feed(touched: Vec<RangePosition>) -> Work {
+    pub(crate) fn of_feed(touched: Vec<RangePosition>) -> Cost {
         let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
-        Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched)
+        Cost::over(RequestUnits(charge.0.max(1.0)).rounded(), touched)
     }
 
-    /// Work in several ranges. What `touched` has as charges so far are the costs of what was done in each range; they come to `charge`
+    /// Cost in several ranges. What `touched` has as charges so far are the costs of what was done in each range; they come to `charge`
     /// but for its rounding and its minimum, which they bear in proportion, or evenly where nothing was done.
-    pub(crate) fn over(charge: RequestUnits, mut touched: Vec<RangePosition>) -> Work {
+    pub(crate) fn over(charge: RequestUnits, mut touched: Vec<RangePosition>) -> Cost {
         let sum: RequestUnits = touched.iter().map(|position| position.charge).sum();
         let ranges = touched.len() as f64;
         for position in &mut touched {
@@ -49,17 +49,17 @@ impl Work {
                 charge.0 / ranges
             });
         }
-        Work { charge, touched }
+        Cost { charge, touched }
     }
 }
 
 /// The result of an operation.
 #[derive(Debug, Clone)]
-pub struct Answer<T> {
+pub struct Response<T> {
     /// What was asked for.
     pub value: T,
     /// What it took.
-    pub work: Work,
+    pub cost: Cost,
 }
 
 /// A refused operation. It changed nothing, and cost something all the same.
@@ -68,17 +68,17 @@ pub struct Refusal {
     /// Why.
     pub error: Error,
     /// What it took.
-    pub work: Work,
+    pub cost: Cost,
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         Refusal {
             error,
-            work: Work::default(),
+            cost: Cost::default(),
         }
     }
 }
 
 /// An answer or a refusal.
-pub type Answered<T> = Result<Answer<T>, Refusal>;
+pub type ChargedResult<T> = Result<Response<T>, Refusal>;

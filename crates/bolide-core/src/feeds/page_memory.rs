@@ -8,16 +8,16 @@ use crate::memory::{MemoryBudget, MemoryShare};
 const COPIES: usize = 2;
 
 /// Memory that grows with a page. Where there is none left, a page ends with what it has.
-pub(super) struct Held {
+pub(super) struct PageMemory {
     budget: MemoryBudget,
     share: MemoryShare,
     is_short: bool,
 }
 
-impl Held {
+impl PageMemory {
     /// Nothing yet.
-    pub fn of(budget: &MemoryBudget) -> Held {
-        Held {
+    pub fn of(budget: &MemoryBudget) -> PageMemory {
+        PageMemory {
             budget: budget.clone(),
             share: MemoryShare::default(),
             is_short: false,

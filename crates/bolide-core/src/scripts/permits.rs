@@ -27,18 +27,18 @@ const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;
 const QUERY_BYTES: usize = 4 * 1024 * 1024;
 /// Part of the budget that scripts of one line may take.
 const BUDGET_PART: usize = 3;
-/// Places for each core, least and most.
+/// ScriptPermits for each core, least and most.
 const PLACES_PER_CORE: usize = 2;
 const MIN_PLACES: usize = 4;
 const MAX_PLACES: usize = 32;
 /// How long queries wait.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long transactions wait: whoever comes behind a single script that takes all of its five seconds, and is ended late, waits that long, then for the
 /// pause of five seconds after it, and still has some for a place.
-pub(crate) const TRANSACTION_PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// See the module.
-pub(crate) struct Places {
+pub(crate) struct ScriptPermits {
     clock: Monotonic,
     hosts: Arc<Hosts>,
     memory: MemoryBudget,
@@ -59,7 +59,7 @@ pub struct ScriptFigures {
 
 impl ScriptFigures {
     /// What the scripts of some containers are doing now.
-    pub(crate) fn of(places: &Places, containers: &[Arc<Container>]) -> ScriptFigures {
+    pub(crate) fn of(places: &ScriptPermits, containers: &[Arc<Container>]) -> ScriptFigures {
         let in_partitions = containers.iter().map(|container| {
             let layout = container.state().layout.clone();
             layout
@@ -76,24 +76,24 @@ impl ScriptFigures {
 }
 
 /// A place; kept by whatever runs in it.
-pub(crate) type Place = Arc<TakenPlace>;
+pub(crate) type ScriptPermit = Arc<HeldScriptPermit>;
 
-pub(crate) struct TakenPlace {
+pub(crate) struct HeldScriptPermit {
     hosts: Arc<Hosts>,
     memory: MemoryBudget,
     _permit: OwnedSemaphorePermit,
     _share: MemoryShare,
 }
 
-impl Places {
-    pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> Places {
+impl ScriptPermits {
+    pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> ScriptPermits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let affordable = memory.limit_bytes() / BUDGET_PART / SCRIPT_BYTES;
         let places = (cores * PLACES_PER_CORE)
             .clamp(MIN_PLACES, MAX_PLACES)
             .min(affordable)
             .max(1);
-        Places {
+        ScriptPermits {
             clock: options.monotonic.clone(),
             hosts: Arc::new(Hosts::new(
                 options.script_hosting.clone(),
@@ -111,8 +111,8 @@ impl Places {
     ///
     /// # Errors
     /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
-    pub async fn for_transaction(&self, partition: &Partition) -> Result<(Place, Order)> {
-        let until = self.clock.now() + TRANSACTION_PATIENCE;
+    pub async fn for_transaction(&self, partition: &Partition) -> Result<(ScriptPermit, Order)> {
+        let until = self.clock.now() + TRANSACTION_TIMEOUT;
         let order = partition.scripts.next(&self.clock, until).await?;
         let _waiting = self.transactions.join()?;
         let permit = self.transactions.permit(&self.clock, until).await?;
@@ -122,10 +122,10 @@ impl Places {
     /// Waits for a place for the functions of a query.
     ///
     /// # Errors
-    /// As [`Places::for_transaction`].
-    pub async fn for_query(&self) -> Result<Place> {
+    /// As [`ScriptPermits::for_transaction`].
+    pub async fn for_query(&self) -> Result<ScriptPermit> {
         let _waiting = self.queries.join()?;
-        let permit = self.queries.permit(&self.clock, self.clock.now() + PATIENCE).await?;
+        let permit = self.queries.permit(&self.clock, self.clock.now() + TIMEOUT).await?;
         self.place(permit)
     }
 
@@ -134,8 +134,8 @@ impl Places {
         self.hosts.close();
     }
 
-    fn place(&self, permit: OwnedSemaphorePermit) -> Result<Place> {
-        Ok(Arc::new(TakenPlace {
+    fn place(&self, permit: OwnedSemaphorePermit) -> Result<ScriptPermit> {
+        Ok(Arc::new(HeldScriptPermit {
             hosts: self.hosts.clone(),
             _share: self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))?,
             memory: self.memory.clone(),
@@ -144,7 +144,7 @@ impl Places {
     }
 }
 
-impl TakenPlace {
+impl HeldScriptPermit {
     /// What runs a script.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts

@@ -221,3 +221,6 @@ fn number_of(kind: &ErrorKind) -> u32 {
         _ => 400,
     }
 }
+
+#[cfg(test)]
+mod tests;

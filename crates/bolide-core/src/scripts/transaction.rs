@@ -440,3 +440,6 @@ fn push(
     }
     Ok(Progress::Continue)
 }
+
+#[cfg(test)]
+mod tests;

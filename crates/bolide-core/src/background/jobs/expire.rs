@@ -327,3 +327,6 @@ fn next_end(queues: &DueEntries) -> i64 {
         .min()
         .unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

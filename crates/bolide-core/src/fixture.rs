@@ -19,9 +19,9 @@ use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::feeds::ReadFeed;
 use crate::format::record::Record;
-use crate::items::{DeleteItem, ItemRead, ItemTarget, ReadItem, UpsertItem};
+use crate::items::{DeleteItem, ItemRead, ItemTarget, ReadItem, ReplaceItem, UpsertItem};
 use crate::partition::Partition;
-use crate::response::Response;
+use crate::response::ChargedResult;
 use crate::runtime::{AccountOptions, RequestContext};
 use crate::throughput::Throughput;
 
@@ -44,6 +44,12 @@ fn document(body: &Value) -> Document {
         body["pk"] = "p".into();
     }
     Document::parse(body.to_string().as_bytes()).expect("tests send JSON objects")
+}
+
+fn kind_of<T>(answered: ChargedResult<T>) -> Result<T, ErrorKind> {
+    answered
+        .map(|answer| answer.value)
+        .map_err(|refusal| refusal.error.kind)
 }
 
 async fn open(engine: &Arc<MemoryEngine>) -> Arc<Account> {
@@ -111,16 +117,32 @@ impl Fixture {
     }
 
     pub async fn upsert(&self, body: Value) -> StoredItem {
+        self.try_upsert(body).await.expect("a write")
+    }
+
+    pub async fn try_upsert(&self, body: Value) -> Result<StoredItem, ErrorKind> {
         let upsert = UpsertItem {
             document: document(&body),
             partition_key: None,
             if_match: None,
         };
-        let written = self
-            .account
-            .upsert_item(&self.begin().await, &self.container, upsert)
-            .await;
-        written.expect("a write").value.item
+        let ctx = self.begin().await;
+        let written = self.account.upsert_item(&ctx, &self.container, upsert).await;
+        kind_of(written).map(|written| written.item)
+    }
+
+    /// Replaces the item of an id, under its own id or another one.
+    pub async fn try_replace(&self, id: &str, body: Value) -> Result<StoredItem, ErrorKind> {
+        let document = document(&body);
+        let replace = ReplaceItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: document.partition_key(&self.container.properties().partition_key),
+            document,
+            if_match: None,
+        };
+        let ctx = self.begin().await;
+        let written = self.account.replace_item(&ctx, &self.container, replace).await;
+        kind_of(written).map(|written| written.item)
     }
 
     /// The item of this id, if it is there for requests that begin now.
@@ -131,13 +153,10 @@ impl Fixture {
             if_none_match: None,
         };
         let ctx = self.begin().await;
-        match self.account.read_item(&ctx, &self.container, &read).await {
-            Ok(Response { value, .. }) => match value {
-                ItemRead::Found(item) => Some(item),
-                ItemRead::NotModified { .. } => panic!("a read without a condition is never spared"),
-            },
-            Err(refusal) if refusal.error.kind == ErrorKind::NotFound => None,
-            Err(refusal) => panic!("{refusal:?}"),
+        match kind_of(self.account.read_item(&ctx, &self.container, &read).await) {
+            Ok(ItemRead::Found(item)) => Some(item),
+            Err(ErrorKind::NotFound) => None,
+            other => panic!("{other:?}"),
         }
     }
 
@@ -153,25 +172,27 @@ impl Fixture {
     }
 
     pub async fn delete(&self, pk: &str, id: &str) {
+        self.try_delete(pk, id).await.expect("a deletion");
+    }
+
+    pub async fn try_delete(&self, pk: &str, id: &str) -> Result<(), ErrorKind> {
         let delete = DeleteItem {
             target: ItemTarget::Id(id.into()),
             partition_key: key(pk),
             if_match: None,
         };
-        let deleted = self
-            .account
-            .delete_item(&self.begin().await, &self.container, delete)
-            .await;
-        deleted.expect("a deletion");
+        let ctx = self.begin().await;
+        kind_of(self.account.delete_item(&ctx, &self.container, delete).await)
     }
 
     /// Deletes all items of a partition key; they stay stored until they are purged.
     pub async fn delete_all_of_key(&self, pk: &str) {
-        let deleted = self
-            .account
-            .delete_all_of_key(&self.begin().await, &self.container, &key(pk))
-            .await;
-        deleted.expect("a deletion");
+        self.try_delete_all_of_key(pk).await.expect("a deletion");
+    }
+
+    pub async fn try_delete_all_of_key(&self, pk: &str) -> Result<(), ErrorKind> {
+        let ctx = self.begin().await;
+        kind_of(self.account.delete_all_of_key(&ctx, &self.container, &key(pk)).await)
     }
 
     /// Removes all that is to be removed. Returns how many ghosts there were.

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Writes put what the list says, replaces and the purge delete it, a split and an import build from it, and the full check compares with it.
-//! Entries are a function of the item's key and its record, so whoever has those two never reads an entry to remove it. The history
-//! (`crate::change_log`) is no part of it: it is about changes, not about what is stored.
+//! Entries are a function of the item's key and its record, so whoever has those two never reads an entry to remove it. Two items never have an
+//! entry of the same key and the same value, so who comes upon an entry knows whose it is. The history (`crate::change_log`) is no part of it: it is
+//! about changes, not about what is stored.
 
-use bolide_storage::Key;
+use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
 use super::keys;
@@ -51,6 +52,16 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
     let id = entry(keys::id_index(epk, record.id().as_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
     std::iter::once(id).chain(unique).chain([log]).chain(expiry)
+}
+
+/// Whether a row is an entry of an item: it follows from that item, so that it need not be copied.
+pub(crate) fn is_entry(key: &Key) -> bool {
+    match key.space {
+        Space::Index | Space::Expiry => true,
+        // Behind the log lies the history.
+        Space::Log => key.bytes < keys::log_end(),
+        Space::Item | Space::Meta => false,
+    }
 }
 
 impl Entry<'_> {

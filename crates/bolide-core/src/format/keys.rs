@@ -13,7 +13,7 @@
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
 //! `epk ‖ tag` is what identifies a logical partition (see `logical`) and is called its epk below. Those of one definition are never
 //! prefixes of one another, so what follows needs no separator.
-//! Every key but those of Log, Expiry and Meta holds the effective partition key at a fixed place: a split is a key range.
+//! The keys of items begin with their effective partition key: a range is an interval of them. Index keys hold it behind their first bytes.
 
 use bolide_model::{Lsn, UnixSeconds, epk::Epk};
 use bolide_storage::{Key, Space};
@@ -73,15 +73,6 @@ pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest)
 /// The effective partition key with the id behind it, of an index entry that finds an item by its id; `None` for other entries.
 pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
     index_key.strip_prefix(&[ID_INDEX])
-}
-
-/// The effective partition key an index entry belongs to, with whatever follows it; `None` for an unknown kind of entry.
-pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
-    match *index_key.first()? {
-        ID_INDEX => Some(&index_key[1..]),
-        UNIQUE_INDEX => index_key.get(2..),
-        _ => None,
-    }
 }
 
 /// The place of a version in the log: LSN, then its place among the writes of one transaction.

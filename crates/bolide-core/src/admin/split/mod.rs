@@ -5,8 +5,8 @@
 //!   split:     take ids ─▶ pages ─▶ catch up ─▶ … ─▶ catch up ─▶ seal ─▶ remove the parent
 //! ```
 //!
-//! The children get every record and entry as they are, so verdicts, feeds, etags and the purge go on (TTL-277); their logs go on from the
-//! parent's LSN. Pages of the parent are copied while it is written, and what changed behind them is copied again ([`copy`]). At the end
+//! The children get every record as it is, and with it the entries that it has in the parent, so verdicts, feeds, etags and the purge go on (TTL-277);
+//! their logs go on from the parent's LSN. Pages of the parent are copied while it is written, and what changed behind them is copied again ([`copy`]). At the end
 //! requests are kept out for the last changes and for one commit of the catalog, which puts the new ranges into force and names the
 //! parent for removal. Until then a crash, or an error, leaves only partitions that nobody refers to and that are named for removal.
 

@@ -69,7 +69,13 @@ impl PartitionKeyTombstones {
 
     /// Whether a stored version is hidden.
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        self.0.iter().any(|tombstone| tombstone.hides(item_key, record))
+        self.hides_version(item_key, record.version().lsn, record.stamp())
+    }
+
+    /// As [`PartitionKeyTombstones::hides`], of a version that is known by its entry in a queue only.
+    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        let mut tombstones = self.0.iter();
+        tombstones.any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
     }
 
     fn contains(&self, tombstone: &PartitionKeyTombstone) -> bool {
@@ -173,9 +179,7 @@ impl TombstoneView {
 
     /// Whether a stored version belongs to a logical partition that was deleted after it was written.
     pub fn hides(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        self.0
-            .iter()
-            .any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
+        self.0.hides_version(item_key, lsn, stamp)
     }
 }
 

@@ -16,6 +16,9 @@
 //! row's own members; a definition inside it (of a container, of a client encryption key) is read and written as this version knows it. A key of
 //! an unknown kind is refused: nobody can say what it would be part of.
 //!
+//! Rows are shaped alike on purpose: each says `etag`, `ts` and `unknown` itself, since serde gives a flattened `unknown` whatever the members before it
+//! have left, and so it stands last in the row, not in a struct that rows share.
+//!
 //! The names that lead to rows are in [`names`](super::names), what changed last in [`changes`](super::changes).
 
 mod access;
@@ -37,13 +40,14 @@ pub(crate) use account::{AccountRow, DatabaseRow, OfferRow};
 pub(crate) use container::ContainerRow;
 pub(crate) use script::ScriptRow;
 
+// The letters of the kinds; names of a kind have the same (`names`).
 const ACCOUNT: u8 = b'A';
-const DATABASE: u8 = b'D';
-const CONTAINER: u8 = b'C';
-const USER: u8 = b'U';
-const ENCRYPTION_KEY: u8 = b'K';
-const PERMISSION: u8 = b'P';
-const SCRIPT: u8 = b'R';
+pub(super) const DATABASE: u8 = b'D';
+pub(super) const CONTAINER: u8 = b'C';
+pub(super) const USER: u8 = b'U';
+pub(super) const ENCRYPTION_KEY: u8 = b'K';
+pub(super) const PERMISSION: u8 = b'P';
+pub(super) const SCRIPT: u8 = b'R';
 const DROPPED: u8 = b'X';
 
 /// Names a row. Ordered so that a row comes after the rows it belongs to.

@@ -1,4 +1,5 @@
-//! Items: create, read, change, delete; several as one.
+//! Items: create, read, change, delete; several as one. Functions here and in `script_runs` are shaped alike on purpose: each is a call's signature and
+//! its errors, and what it does is elsewhere.
 
 use std::sync::Arc;
 

@@ -71,7 +71,7 @@ fn items_of_the_sdks_are_read() {
     );
 }
 
-/// A value for each marker and the text that it stands for; the other markers stand for nothing.
+/// A value for each marker and the text that it stands for; the other markers stand for nothing. Rows are shaped alike on purpose: it is a table.
 const MARKERS: &[(&str, &str)] = &[
     ("71 01 01 66 6F", r#""Zm8=""#),
     ("72 01 00 FD 41", r#""QQ""#),

@@ -29,6 +29,7 @@ mod bare;
 mod connection;
 mod cosmos;
 mod creates;
+mod embedded;
 mod expiry;
 mod expiry_space;
 mod figures;

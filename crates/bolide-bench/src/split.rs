@@ -8,14 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, UpsertItem};
-use bolide_model::container::ContainerProperties;
-use bolide_model::document::Document;
 use bolide_model::time::Clock;
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
-use serde_json::json;
 use tokio::task::JoinHandle;
 
+use crate::embedded::{Embedded, Load, any_of, text};
 use crate::figures::Latencies;
 use crate::table::Table;
 use crate::{Result, item};
@@ -28,9 +25,8 @@ const LONG: Duration = Duration::from_millis(50);
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Items in the range.
-    #[arg(long, default_value_t = 1_000_000)]
-    items: u64,
+    #[command(flatten)]
+    load: Load,
     /// Number of clients that write, each with one request at a time.
     #[arg(long, default_value_t = 4)]
     writers: u64,
@@ -42,7 +38,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            items: 1_000_000,
+            load: Load::default(),
             writers: 4,
             rest_seconds: 10,
         }
@@ -62,16 +58,19 @@ pub fn run(options: &Options) -> Result<String> {
     let engine = LsmEngine::open(dir.path(), Arc::new(Clock::System), LsmOptions::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let phases = runtime.block_on(async {
-        let bench = Arc::new(Bench::of(Arc::new(engine), options.items).await?);
+        let bench = Arc::new(Bench {
+            embedded: Embedded::create(Arc::new(engine)).await?,
+            items: options.load.items,
+        });
         bench.load().await?;
         let rest = bench.writing(options.writers);
         tokio::time::sleep(Duration::from_secs(options.rest_seconds)).await;
         let rest = rest.end("at rest").await?;
         let splitting = bench.writing(options.writers);
-        let split = bench.account.split(&bench.container, None).await;
+        let split = bench.embedded.account.split(&bench.embedded.container, None).await;
         let splitting = splitting.end("while the range is split").await?;
         split.map_err(text)?;
-        bench.account.close().await.map_err(text)?;
+        bench.embedded.close().await?;
         Ok::<_, crate::Error>([rest, splitting])
     })?;
     let mut table = Table::new([
@@ -103,33 +102,17 @@ pub fn run(options: &Options) -> Result<String> {
     Ok(format!(
         "## Split\n\n{} writers, {} items of {} bytes in one range.\n\n{table}",
         options.writers,
-        options.items,
+        options.load.items,
         item::BYTES
     ))
 }
 
 struct Bench {
-    account: Arc<Account>,
-    container: Arc<Container>,
+    embedded: Embedded,
     items: u64,
 }
 
 impl Bench {
-    async fn of(engine: Arc<LsmEngine>, items: u64) -> Result<Bench> {
-        let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
-        let ctx = account.begin().await.map_err(text)?;
-        let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
-        let definition = json!({"id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}});
-        let properties = ContainerProperties::from_json(&definition).map_err(text)?;
-        let created = account.create_container(&ctx, database.rid, properties, None);
-        let container = created.await.map_err(text)?;
-        Ok(Bench {
-            account,
-            container,
-            items,
-        })
-    }
-
     async fn load(self: &Arc<Self>) -> Result<()> {
         let next = Arc::new(AtomicU64::new(0));
         let loader = || {
@@ -140,8 +123,7 @@ impl Bench {
                     if number >= bench.items {
                         return Ok::<_, crate::Error>(());
                     }
-                    let document = item::document(&item::id(number), None);
-                    item::create(&bench.account, &bench.container, &document).await?;
+                    bench.embedded.create_item(number).await?;
                 }
             })
         };
@@ -167,17 +149,9 @@ impl Bench {
         let (mut number, mut latencies) = (writer << 32, Vec::new());
         while !is_over.load(Ordering::Relaxed) {
             number += 1;
-            let at = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % self.items;
-            let text_of_item = item::document(&item::id(at), None);
-            let upsert = UpsertItem {
-                document: Document::parse(text_of_item.as_bytes()).map_err(text)?,
-                partition_key: None,
-                if_match: None,
-            };
+            let at = any_of(self.items, number);
             let sent = Instant::now();
-            let ctx = self.account.begin().await.map_err(text)?;
-            let upserted = self.account.upsert_item(&ctx, &self.container, upsert).await;
-            upserted.map_err(|refusal| refusal.error.to_string())?;
+            self.embedded.update(at, None).await?;
             latencies.push(sent.elapsed());
         }
         Ok(latencies)
@@ -201,8 +175,4 @@ impl Writing {
         }
         Ok(Phase { name, time, latencies })
     }
-}
-
-fn text(error: bolide_model::Error) -> String {
-    error.to_string()
 }

@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, ItemTarget, ReadItem, UpsertItem};
-use bolide_model::container::ContainerProperties;
-use bolide_model::document::Document;
+use bolide_core::{ItemTarget, ReadItem};
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::time::Clock;
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
-use serde_json::json;
 
+use crate::embedded::{Embedded, Load, any_of, text};
 use crate::figures::Latencies;
 use crate::table::Table;
 use crate::{Result, item};
@@ -28,9 +26,8 @@ const LONG: Duration = Duration::from_millis(100);
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Number of items loaded.
-    #[arg(long, default_value_t = 1_000_000)]
-    items: u64,
+    #[command(flatten)]
+    load: Load,
     /// Requests of the second phase, half of them updates.
     #[arg(long, default_value_t = 500_000)]
     requests: u64,
@@ -39,7 +36,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            items: 1_000_000,
+            load: Load::default(),
             requests: 500_000,
         }
     }
@@ -61,15 +58,15 @@ pub fn run(options: &Options) -> Result<String> {
     let engine = LsmEngine::open(dir.path(), Arc::new(Clock::System), LsmOptions::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let phases = runtime.block_on(async {
-        let clients = Arc::new(Clients::of(Arc::new(engine)).await?);
-        let (items, requests) = (options.items, options.requests);
+        let clients = Arc::new(Clients(Embedded::create(Arc::new(engine)).await?));
+        let (items, requests) = (options.load.items, options.requests);
         let loaded = clients.phase("loading", items, |clients, n| Box::pin(clients.create(n)));
         let loaded = loaded.await?;
         let mixed = clients.phase("reads and updates", requests, move |clients, n| {
             Box::pin(clients.read_or_update(n, items))
         });
         let mixed = mixed.await?;
-        clients.account.close().await.map_err(text)?;
+        clients.0.close().await?;
         Ok::<_, crate::Error>([loaded, mixed])
     })?;
     let mut table = Table::new([
@@ -92,30 +89,16 @@ pub fn run(options: &Options) -> Result<String> {
     }
     Ok(format!(
         "## Stalls\n\n{CLIENTS} clients, {} items of {} bytes.\n\n{table}",
-        options.items,
+        options.load.items,
         item::BYTES
     ))
 }
 
-struct Clients {
-    account: Arc<Account>,
-    container: Arc<Container>,
-}
+struct Clients(Embedded);
 
 type Call = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 impl Clients {
-    async fn of(engine: Arc<LsmEngine>) -> Result<Clients> {
-        let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
-        let ctx = account.begin().await.map_err(text)?;
-        let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
-        let definition = json!({"id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}});
-        let properties = ContainerProperties::from_json(&definition).map_err(text)?;
-        let created = account.create_container(&ctx, database.rid, properties, None);
-        let container = created.await.map_err(text)?;
-        Ok(Clients { account, container })
-    }
-
     /// Lets all clients together send this many requests.
     async fn phase(
         self: &Arc<Self>,
@@ -157,31 +140,24 @@ impl Clients {
     }
 
     async fn create(self: Arc<Self>, number: u64) -> Result<()> {
-        item::create(&self.account, &self.container, &item::document(&item::id(number), None)).await
+        self.0.create_item(number).await
     }
 
     async fn read_or_update(self: Arc<Self>, number: u64, items: u64) -> Result<()> {
-        // A pseudo-random one, the same in every run.
-        let at = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % items;
-        let ctx = self.account.begin().await.map_err(text)?;
-        if number.is_multiple_of(2) {
-            let id = item::id(at);
-            let read = ReadItem {
-                target: ItemTarget::Id(id.clone()),
-                partition_key: PartitionKey(vec![Component::String(id)]),
-                if_none_match: None,
-            };
-            let read = self.account.read_item(&ctx, &self.container, &read).await;
-            read.map_err(|refusal| refusal.error.to_string())?;
-        } else {
-            let upsert = UpsertItem {
-                document: document(at, Some(-1))?,
-                partition_key: None,
-                if_match: None,
-            };
-            let upserted = self.account.upsert_item(&ctx, &self.container, upsert).await;
-            upserted.map_err(|refusal| refusal.error.to_string())?;
+        let at = any_of(items, number);
+        if !number.is_multiple_of(2) {
+            return self.0.update(at, Some(-1)).await;
         }
+        let Embedded { account, container } = &self.0;
+        let ctx = account.begin().await.map_err(text)?;
+        let id = item::id(at);
+        let read = ReadItem {
+            target: ItemTarget::Id(id.clone()),
+            partition_key: PartitionKey(vec![Component::String(id)]),
+            if_none_match: None,
+        };
+        let read = account.read_item(&ctx, container, &read).await;
+        read.map_err(|refusal| refusal.error.to_string())?;
         Ok(())
     }
 }
@@ -212,12 +188,4 @@ impl Gaps {
         self.long
             .fetch_add(u64::from(Duration::from_nanos(gap) >= LONG), Ordering::Relaxed);
     }
-}
-
-fn document(number: u64, ttl: Option<i32>) -> Result<Document> {
-    Ok(Document::parse(item::document(&item::id(number), ttl).as_bytes()).map_err(text)?)
-}
-
-fn text(error: bolide_model::Error) -> String {
-    error.to_string()
 }

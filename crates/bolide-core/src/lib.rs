@@ -26,6 +26,8 @@ mod content;
 mod continuation;
 mod executor;
 mod feeds;
+#[cfg(test)]
+mod fixture;
 mod format;
 mod items;
 mod memory;

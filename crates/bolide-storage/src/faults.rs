@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
+use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::{
@@ -48,7 +49,7 @@ impl Faults {
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
-    choices: Arc<Mutex<RandomChoices>>,
+    choices: Arc<Mutex<Rng>>,
     /// Commits reported as unknown that may still be carried out.
     delayed: Mutex<Vec<DelayedCommit>>,
 }
@@ -115,7 +116,7 @@ impl FaultyEngine {
         FaultyEngine {
             inner,
             faults,
-            choices: Arc::new(Mutex::new(RandomChoices(faults.seed))),
+            choices: Arc::new(Mutex::new(Rng::with_seed(faults.seed))),
             delayed: Mutex::default(),
         }
     }
@@ -128,10 +129,10 @@ impl FaultyEngine {
             down_percent,
             ..
         } = self.faults;
-        match choices.below(100) {
+        match choices.u64(..100) {
             roll if roll < down_percent => InjectedFault::Unavailable,
             roll if roll < down_percent + stale_percent => InjectedFault::Stale,
-            roll if roll < down_percent + stale_percent + unknown_percent => match choices.below(3) {
+            roll if roll < down_percent + stale_percent + unknown_percent => match choices.u64(..3) {
                 0 => InjectedFault::Done,
                 1 => InjectedFault::Lost,
                 _ => InjectedFault::Delayed,
@@ -141,7 +142,7 @@ impl FaultyEngine {
     }
 
     fn maybe_unavailable(&self) -> Result<(), EngineError> {
-        if self.choices.lock().is_hit(self.faults.down_percent) {
+        if is_hit(&mut self.choices.lock(), self.faults.down_percent) {
             Err(unavailable())
         } else {
             Ok(())
@@ -170,7 +171,7 @@ impl FaultyEngine {
         let mut delayed = self.delayed.lock();
         delayed
             .iter_mut()
-            .filter(|delayed| !delayed.is_arriving && delayed.touches(partition) && choices.below(2) == 0)
+            .filter(|delayed| !delayed.is_arriving && delayed.touches(partition) && choices.bool())
             .map(|delayed| {
                 delayed.is_arriving = true;
                 Delivery {
@@ -335,7 +336,7 @@ impl std::fmt::Debug for FaultyEngine {
 #[derive(Debug)]
 struct FaultySnapshot {
     inner: Arc<dyn HeldSnapshot>,
-    choices: Arc<Mutex<RandomChoices>>,
+    choices: Arc<Mutex<Rng>>,
     down_percent: u64,
     is_lost: AtomicBool,
 }
@@ -343,7 +344,7 @@ struct FaultySnapshot {
 impl HeldSnapshot for FaultySnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
-            let hit = || self.choices.lock().is_hit(self.down_percent);
+            let hit = || is_hit(&mut self.choices.lock(), self.down_percent);
             let (is_away, is_lost) = (hit(), hit());
             if self.is_lost.fetch_or(is_lost, Ordering::SeqCst) || is_lost {
                 return Err(HoldError::Expired);
@@ -360,21 +361,7 @@ fn unavailable() -> EngineError {
     EngineError::Unavailable("injected".into())
 }
 
-/// A repeatable sequence of random numbers: SplitMix64.
-#[derive(Debug)]
-struct RandomChoices(u64);
-
-impl RandomChoices {
-    /// True in `percent` of 100 cases.
-    fn is_hit(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    /// A number below `sides`.
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
+/// Returns true in `percent` of 100 cases.
+fn is_hit(choices: &mut Rng, percent: u64) -> bool {
+    choices.u64(..100) < percent
 }

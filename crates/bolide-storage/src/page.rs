@@ -2,9 +2,22 @@
 
 use bytes::Bytes;
 
-use crate::{Key, Page, ReadRequest, Scan};
+use crate::{Key, Page, ReadRequest, Scan, Space};
 
 impl Scan {
+    /// Scans all rows of a space in one page of any size. For checks and tests of small partitions.
+    pub fn whole(space: Space) -> Scan {
+        Scan {
+            space,
+            from: Bytes::new(),
+            to: None,
+            reverse: false,
+            max_rows: usize::MAX,
+            max_bytes: usize::MAX,
+            keys_only: false,
+        }
+    }
+
     /// Whether no key can lie in the range. Engines must check this first: ordered maps panic on ranges that end before they begin.
     pub fn is_empty(&self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= self.from)

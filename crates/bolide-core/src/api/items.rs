@@ -1,4 +1,5 @@
-//! Items: create, read, change and delete them, one by one or as a batch.
+//! Operations on items: create, read, change, delete, and batches. Functions here and in `script_runs` have the same shape on purpose: each is the
+//! signature of a call with its errors; the code is elsewhere.
 
 use std::sync::Arc;
 

@@ -90,6 +90,7 @@ fn parsed_bytes(properties: &ContainerProperties) -> usize {
     written.len() + structure.sum::<usize>()
 }
 
+// Taken apart as its stored form is, on purpose: whoever adds a member decides here what it counts.
 fn grant_bytes(grant: &PermissionProperties) -> usize {
     let PermissionProperties {
         id,

@@ -18,20 +18,14 @@ use std::collections::BTreeMap;
 
 use bolide_model::rid::{ChildRid, ContainerRid, DatabaseRid, UserRid};
 use bolide_storage::{Key, Space};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::batch::Changes;
 use super::permissions::PermissionProperties;
-use super::rows::{Row, RowKey, prefixed};
+use super::rows::{CONTAINER, DATABASE, ENCRYPTION_KEY, PERMISSION, Row, RowKey, SCRIPT, USER, prefixed};
 
-const DATABASE: u8 = b'D';
-const CONTAINER: u8 = b'C';
-const USER: u8 = b'U';
-const ENCRYPTION_KEY: u8 = b'K';
-const PERMISSION: u8 = b'P';
 const GRANT: u8 = b'G';
-const SCRIPT: u8 = b'R';
 
 /// Bytes of a script's length, which follows its row key.
 const LENGTH_BYTES: usize = 8;
@@ -165,11 +159,7 @@ fn kind_of(rid: ChildRid) -> Bytes {
 }
 
 fn joined(kind: u8, parent: &[u8], name: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(1 + parent.len() + name.len());
-    bytes.put_u8(kind);
-    bytes.put_slice(parent);
-    bytes.put_slice(name);
-    bytes.freeze()
+    prefixed(kind, &[parent, name].concat())
 }
 
 #[cfg(test)]

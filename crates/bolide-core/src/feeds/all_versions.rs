@@ -53,6 +53,7 @@ pub struct VersionPage {
     pub memory: MemoryShare,
 }
 
+// Shaped like `change_feed` on purpose: their pages and jobs have different parts, and what they share is in `feeds` and `Runtime`.
 impl Runtime {
     /// See `Account::all_versions`.
     pub(crate) async fn all_versions(

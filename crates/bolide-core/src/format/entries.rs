@@ -7,11 +7,12 @@
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
 //! ```
 //!
-//! Writes put the entries of this list, replaces and the purge delete them, a split and an import build them, and the full check compares
-//! against them. Entries are a function of the item's key and its record, so a caller who has those two never reads an entry to remove it. The
-//! history (`crate::change_log`) is not in this list: it is about changes, not about what is stored.
+//! Writes put the entries of the list, replaces and the purge delete them, a split and an import build them, and the full check compares with them.
+//! Entries are a function of the item's key and record, so code that has both never reads an entry in order to remove it. No two items have an entry
+//! with the same key and the same value, so an entry identifies its item. The history (`crate::change_log`) is not part of the list: it describes
+//! changes, not stored items.
 
-use bolide_storage::Key;
+use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
 use super::keys;
@@ -51,6 +52,16 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
     let id = entry(keys::id_index(epk, record.id().as_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
     std::iter::once(id).chain(unique).chain([log]).chain(expiry)
+}
+
+/// Whether a row is an entry of an item: it follows from that item, so that it need not be copied.
+pub(crate) fn is_entry(key: &Key) -> bool {
+    match key.space {
+        Space::Index | Space::Expiry => true,
+        // Behind the log lies the history.
+        Space::Log => key.bytes < keys::log_end(),
+        Space::Item | Space::Meta => false,
+    }
 }
 
 impl Entry<'_> {

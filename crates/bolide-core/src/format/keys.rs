@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
-//! `epk ‖ tag` identifies a logical partition (see `content::logical`) and is called its epk below. The epks of one definition are never prefixes of
-//! one another, so no separator follows them.
-//! Every key except those of Log, Expiry and Meta holds the effective partition key at a fixed position, so a split copies a key range.
+//! `epk ‖ tag` identifies a logical partition (see `content::logical`) and is called its epk below. No epk of a definition is a prefix of another, so
+//! no separator follows it. The keys of items begin with their effective partition key, so a range is an interval of keys. Index keys hold it after
+//! their first bytes.
 
 use bolide_model::{Lsn, UnixSeconds, epk::Epk};
 use bolide_storage::{Key, Space};
@@ -73,15 +73,6 @@ pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest)
 /// Returns the effective partition key followed by the id, from an index entry that finds an item by its id; `None` for other entries.
 pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
     index_key.strip_prefix(&[ID_INDEX])
-}
-
-/// Returns the effective partition key that an index entry belongs to, with the bytes that follow it; `None` for an unknown kind of entry.
-pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
-    match *index_key.first()? {
-        ID_INDEX => Some(&index_key[1..]),
-        UNIQUE_INDEX => index_key.get(2..),
-        _ => None,
-    }
 }
 
 /// The position of a version in the log: its LSN, then its position among the writes of one transaction.

@@ -23,7 +23,7 @@ pub(crate) use condition::Judged;
 pub(crate) use effects::{add, number_in_range, remove_deleted, remove_ghost};
 pub(crate) use logical_partition::LogicalPartition;
 pub(crate) use prepare::{PreparedItem, epk_of_key, own_key, unique_digests};
-pub(crate) use read::{Admission, decode_number};
+pub(crate) use read::{Admission, IdLookup};
 pub(crate) use write::Written;
 
 use crate::content::StoredItem;

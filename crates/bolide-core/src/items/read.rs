@@ -1,8 +1,11 @@
 //! Point reads.
 
+use std::ops::ControlFlow;
+
 use bolide_model::epk::Epk;
 use bolide_model::{Lsn, Reason, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Head, Key, ReadRequest};
+use bytes::Bytes;
 
 use super::{ItemRead, ItemTarget, ReadItem};
 use crate::container::{Container, ContainerState, ReadGuard};
@@ -157,34 +160,60 @@ pub(crate) async fn find(
 }
 
 async fn find_by_id(partition: &Partition, epk: &Epk, id: &str, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
-    let index = keys::id_index(epk.as_bytes(), id.as_bytes());
-    let only_index = || request([index.clone()]);
-    let mut snapshot = partition.snapshot(only_index, as_of).await?;
+    let mut lookup = IdLookup::new(epk, id);
     loop {
-        let Some(number) = snapshot.index_entry(0).and_then(|number| decode_number(number)) else {
-            return Ok((None, snapshot.head));
-        };
-        // The index entry is read again with the item, because another item may have the id by now.
-        let item = keys::item(epk, number);
-        let both = || request([index.clone(), item.clone()]);
-        snapshot = partition.snapshot(both, as_of).await?;
-        let is_same = snapshot.index_entry(0).and_then(|number| decode_number(number)) == Some(number);
-        if is_same {
-            return Ok((snapshot.record(1, &item.bytes)?, snapshot.head));
+        let mut snapshot = partition.snapshot(|| lookup.request(), as_of).await?;
+        if let ControlFlow::Break(item) = lookup.take(snapshot.index_entry(0)) {
+            let record = item.map(|item| snapshot.record(1, &item.bytes)).transpose()?;
+            return Ok((record.flatten(), snapshot.head));
         }
     }
 }
 
-pub(crate) fn decode_number(value: &[u8]) -> Option<u64> {
+/// The way from an id to its item: the index entry is read, then the item that it leads to, with the entry again, since another item may have the
+/// id by then.
+pub(crate) struct IdLookup<'e> {
+    epk: &'e Epk,
+    /// The entry, and the item that it led to last.
+    keys: Vec<Key>,
+}
+
+impl IdLookup<'_> {
+    pub fn new<'e>(epk: &'e Epk, id: &str) -> IdLookup<'e> {
+        IdLookup {
+            epk,
+            keys: vec![keys::id_index(epk.as_bytes(), id.as_bytes())],
+        }
+    }
+
+    /// What to read at one head: the entry, and the item if one is known.
+    pub fn request(&self) -> ReadRequest {
+        request(&self.keys)
+    }
+
+    /// Takes the entry that was read. `Break`: with the key of the item that was read beside it, or none if no item has the id.
+    pub fn take(&mut self, entry: Option<&Bytes>) -> ControlFlow<Option<Key>> {
+        let number = entry.and_then(|number| decode_number(number));
+        let item = number.map(|number| keys::item(self.epk, number));
+        if item.is_none() || self.keys.get(1) == item.as_ref() {
+            return ControlFlow::Break(item);
+        }
+        self.keys.truncate(1);
+        self.keys.extend(item);
+        ControlFlow::Continue(())
+    }
+}
+
+pub(super) fn decode_number(value: &[u8]) -> Option<u64> {
     value.try_into().ok().map(u64::from_be_bytes)
 }
 
 async fn get(partition: &Partition, key: &Key, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
-    let mut snapshot = partition.snapshot(|| request([key.clone()]), as_of).await?;
+    let mut snapshot = partition.snapshot(|| request(std::slice::from_ref(key)), as_of).await?;
     Ok((snapshot.record(0, &key.bytes)?, snapshot.head))
 }
 
-fn request<const N: usize>(keys: [Key; N]) -> ReadRequest {
+fn request(keys: &[Key]) -> ReadRequest {
     ReadRequest {
         gets: keys.to_vec(),
         ..ReadRequest::default()

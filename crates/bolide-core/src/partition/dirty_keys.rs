@@ -13,6 +13,7 @@ use bolide_storage::{Key, Space};
 use parking_lot::Mutex;
 
 use super::write_batch::Changes;
+use crate::format::entries;
 
 /// Maximum size in bytes of the recorded keys that the copy has not taken yet, so that memory stays bounded.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -35,14 +36,15 @@ struct Recorded {
 }
 
 impl DirtyKeys {
-    /// Returns the keys that a commit will change, if keys are recorded. Keys of the Meta space are left out: those rows belong to the partition, not
-    /// to its items.
+    /// The keys that a commit will change, if they are recorded. Entries of items are left out, since whoever copies an item makes them of it; so are Meta
+    /// rows, which belong to the partition and not to its items.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
         if !self.is_recording.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let puts = changes.puts.iter().map(|put| &put.key);
-        let keys = puts.chain(&changes.deletes).filter(|key| key.space != Space::Meta);
+        let keys = puts.chain(&changes.deletes);
+        let keys = keys.filter(|key| key.space != Space::Meta && !entries::is_entry(key));
         keys.cloned().collect()
     }
 

@@ -267,5 +267,5 @@ fn find_oldest<P: Queue>(
 /// Returns whether the item of an entry was deleted with its partition key. Such items are counted by their tombstones, not as ghosts.
 fn is_hidden<P>(state: &PartitionState, entry: &QueueEntry<P>) -> bool {
     let tombstones = &state.tombstones;
-    tombstones.hide_version(&entry.item_key, entry.version.lsn, entry.stamp)
+    tombstones.hides_version(&entry.item_key, entry.version.lsn, entry.stamp)
 }

@@ -93,7 +93,7 @@ impl PartitionKeyTombstones {
     }
 
     /// Like [`PartitionKeyTombstones::hides`], for a version of which only the entry in a queue was read.
-    pub fn hide_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         let mut tombstones = self.0.iter();
         tombstones.any(|tombstone| tombstone.hides_version(item_key, lsn, stamp))
     }
@@ -260,7 +260,7 @@ impl TombstoneView {
 
     /// Tells whether a stored version belongs to a logical partition that was deleted after the version was written.
     pub fn hides(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        self.0.hide_version(item_key, lsn, stamp)
+        self.0.hides_version(item_key, lsn, stamp)
     }
 }
 

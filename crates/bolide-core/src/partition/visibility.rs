@@ -38,8 +38,13 @@ impl Visibility {
 
     /// Like [`Visibility::shows`], for a version of which only the queue entry is known.
     pub fn shows_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        stamp.is_live(self.horizon) && !self.tombstones.hides(item_key, lsn, stamp)
+        exists(stamp, self.horizon, || self.tombstones.hides(item_key, lsn, stamp))
     }
+}
+
+/// Decides visibility: a version is hidden if it has expired, or if `is_hidden` by a tombstone of its partition key.
+fn exists(stamp: Stamp, horizon: Horizon, is_hidden: impl FnOnce() -> bool) -> bool {
+    stamp.is_live(horizon) && !is_hidden()
 }
 
 /// A stored version and its key.
@@ -60,6 +65,15 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
+    /// What a stored version is beside the tombstones that a decision sees.
+    pub fn of(version: StoredVersion, horizon: Horizon, tombstones: &PartitionKeyTombstones) -> Slot {
+        let StoredVersion { key, record } = &version;
+        match exists(record.stamp(), horizon, || tombstones.hides(&key.bytes, record)) {
+            true => Slot::Live(version),
+            false => Slot::Ghost(version),
+        }
+    }
+
     pub fn live(self) -> Option<StoredVersion> {
         match self {
             Slot::Live(version) => Some(version),

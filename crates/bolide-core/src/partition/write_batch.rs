@@ -164,13 +164,8 @@ impl<'a> WriteBatch<'a> {
         let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
             return Ok(Slot::Free);
         };
-        let is_live = self.visibility(settings).shows(&key.bytes, &record);
-        let version = StoredVersion { key, record };
-        Ok(if is_live {
-            Slot::Live(version)
-        } else {
-            Slot::Ghost(version)
-        })
+        let horizon = self.horizon(settings);
+        Ok(Slot::of(StoredVersion { key, record }, horizon, &self.state.tombstones))
     }
 
     /// Returns the entry of an index or of the catalog under a key, changes of earlier transactions included.

@@ -368,3 +368,6 @@ pub(crate) fn add_charge(touched: &mut [RangePosition], range: u32, units: Reque
         position.charge += units;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -201,3 +201,6 @@ fn is_fatal(kind: &ErrorKind) -> bool {
         ErrorKind::Unavailable | ErrorKind::StorageFull | ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::Timeout
     )
 }
+
+#[cfg(test)]
+mod tests;

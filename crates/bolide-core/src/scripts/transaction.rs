@@ -11,6 +11,7 @@ use bolide_query::{Environment, PageLimit, Progress, Query};
 use bolide_script::{Document as Name, Operation, Reply};
 use bytes::Bytes;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::budget::{Running, ScriptBudget};
 use super::functions::QueryFunctions;
@@ -397,22 +398,8 @@ fn with_id(text: &str, is_id_needed: bool) -> Result<Document> {
     let Value::Object(mut members) = value else {
         return Document::parse(text.as_bytes());
     };
-    members.insert("id".to_owned(), random_id().into());
+    members.insert("id".to_owned(), Uuid::new_v4().to_string().into());
     Document::parse(Value::Object(members).to_string().as_bytes())
-}
-
-/// Returns a random GUID.
-fn random_id() -> String {
-    let bits = (u128::from(crate::sql::random_seed()) << 64) | u128::from(crate::sql::random_seed());
-    let hex = format!("{bits:032x}");
-    format!(
-        "{}-{}-4{}-8{}-{}",
-        &hex[..8],
-        &hex[8..12],
-        &hex[13..16],
-        &hex[17..20],
-        &hex[20..]
-    )
 }
 
 /// Pushes items until a query has enough. Sets `after` to the key of the last item that the query has processed. Items up to `replayed` were
@@ -441,3 +428,6 @@ fn push(
     }
     Ok(Progress::Continue)
 }
+
+#[cfg(test)]
+mod tests;

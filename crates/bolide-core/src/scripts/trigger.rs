@@ -228,6 +228,7 @@ struct Triggered {
     charge: Charged,
 }
 
+// Shaped like the job of a procedure on purpose: what they share is `run` and `Charged`, the rest is the form of the trait.
 impl ExclusiveJob for Triggered {
     type Output = (TriggeredWritten, Lsn);
 

@@ -32,7 +32,7 @@ pub struct Probe {
     /// The server time that was made durable through the probe.
     durable_time: AtomicI64,
     /// Scans of these spaces with at least this many rows wait until they are let through, except for those of the catalog.
-    holding: Mutex<Vec<(Space, usize)>>,
+    holding: Mutex<Vec<(Space, Option<usize>)>>,
     scans: Semaphore,
     held: AtomicUsize,
     /// Whether the answer to the next scan of items waits until it is let through.
@@ -50,6 +50,11 @@ struct Lost {
     token: Option<CommitToken>,
 }
 
+/// Rows of the pages of a split. Nobody else asks for as many.
+///
+/// Agrees with: `PAGE_ROWS` in `admin/split/copy.rs`.
+const SPLIT_ROWS: usize = 160;
+
 /// The partition of the first container.
 const FIRST: PartitionId = PartitionId(1);
 
@@ -60,6 +65,16 @@ pub struct Traffic {
     pub commits: u64,
     /// Keys looked up, written and removed, and ranges scanned.
     pub rows: u64,
+}
+
+/// All rows of a space of a partition.
+pub async fn rows_of(engine: &dyn Engine, partition: PartitionId, space: Space) -> Vec<(Bytes, Bytes)> {
+    let request = ReadRequest {
+        scans: vec![Scan::whole(space)],
+        ..ReadRequest::default()
+    };
+    let mut reply = engine.read(partition, request).await.expect("a partition");
+    reply.pages.pop().expect("a page").rows
 }
 
 impl Probe {
@@ -109,21 +124,7 @@ impl Probe {
 
     /// Returns all rows of a space of the first container.
     pub async fn rows(&self, space: Space) -> Vec<(Bytes, Bytes)> {
-        let scan = Scan {
-            space,
-            from: Bytes::new(),
-            to: None,
-            reverse: false,
-            max_rows: usize::MAX,
-            max_bytes: usize::MAX,
-            keys_only: false,
-        };
-        let request = ReadRequest {
-            scans: vec![scan],
-            ..ReadRequest::default()
-        };
-        let mut response = self.inner.read(FIRST, request).await.expect("a partition");
-        response.pages.pop().expect("a page").rows
+        rows_of(self.inner.as_ref(), FIRST, space).await
     }
 
     /// Damages the first container's storage: replaces the value of a key, or removes it.
@@ -154,22 +155,27 @@ impl Probe {
 
     /// Makes all scans wait from now on.
     pub fn hold_scans(&self) {
-        self.hold(&Space::ALL, 0);
+        self.hold(&Space::ALL, None);
     }
 
-    /// As [`Probe::hold_scans`], for one space. Only splits and full checks scan [`Space::Index`].
+    /// Like [`Probe::hold_scans`], for one space.
     pub fn hold_scans_of(&self, space: Space) {
-        self.hold(&[space], 0);
+        self.hold(&[space], None);
     }
 
-    /// Makes splits wait when they have copied all items. Full checks, which also scan [`Space::Index`], read fewer rows at once.
+    /// Stops splits after they have copied all items, before the history.
     pub fn hold_splits(&self) {
-        self.hold(&[Space::Index], 100);
+        self.hold(&[Space::Log], Some(SPLIT_ROWS));
     }
 
-    fn hold(&self, spaces: &[Space], min_rows: usize) {
+    /// Lets splits wait before each page of items.
+    pub fn hold_splits_before_items(&self) {
+        self.hold(&[Space::Item], Some(SPLIT_ROWS));
+    }
+
+    fn hold(&self, spaces: &[Space], max_rows: Option<usize>) {
         self.scans.forget_permits(self.scans.available_permits());
-        *self.holding.lock() = spaces.iter().map(|space| (*space, min_rows)).collect();
+        *self.holding.lock() = spaces.iter().map(|space| (*space, max_rows)).collect();
     }
 
     /// Waits until `scans` scans wait.
@@ -255,7 +261,7 @@ impl Probe {
         let holding = self.holding.lock();
         let waits = |scan: &Scan| {
             let mut held = holding.iter();
-            held.any(|(space, min_rows)| scan.space == *space && scan.max_rows >= *min_rows)
+            held.any(|(space, max_rows)| scan.space == *space && max_rows.is_none_or(|rows| scan.max_rows == rows))
         };
         let is_held = request.scans.iter().any(waits);
         self.held.fetch_add(usize::from(is_held), Ordering::SeqCst);

@@ -47,43 +47,42 @@ fn format_file_of_something_else_is_foreign() {
     }
 }
 
-#[test]
-fn newer_format_is_refused() {
+/// What opening a store says that claims to be of a format.
+fn refusal_of_format(format: u32) -> OpenError {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    fs::write(dir.path().join("FORMAT"), "bolide store\nformat 4\ncreated 0\n").unwrap();
-    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
-    assert!(
-        matches!(
-            refused,
-            OpenError::TooNew {
-                found: 4,
-                supported: 3,
-                ..
-            }
-        ),
-        "{refused}"
+    let text = format!("bolide store\nformat {format}\ncreated 0\n");
+    fs::write(dir.path().join("FORMAT"), text).unwrap();
+    try_open(dir.path(), LsmOptions::default()).unwrap_err()
+}
+
+#[test]
+fn newer_format_is_refused() {
+    let refused = refusal_of_format(4);
+    let is_expected = matches!(
+        refused,
+        OpenError::TooNew {
+            found: 4,
+            supported: 3,
+            ..
+        }
     );
+    assert!(is_expected, "{refused}");
 }
 
 /// In format 1, keys do not distinguish partition keys with the same hash, so nothing would be found.
 #[test]
 fn older_format_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    drop(open(dir.path()));
-    fs::write(dir.path().join("FORMAT"), "bolide store\nformat 1\ncreated 0\n").unwrap();
-    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
-    assert!(
-        matches!(
-            refused,
-            OpenError::TooOld {
-                found: 1,
-                supported: 2,
-                ..
-            }
-        ),
-        "{refused}"
+    let refused = refusal_of_format(1);
+    let is_expected = matches!(
+        refused,
+        OpenError::TooOld {
+            found: 1,
+            supported: 2,
+            ..
+        }
     );
+    assert!(is_expected, "{refused}");
 }
 
 #[test]

@@ -70,25 +70,13 @@ pub async fn commit_items(engine: &LsmEngine, base: u64, n: u64) {
     }
 }
 
-pub fn whole(space: Space) -> Scan {
-    Scan {
-        space,
-        from: Bytes::new(),
-        to: None,
-        reverse: false,
-        max_rows: usize::MAX,
-        max_bytes: usize::MAX,
-        keys_only: false,
-    }
-}
-
 /// All rows of a partition.
 pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<ReadResponse, bolide_storage::EngineError> {
     engine
         .read(
             partition,
             ReadRequest {
-                scans: Space::ALL.map(whole).to_vec(),
+                scans: Space::ALL.map(Scan::whole).to_vec(),
                 ..ReadRequest::default()
             },
         )

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bolide_model::Lsn;
 use bytes::Bytes;
 
-use super::test_engine::{PARTITION, key, put, whole};
+use super::test_engine::{PARTITION, key, put};
 use super::{EngineFixture, TestEngine};
-use crate::{Outcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Space};
+use crate::{Outcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Scan, Space};
 
 /// Commits of the busy partition.
 const COMMITS: u64 = 400;
@@ -49,7 +49,7 @@ async fn watch(engine: Arc<TestEngine>, is_over: Arc<AtomicBool>) {
                 PARTITION,
                 ReadRequest {
                     gets,
-                    scans: Space::ALL.map(whole).to_vec(),
+                    scans: Space::ALL.map(Scan::whole).to_vec(),
                     ..ReadRequest::default()
                 },
             )
@@ -151,7 +151,7 @@ pub async fn partitions_commit_side_by_side(fixture: &dyn EngineFixture) {
         writer.await.expect("every commit is done");
     }
     for n in 100..116 {
-        let rows = engine.scan(PartitionId(n), whole(Space::Item)).await.rows;
+        let rows = engine.scan(PartitionId(n), Scan::whole(Space::Item)).await.rows;
         assert_eq!(rows.len(), 20);
         assert!(rows.iter().all(|(_, value)| *value == n.to_string()));
     }

@@ -6,7 +6,7 @@ use bolide_model::UnixMillis;
 use bytes::Bytes;
 
 use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
-use super::test_engine::{START, key, put, whole};
+use super::test_engine::{START, key, put};
 use super::{EngineFixture, TestEngine};
 use crate::{
     EngineError, HeldSnapshot, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan,
@@ -30,7 +30,7 @@ async fn held_keys(
         let scan = Scan {
             from,
             max_rows: 2,
-            ..whole(Space::Item)
+            ..Scan::whole(Space::Item)
         };
         let request = ReadRequest {
             scans: vec![scan],
@@ -122,7 +122,7 @@ pub async fn hold_shows_a_partition_that_was_removed_since(fixture: &dyn EngineF
         engine.remove(partition).await;
         let after = engine.hold(SHARED_HOME).await;
         let request = ReadRequest {
-            scans: vec![whole(Space::Item)],
+            scans: vec![Scan::whole(Space::Item)],
             ..ReadRequest::default()
         };
         let before = engine.read_held(held.as_ref(), partition, request).await;

@@ -2,9 +2,9 @@
 
 use bolide_model::{Lsn, UnixMillis};
 
-use super::test_engine::{PARTITION, key, put, whole};
+use super::test_engine::{PARTITION, key, put};
 use super::{EngineFixture, TestEngine};
-use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Space};
+use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Scan, Space};
 
 /// Every operation on a partition that was never created fails and names it.
 pub async fn missing_partition_is_named(fixture: &dyn EngineFixture) {
@@ -31,7 +31,7 @@ pub async fn new_partition_is_empty_and_at_its_first_head(fixture: &dyn EngineFi
     engine.create_at(PARTITION, first).await;
     let request = ReadRequest {
         gets: vec![key(Space::Item, b"a")],
-        scans: Space::ALL.map(whole).to_vec(),
+        scans: Space::ALL.map(Scan::whole).to_vec(),
         ..ReadRequest::default()
     };
     let response = engine.read(PARTITION, request).await;

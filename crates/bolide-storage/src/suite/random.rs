@@ -9,7 +9,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::test_engine::{START, whole};
+use super::test_engine::START;
 use super::{EngineFixture, TestEngine};
 use crate::{
     Batch, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put,
@@ -121,7 +121,7 @@ fn scan() -> impl Strategy<Value = Scan> {
             max_rows,
             max_bytes,
             keys_only,
-            ..whole(space)
+            ..Scan::whole(space)
         },
     )
 }

@@ -3,7 +3,7 @@
 use bolide_model::limits::{ITEM_BYTES, KEY_BYTES};
 use bytes::Bytes;
 
-use super::test_engine::{PARTITION, key, put, whole};
+use super::test_engine::{PARTITION, key, put};
 use super::{EngineFixture, TestEngine};
 use crate::{Page, PartitionId, ReadRequest, Scan, Space};
 
@@ -52,7 +52,7 @@ pub async fn spaces_and_partitions_do_not_meet(fixture: &dyn EngineFixture) {
                 engine.get(partition, key(space, b"\xff\xff")).await,
                 Some(expected.clone())
             );
-            let rows = engine.scan(partition, whole(space)).await.rows;
+            let rows = engine.scan(partition, Scan::whole(space)).await.rows;
             assert_eq!(rows, [(Bytes::from_static(b"\xff\xff"), expected)]);
         }
     }
@@ -71,7 +71,7 @@ pub async fn keys_are_ordered_bytewise(fixture: &dyn EngineFixture) {
                 PARTITION,
                 Scan {
                     reverse: true,
-                    ..whole(space)
+                    ..Scan::whole(space)
                 },
             )
             .await
@@ -109,7 +109,7 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(fixture: &dyn E
                 from: Bytes::from(from),
                 to,
                 reverse,
-                ..whole(Space::Log)
+                ..Scan::whole(Space::Log)
             };
             let mut found: Vec<_> = engine
                 .scan(PARTITION, scan.clone())
@@ -162,7 +162,7 @@ pub async fn pages_hold_what_their_bounds_allow(fixture: &dyn EngineFixture) {
                         max_bytes,
                         keys_only,
                         reverse,
-                        ..whole(Space::Item)
+                        ..Scan::whole(Space::Item)
                     },
                 )
                 .await;
@@ -191,7 +191,7 @@ pub async fn a_response_holds_what_its_bound_allows(fixture: &dyn EngineFixture)
     let one = |name: &'static [u8], to: &'static [u8]| Scan {
         from: Bytes::from_static(name),
         to: Some(Bytes::from_static(to)),
-        ..whole(Space::Item)
+        ..Scan::whole(Space::Item)
     };
     // Max bytes => rows of each page, and whether more follow.
     let (made, left) = ((1, false), (0, true));
@@ -254,7 +254,7 @@ pub async fn pages_put_together_are_the_range(fixture: &dyn EngineFixture) {
     let mut forward = Vec::new();
     let mut scan = Scan {
         max_rows: 10,
-        ..whole(Space::Expiry)
+        ..Scan::whole(Space::Expiry)
     };
     loop {
         let page = engine.scan(PARTITION, scan.clone()).await;
@@ -272,7 +272,7 @@ pub async fn pages_put_together_are_the_range(fixture: &dyn EngineFixture) {
     let mut scan = Scan {
         max_rows: 10,
         reverse: true,
-        ..whole(Space::Expiry)
+        ..Scan::whole(Space::Expiry)
     };
     loop {
         let page = engine.scan(PARTITION, scan.clone()).await;
@@ -303,7 +303,7 @@ pub async fn keys_only_scans_leave_values_out(fixture: &dyn EngineFixture) {
                 Scan {
                     keys_only: true,
                     reverse,
-                    ..whole(Space::Item)
+                    ..Scan::whole(Space::Item)
                 },
             )
             .await;
@@ -325,7 +325,7 @@ pub async fn longest_keys_and_largest_values_come_back(fixture: &dyn EngineFixtu
         Some(&large[..])
     );
     assert_eq!(
-        engine.scan(PARTITION, whole(Space::Item)).await.rows,
+        engine.scan(PARTITION, Scan::whole(Space::Item)).await.rows,
         [(Bytes::from(long), Bytes::from(large))]
     );
 }

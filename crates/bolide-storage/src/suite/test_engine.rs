@@ -137,7 +137,7 @@ impl TestEngine {
 
     /// Every key of a space.
     pub async fn keys(&self, partition: PartitionId, space: Space) -> Vec<Bytes> {
-        self.scan(partition, whole(space))
+        self.scan(partition, Scan::whole(space))
             .await
             .rows
             .into_iter()
@@ -293,18 +293,5 @@ pub(super) fn put(space: Space, bytes: &[u8], value: impl AsRef<[u8]>) -> Put {
     Put {
         key: key(space, bytes),
         value: Bytes::copy_from_slice(value.as_ref()),
-    }
-}
-
-/// The scan of everything in a space.
-pub(super) fn whole(space: Space) -> Scan {
-    Scan {
-        space,
-        from: Bytes::new(),
-        to: None,
-        reverse: false,
-        max_rows: usize::MAX,
-        max_bytes: usize::MAX,
-        keys_only: false,
     }
 }

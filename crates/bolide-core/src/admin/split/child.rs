@@ -1,15 +1,19 @@
-//! A new range that is being filled: a partition that is not in use yet, and the rows that wait for the next commit to it.
+//! A new range that is being filled: a partition that nothing refers to yet, and the rows that wait for the next commit into it.
+//!
+//! Items are added and removed with their entries from the one list (`crate::format::entries`). An item may be added before the previous owner of the
+//! same entry (the same id, say) is removed. So the removal of an item removes only the entries that still belong to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::epk::Epk;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Batch, CommitToken, Engine, Head, Key, Outcome, Put, ReadRequest, Resolved, Space};
+use bolide_storage::{Batch, CommitToken, Engine, Head, Key, Outcome, Put, ReadRequest, Resolved};
 use bytes::Bytes;
 
+use crate::format::entries;
 use crate::format::keys;
-use crate::format::record::LogEntry;
+use crate::format::record::Record;
 use crate::partition::state::{Amount, PartitionState};
 use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
@@ -21,6 +25,9 @@ const COMMIT_BYTES: usize = 256 * 1024;
 /// Maximum number of attempts of a commit that the engine lost or refused as stale.
 const COMMIT_TRIES: usize = 5;
 
+/// New values of keys; `None` removes a key.
+type Rows = BTreeMap<Key, Option<Bytes>>;
+
 /// See the module.
 pub(super) struct Child {
     engine: Arc<dyn Engine>,
@@ -28,10 +35,10 @@ pub(super) struct Child {
     head: Head,
     /// Number of commits. Each needs a token of its own.
     commits: u64,
-    /// Rows that the next commit writes; `None` for a row that it removes.
-    waiting: BTreeMap<Key, Option<Bytes>>,
+    /// Rows that the next commits write and remove.
+    waiting: Rows,
     waiting_bytes: usize,
-    /// Number and bytes of the stored items, counted by their entries of the log: each item has one.
+    /// The items that the child holds.
     pub stored: Amount,
 }
 
@@ -46,7 +53,7 @@ impl Child {
             placement,
             head,
             commits: 0,
-            waiting: BTreeMap::new(),
+            waiting: Rows::new(),
             waiting_bytes: 0,
             stored: Amount::default(),
         })
@@ -58,81 +65,135 @@ impl Child {
         key >= range.min.as_bytes() && (range.max == Epk::end() || key < range.max.as_bytes())
     }
 
-    /// Sets the value of a key, or removes the key. `before` is the present value, if the key is an entry of the log.
-    pub fn set(&mut self, key: Key, before: Option<&Bytes>, value: Option<Bytes>) -> Result<()> {
-        if is_log_entry(&key) {
-            let size = |entry: &Bytes| LogEntry::decode(entry).map(|entry| entry.size as usize);
-            if let Some(before) = before {
-                self.stored.remove(size(before)?);
-            }
-            if let Some(value) = &value {
-                self.stored.add(size(value)?);
-            }
+    /// Adds an item that the child does not hold, with its entries.
+    pub fn add_item(&mut self, key: Key, record: &Record) {
+        self.stored.add(record.size());
+        for entry in entries::of(&key.bytes, record) {
+            let value = entry.value();
+            self.set(entry.key, Some(value));
         }
-        self.waiting_bytes += key.bytes.len() + value.as_ref().map_or(0, Bytes::len);
-        self.waiting.insert(key, value);
+        self.set(key, Some(record.bytes().clone()));
+    }
+
+    /// Removes the items with these keys, as far as the child holds them, with their entries.
+    pub async fn remove_items(&mut self, keys: &[Key]) -> Result<()> {
+        let mut left = keys;
+        while !left.is_empty() {
+            let values = self.values(left).await?;
+            let (read, later) = left.split_at(values.len());
+            let mut own = Vec::new();
+            for (key, value) in read.iter().zip(values) {
+                let Some(record) = value.map(Record::decode).transpose()? else {
+                    continue;
+                };
+                own.extend(entries::of(&key.bytes, &record).map(|entry| (entry.key.clone(), entry.value())));
+                self.stored.remove(record.size());
+                self.set(key.clone(), None);
+            }
+            self.remove_entries(own).await?;
+            self.commit_if_full().await?;
+            left = later;
+        }
         Ok(())
     }
 
-    /// Returns the values of those keys that are entries of the log.
-    pub async fn log_entries(&self, keys: &[Key]) -> Result<BTreeMap<Key, Bytes>> {
-        let mut entries = BTreeMap::new();
-        let mut gets = Vec::new();
-        for key in keys.iter().filter(|key| is_log_entry(key)) {
-            match self.waiting.get(key) {
-                Some(Some(value)) => drop(entries.insert(key.clone(), value.clone())),
-                Some(None) => {}
-                None => gets.push(key.clone()),
+    async fn remove_entries(&mut self, own: Vec<(Key, Bytes)>) -> Result<()> {
+        let keys: Vec<Key> = own.iter().map(|(key, _)| key.clone()).collect();
+        let mut stored = Vec::with_capacity(keys.len());
+        while stored.len() < keys.len() {
+            stored.extend(self.values(&keys[stored.len()..]).await?);
+        }
+        for ((key, value), stored) in own.into_iter().zip(stored) {
+            // Otherwise the entry belongs to another item now, which was added first.
+            if stored == Some(value) {
+                self.set(key, None);
             }
         }
-        if !gets.is_empty() {
-            let request = ReadRequest {
-                gets: gets.clone(),
-                ..ReadRequest::default()
-            };
-            let reply = self
-                .engine
-                .read(self.placement.id, request)
-                .await
-                .map_err(engine_error)?;
-            let found = gets.into_iter().zip(reply.gets);
-            entries.extend(found.filter_map(|(key, value)| Some((key, value?))));
-        }
-        Ok(entries)
+        Ok(())
     }
 
-    /// Commits the waiting rows if they fill a commit.
-    pub async fn commit_if_full(&mut self) -> Result<()> {
-        if self.waiting.len() < COMMIT_ROWS && self.waiting_bytes < COMMIT_BYTES {
-            return Ok(());
+    /// Sets the value of a key; `None` removes it.
+    pub fn set(&mut self, key: Key, value: Option<Bytes>) {
+        let key_bytes = key.bytes.len();
+        let bytes = |value: &Option<Bytes>| key_bytes + value.as_ref().map_or(0, Bytes::len);
+        self.waiting_bytes += bytes(&value);
+        if let Some(before) = self.waiting.insert(key, value) {
+            self.waiting_bytes -= bytes(&before);
         }
-        self.commit(self.head.lsn.next(), self.head.stamp).await
+    }
+
+    /// What the first of some keys have by now: all of them, or as many as one read gives.
+    async fn values(&self, keys: &[Key]) -> Result<Vec<Option<Bytes>>> {
+        let gets = keys.iter().filter(|key| !self.waiting.contains_key(key));
+        let request = ReadRequest {
+            gets: gets.cloned().collect(),
+            max_bytes: COMMIT_BYTES,
+            ..ReadRequest::default()
+        };
+        let mut stored = Vec::new().into_iter();
+        if !request.gets.is_empty() {
+            let reply = self.engine.read(self.placement.id, request).await;
+            stored = reply.map_err(engine_error)?.gets.into_iter();
+        }
+        let value = |key| self.waiting.get(key).cloned().or_else(|| stored.next());
+        Ok(keys.iter().map_while(value).collect())
+    }
+
+    /// Commits what waits while it is as much as one commit takes.
+    pub async fn commit_if_full(&mut self) -> Result<()> {
+        while self.waiting.len() >= COMMIT_ROWS || self.waiting_bytes >= COMMIT_BYTES {
+            let rows = self.next_rows();
+            self.commit(rows, self.head.lsn.next(), self.head.stamp).await?;
+        }
+        Ok(())
     }
 
     /// Commits the waiting rows, if there are any.
     pub async fn flush(&mut self) -> Result<()> {
+        self.commit_if_full().await?;
         if self.waiting.is_empty() {
             return Ok(());
         }
-        self.commit(self.head.lsn.next(), self.head.stamp).await
+        let rows = self.next_rows();
+        self.commit(rows, self.head.lsn.next(), self.head.stamp).await
+    }
+
+    /// Takes as much of what waits as one commit takes.
+    fn next_rows(&mut self) -> Rows {
+        let (mut rows, mut bytes) = (0, 0);
+        let is_behind = |(key, value): &(&Key, &Option<Bytes>)| {
+            let is_full = rows >= COMMIT_ROWS || bytes >= COMMIT_BYTES;
+            rows += 1;
+            bytes += if is_full {
+                0
+            } else {
+                key.bytes.len() + value.as_ref().map_or(0, Bytes::len)
+            };
+            is_full
+        };
+        let end = self.waiting.iter().find(is_behind).map(|(key, _)| key.clone());
+        let later = end.map_or_else(Rows::new, |end| self.waiting.split_off(&end));
+        self.waiting_bytes -= bytes;
+        std::mem::replace(&mut self.waiting, later)
     }
 
     /// Commits the waiting rows and the counters. Afterwards the head is at least at `lsn` and `stamp`.
     pub async fn finish(&mut self, state: &PartitionState, lsn: Lsn, stamp: UnixMillis) -> Result<()> {
-        self.waiting.insert(keys::state(), Some(state.encode()));
-        self.commit(lsn.max(self.head.lsn.next()), stamp.max(self.head.stamp))
+        self.commit_if_full().await?;
+        let mut rows = self.next_rows();
+        rows.insert(keys::state(), Some(state.encode()));
+        self.commit(rows, lsn.max(self.head.lsn.next()), stamp.max(self.head.stamp))
             .await
     }
 
-    async fn commit(&mut self, next: Lsn, stamp: UnixMillis) -> Result<()> {
+    async fn commit(&mut self, rows: Rows, next: Lsn, stamp: UnixMillis) -> Result<()> {
         let (mut puts, mut deletes) = (Vec::new(), Vec::new());
-        for (key, value) in std::mem::take(&mut self.waiting) {
+        for (key, value) in rows {
             match value {
                 Some(value) => puts.push(Put { key, value }),
                 None => deletes.push(key),
             }
         }
-        self.waiting_bytes = 0;
         for _ in 0..COMMIT_TRIES {
             self.commits += 1;
             let batch = Batch {
@@ -178,7 +239,5 @@ impl Child {
     }
 }
 
-/// Tells whether a key is an entry of the log, and not of the history, which is stored after it.
-fn is_log_entry(key: &Key) -> bool {
-    key.space == Space::Log && key.bytes < keys::log_end()
-}
+#[cfg(test)]
+mod tests;

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //!   recorded:   keys of every commit from here on (`partition::dirty_keys`)
-//!   pages:      Log ─▶ Expiry ─▶ Item ─▶ Index ─▶ history      each page at the current head
-//!   caught up:  dirty keys in copied pages are read again, between two pages and until few are left
-//!   sealed:     with requests kept out, the last dirty keys, and the counters of the same head
+//!   pages:      items ─▶ history      each page at the current head
+//!   caught up:  dirty keys in the copied part are read again, between two pages and until few are left
+//!   sealed:     while requests wait, the last dirty keys and the counters of the same head
 //! ```
 //!
-//! A dirty key that the pages have not reached yet is copied with its page. A dirty key in a copied page is read again, and its value is put into its
-//! child or removed there; so at the end the children have the parent's values at the head at which the copy ends. New entries are added to the log
-//! without end, so the pages of the log end at the head at which they began, and later entries are copied as dirty keys. In memory are one page, the
-//! rows that wait for a commit, and dirty keys.
+//! Items are copied, and their entries are made from them by the one list of entries (`crate::format::entries`), so a split does not have to know
+//! indexes and queues. The history is copied row by row, because it also describes items that are no longer stored.
+//!
+//! A dirty key that the pages have not reached yet is left to them. A dirty key in the copied part is read again: the old version is removed from the
+//! child with its entries, and the parent's version is written. So at the end the children hold what the parent holds at the head at which the copy
+//! ends. New history entries are added all the time, so the pages of the history end where it ended when they began; later entries are copied by their
+//! dirty keys. Memory holds one page, the rows that wait for a commit, and the dirty keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,19 +25,21 @@ use bytes::Bytes;
 use super::child::Child;
 use super::running::RunningSplit;
 use crate::change_log::HistoryEntry;
+use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
-use crate::format::record::{ExpiryEntry, LogEntry};
+use crate::format::record::Record;
 use crate::partition::Partition;
 use crate::partition::dirty_keys::Recording;
 use crate::partition::ghosts::Ghosts;
 use crate::partition::state::{Amount, PartitionState};
 
-/// Maximum number of rows and of bytes of one page, so that other writes wait no longer than for reading and committing one page.
-const PAGE_ROWS: usize = 500;
+/// Maximum number of rows and of bytes of one page: with the entries of its items about as much as one commit takes. Other requests wait for no more
+/// than reading and committing one page.
+const PAGE_ROWS: usize = 160;
 const PAGE_BYTES: usize = 256 * 1024;
 
 /// Number of dirty keys that may be left for the end of the copy, while requests wait; and how often dirty keys are copied to get below it.
-const FEW_KEYS: usize = 500;
+const FEW_KEYS: usize = 100;
 const CATCH_UP_ROUNDS: usize = 64;
 
 /// Maximum pause after a page.
@@ -48,18 +53,39 @@ pub(super) struct Copy {
     parent: Arc<Partition>,
     pub children: Vec<Child>,
     recording: Recording,
-    walks: Vec<CopyScan>,
+    scans: [CopyScan; 2],
     running: Arc<RunningSplit>,
 }
 
-/// The keys of one kind of row, and how many of them are copied.
+/// The kinds of rows that are copied. All others are made from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    Items,
+    History,
+}
+
+impl Copied {
+    fn of(key: &Key) -> Option<Copied> {
+        match key.space {
+            _ if entries::is_entry(key) => None,
+            Space::Item => Some(Copied::Items),
+            Space::Log => Some(Copied::History),
+            Space::Expiry | Space::Index | Space::Meta => None,
+        }
+    }
+
+    /// Returns the first key of the rows. They extend to the end of its space.
+    fn begin(self) -> Key {
+        match self {
+            Copied::Items => Key::new(Space::Item, Bytes::new()),
+            Copied::History => Key::new(Space::Log, keys::log_end()),
+        }
+    }
+}
+
+/// The progress of the pages of one kind of rows.
 struct CopyScan {
-    space: Space,
-    /// First key of the kind, and the end (exclusive).
-    from: Bytes,
-    to: Option<Bytes>,
-    /// Whether the kind is ordered by log sequence numbers. Its pages then end at the head at which they began.
-    is_log: bool,
+    rows: Copied,
     progress: Progress,
 }
 
@@ -77,18 +103,11 @@ impl Copy {
     /// Starts recording changed keys.
     pub async fn begin(parent: Arc<Partition>, children: Vec<Child>, running: Arc<RunningSplit>) -> Result<Copy> {
         let recording = parent.record_dirty_keys().await?;
-        let of_space = |space| CopyScan::over(space, Bytes::new(), None);
         Ok(Copy {
             parent,
             children,
             recording,
-            walks: vec![
-                CopyScan::over(Space::Log, Bytes::new(), Some(keys::log_end())),
-                of_space(Space::Expiry),
-                of_space(Space::Item),
-                of_space(Space::Index),
-                CopyScan::over(Space::Log, keys::log_end(), None),
-            ],
+            scans: [CopyScan::of(Copied::Items), CopyScan::of(Copied::History)],
             running,
         })
     }
@@ -98,10 +117,10 @@ impl Copy {
     /// # Errors
     /// From the engine; `Unavailable` if more is written than can be copied, or if the account closes.
     pub async fn copy_pages(&mut self) -> Result<()> {
-        for at in 0..self.walks.len() {
+        for at in 0..self.scans.len() {
             let clock = self.running.clock().clone();
             let mut began = clock.now();
-            while self.copy_page(at).await? {
+            while self.copy_page(at, PAGE_ROWS).await? {
                 // If others write the range, half of the time is left to them, because they share the disk (docs/benchmarks.md).
                 match self.catch_up().await? {
                     0 => tokio::task::yield_now().await,
@@ -162,26 +181,13 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the next page of the scan `at`. Returns `false` at its end.
-    async fn copy_page(&mut self, at: usize) -> Result<bool> {
+    /// Copies the next page of a scan. Returns false at its end.
+    async fn copy_page(&mut self, at: usize, max_rows: usize) -> Result<bool> {
         self.running.check()?;
-        let Some(walk) = self.walks.get(at) else {
+        let Some(scan) = self.scans.get(at).and_then(|scan| scan.next_page(max_rows)) else {
             return Ok(false);
         };
-        let (from, to) = match &walk.progress {
-            Progress::Waiting => (walk.from.clone(), walk.to.clone()),
-            Progress::Reading { next, to } => (next.clone(), to.clone()),
-            Progress::Done => return Ok(false),
-        };
-        let scan = Scan {
-            space: walk.space,
-            from,
-            to,
-            reverse: false,
-            max_rows: PAGE_ROWS,
-            max_bytes: PAGE_BYTES,
-            keys_only: false,
-        };
+        let space = scan.space;
         let request = ReadRequest {
             scans: vec![scan],
             ..ReadRequest::default()
@@ -189,19 +195,36 @@ impl Copy {
         let mut reply = self.parent.read_raw(request).await?;
         let page = reply.pages.pop().unwrap_or_default();
         let last = page.rows.last().map(|(key, _)| key.clone());
-        if let Some(walk) = self.walks.get_mut(at) {
-            walk.advance(reply.head, last.filter(|_| page.more));
+        if let Some(scan) = self.scans.get_mut(at) {
+            scan.advance(reply.head, last.filter(|_| page.more));
         }
-        let space = self.walks.get(at).map_or(Space::Item, |walk| walk.space);
         for (key, value) in page.rows {
-            let key = Key::new(space, key);
-            let owner = owner_of(&key, &value)?;
-            if let Some(child) = self.children.iter_mut().find(|child| child.contains(&owner)) {
-                child.set(key, None, Some(value))?;
+            self.put(Key::new(space, key), value)?;
+            for child in &mut self.children {
                 child.commit_if_full().await?;
             }
         }
         Ok(true)
+    }
+
+    /// Adds a row to the child that it belongs to, an item with its entries. The child does not hold it yet.
+    fn put(&mut self, key: Key, value: Bytes) -> Result<()> {
+        match Copied::of(&key) {
+            Some(Copied::Items) => {
+                let record = Record::decode(value)?;
+                if let Some(child) = child_of(&mut self.children, &key.bytes) {
+                    child.add_item(key, &record);
+                }
+            }
+            Some(Copied::History) => {
+                let item_key = HistoryEntry::decode(&value)?.item_key;
+                if let Some(child) = child_of(&mut self.children, &item_key) {
+                    child.set(key, Some(value));
+                }
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     /// Copies the dirty keys in copied pages again. Returns their number.
@@ -225,25 +248,26 @@ impl Copy {
     }
 
     fn is_copied(&self, key: &Key) -> bool {
-        self.walks.iter().any(|walk| walk.has_copied(key))
+        self.scans.iter().any(|scan| scan.has_copied(key))
     }
 
     async fn copy_again(&mut self, keys: &[Key], values: Vec<Option<Bytes>>) -> Result<()> {
-        let mut owners = Vec::with_capacity(keys.len());
-        for (key, value) in keys.iter().zip(&values) {
-            owners.push(match value {
-                Some(value) => Some(owner_of(key, value)?),
-                None => owner_of_removed(key)?,
-            });
+        let items = keys.iter().filter(|key| Copied::of(key) == Some(Copied::Items));
+        let items: Vec<Key> = items.cloned().collect();
+        for child in &mut self.children {
+            child.remove_items(&items).await?;
+        }
+        for (key, value) in keys.iter().zip(values) {
+            match value {
+                Some(value) => self.put(key.clone(), value)?,
+                // What is gone of the history does not tell whose it was, and is gone from all.
+                None if Copied::of(key) == Some(Copied::History) => {
+                    self.children.iter_mut().for_each(|child| child.set(key.clone(), None));
+                }
+                None => {}
+            }
         }
         for child in &mut self.children {
-            let before = child.log_entries(keys).await?;
-            for ((key, value), owner) in keys.iter().zip(&values).zip(&owners) {
-                // A removed row whose key does not tell its item is removed from all children.
-                if owner.as_ref().is_none_or(|owner| child.contains(owner)) {
-                    child.set(key.clone(), before.get(key), value.clone())?;
-                }
-            }
             child.commit_if_full().await?;
         }
         Ok(())
@@ -280,23 +304,45 @@ impl Copy {
     }
 }
 
+/// The child that an item belongs to.
+fn child_of<'c>(children: &'c mut [Child], item_key: &[u8]) -> Option<&'c mut Child> {
+    let epk = keys::epk_of_item(item_key);
+    children.iter_mut().find(|child| child.contains(epk))
+}
+
 impl CopyScan {
-    fn over(space: Space, from: Bytes, to: Option<Bytes>) -> CopyScan {
+    fn of(rows: Copied) -> CopyScan {
         CopyScan {
-            space,
-            from,
-            to,
-            is_log: space == Space::Log,
+            rows,
             progress: Progress::Waiting,
         }
     }
 
+    /// Returns the scan of the next page; `None` at the end.
+    fn next_page(&self, max_rows: usize) -> Option<Scan> {
+        let begin = self.rows.begin();
+        let (from, to) = match &self.progress {
+            Progress::Waiting => (begin.bytes, None),
+            Progress::Reading { next, to } => (next.clone(), to.clone()),
+            Progress::Done => return None,
+        };
+        Some(Scan {
+            space: begin.space,
+            from,
+            to,
+            reverse: false,
+            max_rows,
+            max_bytes: PAGE_BYTES,
+            keys_only: false,
+        })
+    }
+
     /// Records that a page was read at `head`. More rows follow after `last`, if that is given.
     fn advance(&mut self, head: Head, last: Option<Bytes>) {
-        let to = match std::mem::replace(&mut self.progress, Progress::Done) {
-            Progress::Reading { to, .. } => to,
-            _ if self.is_log => Some(self.behind(head)),
-            _ => self.to.clone(),
+        let to = match (std::mem::replace(&mut self.progress, Progress::Done), self.rows) {
+            (Progress::Reading { to, .. }, _) => to,
+            (_, Copied::Items) => None,
+            (_, Copied::History) => Some(history_behind(head)),
         };
         let next = last.map(|last| keys::after(&last));
         if let Some(next) = next.filter(|next| to.as_ref().is_none_or(|to| next < to)) {
@@ -304,23 +350,9 @@ impl CopyScan {
         }
     }
 
-    /// Returns the first key of the commits after `head`.
-    fn behind(&self, head: Head) -> Bytes {
-        let position = LogPosition {
-            lsn: head.lsn.next(),
-            seq: 0,
-        };
-        match self.to {
-            Some(_) => position.to_bytes(),
-            None => keys::history(position).bytes,
-        }
-    }
-
     /// Tells whether no later page will contain a key.
     fn has_copied(&self, key: &Key) -> bool {
-        let is_of_kind =
-            key.space == self.space && key.bytes >= self.from && self.to.as_ref().is_none_or(|to| key.bytes < *to);
-        is_of_kind
+        Copied::of(key) == Some(self.rows)
             && match &self.progress {
                 Progress::Waiting => false,
                 Progress::Reading { next, to } => key.bytes < *next || to.as_ref().is_some_and(|to| key.bytes >= *to),
@@ -329,29 +361,13 @@ impl CopyScan {
     }
 }
 
-fn epk_of(item_key: &Bytes) -> Bytes {
-    item_key.slice_ref(keys::epk_of_item(item_key))
-}
-
-/// Returns bytes that begin with the effective partition key of the item that a row belongs to.
-fn owner_of(key: &Key, value: &Bytes) -> Result<Bytes> {
-    Ok(match key.space {
-        Space::Log if key.bytes >= keys::log_end() => epk_of(&HistoryEntry::decode(value)?.item_key),
-        Space::Log => epk_of(&LogEntry::decode(value)?.item_key),
-        Space::Expiry => epk_of(&ExpiryEntry::decode(value)?.item_key),
-        Space::Item | Space::Index | Space::Meta => owner_of_removed(key)?.unwrap_or_default(),
-    })
-}
-
-/// Like [`owner_of`], for a removed row; `None` if the key does not tell its item.
-fn owner_of_removed(key: &Key) -> Result<Option<Bytes>> {
-    match key.space {
-        Space::Item => Ok(Some(epk_of(&key.bytes))),
-        Space::Index => keys::epk_and_rest_of_index(&key.bytes)
-            .map(|owner| Some(key.bytes.slice_ref(owner)))
-            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "an index entry is damaged")),
-        Space::Log | Space::Expiry | Space::Meta => Ok(None),
-    }
+/// Returns the first key of the history for commits after `head`.
+fn history_behind(head: Head) -> Bytes {
+    let position = LogPosition {
+        lsn: head.lsn.next(),
+        seq: 0,
+    };
+    keys::history(position).bytes
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 //!   split:     take ids ─▶ pages ─▶ catch up ─▶ … ─▶ catch up ─▶ seal ─▶ remove the parent
 //! ```
 //!
-//! The children get every record and entry unchanged, so expiry, feeds, etags and the purge continue as before (TTL-277); their logs continue from
-//! the parent's LSN. Pages of the parent are copied while it is written, and rows that changed after their page was copied are copied again
-//! ([`copy`]). At the end requests are kept out while the last changes are copied and one commit of the catalog puts the new ranges into force and
-//! lists the parent for removal. A crash or an error before that leaves only partitions that are not in use and are listed for removal.
+//! The children get every record unchanged, with the entries that it has in the parent, so expiry, feeds, etags and the purge continue as before
+//! (TTL-277); their logs continue at the parent's LSN. Pages of the parent are copied while it is written, and rows that change in the copied part are
+//! copied again ([`copy`]). At the end requests wait for the last changes and for one commit of the catalog, which replaces the parent by the new
+//! ranges and lists it for removal. Until then, a crash or an error leaves only partitions that nothing refers to and that are listed for removal.
 
 mod child;
 mod copy;

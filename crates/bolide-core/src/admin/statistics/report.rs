@@ -1,12 +1,13 @@
 //! Statistics about expiry, for the admin interface (TTL-272, TTL-273). Reading them changes nothing.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
-use bolide_storage::{Head, ReadRequest};
+use bolide_storage::Head;
 
 use super::figures::Totals;
 use super::forecast::{self, Ends, SLICES};
@@ -17,10 +18,10 @@ use crate::container::{Container, ContainerState, PolicyPeriod};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::executor::Watch;
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{Queue, QueueEntry};
 use crate::format::record::Record;
-use crate::items::decode_number;
+use crate::items::IdLookup;
 use crate::partition::state::PartitionState;
 use crate::partition::statistics::Statistics;
 use crate::partition::tombstones::TombstoneView;
@@ -213,29 +214,16 @@ impl Admin<'_> {
 
 /// Returns the item stored under an id, expired or not, unless it was deleted with its partition key; and the head at which it was read.
 async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
-    let mut keys = vec![keys::id_index(epk.as_bytes(), id.as_bytes())];
+    let mut lookup = IdLookup::new(epk, id);
     loop {
-        let request = || ReadRequest {
-            gets: keys.clone(),
-            ..ReadRequest::default()
-        };
-        let (mut reply, tombstones) = partition.read_raw_with_tombstones(request).await?;
-        let item_key = reply
-            .gets
-            .first()
-            .and_then(Option::as_ref)
-            .and_then(|number| decode_number(number));
-        let item_key = item_key.map(|number| keys::item(epk, number));
-        if item_key.is_none() || keys.get(1) == item_key.as_ref() {
+        let (mut reply, tombstones) = partition.read_raw_with_tombstones(|| lookup.request()).await?;
+        if let ControlFlow::Break(item) = lookup.take(reply.gets.first().and_then(Option::as_ref)) {
             let record = reply.gets.drain(1..).flatten().next().map(Record::decode).transpose()?;
-            let is_hidden = |record: &Record| {
-                let item_key = keys::item(epk, record.number()).bytes;
-                tombstones.hides(&item_key, record.version().lsn, record.stamp())
-            };
-            return Ok((record.filter(|record| !is_hidden(record)), reply.head));
+            let stored = item.zip(record);
+            let stored =
+                stored.filter(|(item, record)| !tombstones.hides(&item.bytes, record.version().lsn, record.stamp()));
+            return Ok((stored.map(|(_, record)| record), reply.head));
         }
-        keys.truncate(1);
-        keys.extend(item_key);
     }
 }
 

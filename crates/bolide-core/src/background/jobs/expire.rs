@@ -331,3 +331,6 @@ fn next_end(queues: &DueEntries) -> i64 {
         .min()
         .unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,10 @@
 //! holds for the row's own members; a definition inside a row (of a container, of a client encryption key) is read and written with the members that
 //! this version knows. A key of an unknown kind is an error, because this version cannot know what the row belongs to.
 //!
-//! The index of names is in [`names`](super::names), the log of the last changes in [`changes`](super::changes).
+//! Rows have the same shape on purpose: each declares `etag`, `ts` and `unknown` itself. serde puts all members that no earlier field takes into a
+//! flattened `unknown`, so `unknown` must be the last field of the row itself, and cannot be in a struct that rows share.
+//!
+//! The names of rows are in [`names`](super::names), the latest changes in [`changes`](super::changes).
 
 mod access;
 mod account;
@@ -37,13 +40,14 @@ pub(crate) use account::{AccountRow, DatabaseRow, OfferRow};
 pub(crate) use container::ContainerRow;
 pub(crate) use script::ScriptRow;
 
+// The letters of the kinds; names of a kind have the same (`names`).
 const ACCOUNT: u8 = b'A';
-const DATABASE: u8 = b'D';
-const CONTAINER: u8 = b'C';
-const USER: u8 = b'U';
-const ENCRYPTION_KEY: u8 = b'K';
-const PERMISSION: u8 = b'P';
-const SCRIPT: u8 = b'R';
+pub(super) const DATABASE: u8 = b'D';
+pub(super) const CONTAINER: u8 = b'C';
+pub(super) const USER: u8 = b'U';
+pub(super) const ENCRYPTION_KEY: u8 = b'K';
+pub(super) const PERMISSION: u8 = b'P';
+pub(super) const SCRIPT: u8 = b'R';
 const DROPPED: u8 = b'X';
 
 /// The key of a row. In this order, a row comes after the rows to which it belongs.

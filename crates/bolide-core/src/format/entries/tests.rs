@@ -1,6 +1,5 @@
 use bolide_model::ttl::{Class, Stamp};
 use bolide_model::{Lsn, UnixSeconds};
-use bolide_storage::Space;
 
 use super::*;
 use crate::format::etag::Etag;
@@ -75,5 +74,15 @@ fn only_a_ttl_of_its_own_puts_an_item_into_the_expiry_queue() {
             [Space::Index, Space::Index, Space::Index, Space::Log],
             "{class:?}"
         );
+    }
+}
+
+#[test]
+fn entries_are_told_from_what_they_follow_from() {
+    let (key, record) = (Bytes::from_static(ITEM_KEY), record(Class::Own));
+    assert!(of(&key, &record).all(|entry| is_entry(&entry.key)));
+    let history = keys::history(record.version());
+    for other in [Key::new(Space::Item, key), history, keys::state()] {
+        assert!(!is_entry(&other), "{other:?}");
     }
 }

@@ -5,6 +5,7 @@ use bolide_storage::{Key, Put, Space};
 use bytes::Bytes;
 
 use super::{DirtyKeys, MAX_BYTES, Recording};
+use crate::format::keys::{self, LogPosition};
 use crate::partition::write_batch::Changes;
 
 fn key(space: Space, name: &str) -> Key {
@@ -26,8 +27,12 @@ fn changes(puts: &[Key], deletes: &[Key]) -> Changes {
 #[test]
 fn keys_are_recorded_once_and_only_while_somebody_takes_them() {
     let dirty = Arc::<DirtyKeys>::default();
-    let (a, b) = (key(Space::Item, "a"), key(Space::Log, "b"));
-    let commit = changes(&[a.clone(), key(Space::Meta, "S")], std::slice::from_ref(&b));
+    let (a, b) = (key(Space::Item, "a"), keys::history(LogPosition::default()));
+    let left_out = [Space::Meta, Space::Index, Space::Log, Space::Expiry].map(|space| key(space, "S"));
+    let commit = changes(
+        &[&left_out[..2], std::slice::from_ref(&a)].concat(),
+        &[&left_out[2..], std::slice::from_ref(&b)].concat(),
+    );
     assert_eq!(dirty.keys_of(&commit), []);
     let recording = Recording::start(&dirty);
     for _ in 0..2 {

@@ -8,7 +8,6 @@ use bolide_core::{Account, Container, PurgeMode};
 use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::Clock;
-use bolide_storage::Space;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -142,7 +141,7 @@ impl SharedContainer {
     async fn split(&mut self) -> tokio::task::JoinHandle<()> {
         let (account, container) = (self.account.clone(), self.container.clone());
         let engine = self.store.engine().clone();
-        engine.hold_scans_of(Space::Index);
+        engine.hold_splits();
         let split = tokio::spawn(async move {
             account.split(&container, None).await.expect("a split");
         });

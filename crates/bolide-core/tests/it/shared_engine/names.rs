@@ -1,28 +1,15 @@
 //! The data derived from the rows of the catalog: the index of names, and the log of changes.
 
 use bolide_model::ErrorKind;
-use bolide_storage::{Batch, CommitToken, Engine, Key, Outcome, PartitionId, Put, ReadRequest, Scan, Space};
+use bolide_storage::{Batch, CommitToken, Engine, Key, Outcome, PartitionId, Put, ReadRequest, Space};
 use bytes::Bytes;
 use serde_json::json;
 
 use super::{Two, container};
+use crate::probe::rows_of;
 
 async fn rows(two: &Two, space: Space) -> Vec<(Bytes, Bytes)> {
-    let scan = Scan {
-        space,
-        from: Bytes::new(),
-        to: None,
-        reverse: false,
-        max_rows: usize::MAX,
-        max_bytes: usize::MAX,
-        keys_only: false,
-    };
-    let request = ReadRequest {
-        scans: vec![scan],
-        ..ReadRequest::default()
-    };
-    let mut reply = two.engine.read(PartitionId::CATALOG, request).await.unwrap();
-    reply.pages.pop().unwrap().rows
+    rows_of(two.engine.as_ref(), PartitionId::CATALOG, space).await
 }
 
 /// Commits to the catalog's partition like a version of Bolide that writes rows only.

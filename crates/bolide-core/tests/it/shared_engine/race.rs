@@ -13,11 +13,12 @@ use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, UserRid};
 use bolide_model::{Error, ErrorKind};
 use bolide_storage::faults::{Faults, FaultyEngine};
-use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
+use bolide_storage::{Engine, PartitionId, Space};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Two, container, container_text};
+use crate::probe::rows_of;
 
 const TASKS: u64 = 3;
 const STEPS: u64 = 8;
@@ -320,28 +321,10 @@ fn assert_shows(account: &Account, acknowledged: &Acknowledged, seed: u64) {
 
 /// Asserts that no stored partition id or offer number occurs twice.
 async fn assert_no_number_twice(engine: &dyn Engine) {
-    let scan = Scan {
-        space: Space::Meta,
-        from: b"C"[..].into(),
-        to: Some(b"D"[..].into()),
-        reverse: false,
-        max_rows: usize::MAX,
-        max_bytes: usize::MAX,
-        keys_only: false,
-    };
-    let request = ReadRequest {
-        scans: vec![scan],
-        ..ReadRequest::default()
-    };
-    let rows = engine
-        .read(PartitionId::CATALOG, request)
-        .await
-        .unwrap()
-        .pages
-        .remove(0)
-        .rows;
+    let rows = rows_of(engine, PartitionId::CATALOG, Space::Meta).await;
+    let containers = rows.into_iter().filter(|(key, _)| key.starts_with(b"C"));
     let (mut partitions, mut offers) = (BTreeSet::new(), BTreeSet::new());
-    for (_, row) in rows {
+    for (_, row) in containers {
         let row: Value = serde_json::from_slice(&row).unwrap();
         for range in row["ranges"].as_array().unwrap() {
             assert!(partitions.insert(range["partition"].as_u64()), "{row}");

@@ -7,7 +7,7 @@ use bolide_core::{Account, FeedStart, SplitReport};
 use bolide_model::ErrorKind;
 use bolide_storage::faults::Faults;
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Batch, Engine, EngineError, PartitionId, Put, ReadRequest, Space};
+use bolide_storage::{Batch, Engine, EngineError, PartitionId, Put, ReadRequest};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -21,9 +21,9 @@ const CHILDREN: [PartitionId; 2] = [PartitionId(2), PartitionId(3)];
 
 type Splitting = JoinHandle<Result<SplitReport, ErrorKind>>;
 
-/// Begins a split that waits: the log, the expiry queue and items are copied, indexes and the history are not.
+/// Begins a split and stops it after the items are copied, before the history.
 async fn held_split(test: &TestContainer) -> Splitting {
-    test.engine.hold_scans_of(Space::Index);
+    test.engine.hold_splits();
     let split = begin(test, None);
     test.engine.until_held(1).await;
     split
@@ -99,7 +99,11 @@ async fn a_range_is_written_and_read_while_it_is_split() {
         .await
         .unwrap();
     let (_, feed) = test.changes(FeedStart::Now, 10).await;
-    let split = held_split(&test).await;
+    test.engine.hold_splits_before_items();
+    let split = begin(&test, None);
+    test.engine.until_held(1).await;
+    test.engine.let_through(3);
+    test.engine.until_held(1).await;
     test.at(110);
     let mut round = 0;
     while !split.is_finished() && round < 3 {
@@ -468,7 +472,7 @@ async fn an_account_that_is_dropped_ends_its_split() {
         account,
         container,
     } = test;
-    engine.hold_scans_of(Space::Index);
+    engine.hold_splits();
     let mut split = Box::pin(account.split(&container, None));
     while engine.held_scans() == 0 {
         let began = futures_util::future::poll_immediate(&mut split).await;

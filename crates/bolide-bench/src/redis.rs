@@ -118,8 +118,8 @@ impl Redis {
 async fn pipeline(stream: &mut TcpStream, commands: impl Iterator<Item = String>) -> Result<()> {
     let commands: Vec<String> = commands.collect();
     stream.write_all(commands.concat().as_bytes()).await?;
-    let (mut answers, mut buffer) = (0, Vec::new());
-    while answers < commands.len() {
+    let (mut responses, mut buffer) = (0, Vec::new());
+    while responses < commands.len() {
         buffer.clear();
         if stream.read_buf(&mut buffer).await? == 0 {
             return Err("Redis closed the connection".into());
@@ -127,7 +127,7 @@ async fn pipeline(stream: &mut TcpStream, commands: impl Iterator<Item = String>
         if buffer.contains(&b'-') {
             return Err(format!("Redis refused: {}", String::from_utf8_lossy(&buffer)).into());
         }
-        answers += buffer.iter().filter(|byte| **byte == b'\n').count();
+        responses += buffer.iter().filter(|byte| **byte == b'\n').count();
     }
     Ok(())
 }

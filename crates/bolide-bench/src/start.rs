@@ -84,7 +84,7 @@ async fn first_answer(bolide: &Path) -> Result<Duration> {
         }
         tokio::time::sleep(POLL).await;
     }
-    Err("the server did not answer".into())
+    Err("the server did not respond".into())
 }
 
 /// No response if nobody listens yet, or if the store is not open yet.

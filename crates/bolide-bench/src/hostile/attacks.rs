@@ -46,7 +46,7 @@ pub enum Attack {
     /// Stored procedures that never end.
     Scripts,
     /// Large responses that nobody reads.
-    ResponseCounts,
+    Answers,
     /// Large bodies without a key.
     Bodies,
     /// Connections that send nothing.
@@ -63,7 +63,7 @@ impl Attack {
         Attack::Groups,
         Attack::Patches,
         Attack::Scripts,
-        Attack::ResponseCounts,
+        Attack::Answers,
         Attack::Bodies,
         Attack::Idle,
         Attack::All,
@@ -77,7 +77,7 @@ impl Attack {
             Attack::Groups => "groups",
             Attack::Patches => "patches",
             Attack::Scripts => "scripts",
-            Attack::ResponseCounts => "unread answers",
+            Attack::Answers => "unread responses",
             Attack::Bodies => "bodies without a key",
             Attack::Idle => "idle connections",
             Attack::All => "all at once",
@@ -95,7 +95,7 @@ impl Attack {
                 .filter(|part| *part != Attack::All)
                 .flat_map(|part| part.parts(connections))
                 .collect(),
-            Attack::Queries | Attack::Groups | Attack::Patches | Attack::Scripts | Attack::ResponseCounts => {
+            Attack::Queries | Attack::Groups | Attack::Patches | Attack::Scripts | Attack::Answers => {
                 vec![(self, connections)]
             }
         }
@@ -184,7 +184,7 @@ type ResponseCounts = Arc<Mutex<BTreeMap<String, u64>>>;
 /// Running attackers.
 pub struct Attackers {
     tasks: JoinSet<()>,
-    answers: ResponseCounts,
+    responses: ResponseCounts,
 }
 
 impl Attackers {
@@ -196,57 +196,59 @@ impl Attackers {
         keyed: &Arc<Requests>,
     ) -> Result<Attackers> {
         let read_only = Requests::to(address).read_only();
-        let answers = ResponseCounts::default();
+        let responses = ResponseCounts::default();
         let mut tasks = JoinSet::new();
         for (part, connections) in attack.parts(connections) {
             for number in 0..connections {
-                let answers = answers.clone();
+                let responses = responses.clone();
                 match part {
-                    Attack::Idle => tasks.spawn(stay(address, answers)),
-                    Attack::Bodies => tasks.spawn(send_body(address, keyed.unsigned_head(BODY_BYTES), answers)),
-                    Attack::ResponseCounts => {
-                        tasks.spawn(leave_unread(address, request(part, number, keyed, &read_only), answers))
-                    }
-                    _ => tasks.spawn(repeat(address, request(part, number, keyed, &read_only), answers)),
+                    Attack::Idle => tasks.spawn(stay(address, responses)),
+                    Attack::Bodies => tasks.spawn(send_body(address, keyed.unsigned_head(BODY_BYTES), responses)),
+                    Attack::Answers => tasks.spawn(leave_unread(
+                        address,
+                        request(part, number, keyed, &read_only),
+                        responses,
+                    )),
+                    _ => tasks.spawn(repeat(address, request(part, number, keyed, &read_only), responses)),
                 };
             }
         }
-        Ok(Attackers { tasks, answers })
+        Ok(Attackers { tasks, responses })
     }
 
     /// Ends the attack, and returns the responses that the attackers got.
     pub async fn stop(mut self) -> String {
         self.tasks.shutdown().await;
-        let answers = self.answers.lock();
-        let counted: Vec<String> = answers
+        let responses = self.responses.lock();
+        let counted: Vec<String> = responses
             .iter()
-            .map(|(answer, times)| format!("{times} × {answer}"))
+            .map(|(response, times)| format!("{times} × {response}"))
             .collect();
         counted.join(", ")
     }
 }
 
-fn note(answers: &ResponseCounts, answer: impl Into<String>) {
-    *answers.lock().entry(answer.into()).or_default() += 1;
+fn note(responses: &ResponseCounts, response: impl Into<String>) {
+    *responses.lock().entry(response.into()).or_default() += 1;
 }
 
 /// Repeats a request, and disconnects when no response comes.
-async fn repeat(address: SocketAddr, request: Vec<u8>, answers: ResponseCounts) {
+async fn repeat(address: SocketAddr, request: Vec<u8>, responses: ResponseCounts) {
     loop {
         let Ok(mut connection) = Connection::open(address).await else {
-            note(&answers, "no connection");
+            note(&responses, "no connection");
             tokio::time::sleep(PAUSE).await;
             continue;
         };
         loop {
             match tokio::time::timeout(TIMEOUT, connection.ask(&request)).await {
-                Ok(Ok(answer)) => note(&answers, answer.status.to_string()),
+                Ok(Ok(response)) => note(&responses, response.status.to_string()),
                 Ok(Err(_)) => {
-                    note(&answers, "ended");
+                    note(&responses, "ended");
                     break;
                 }
                 Err(_) => {
-                    note(&answers, "left");
+                    note(&responses, "left");
                     break;
                 }
             }
@@ -256,12 +258,12 @@ async fn repeat(address: SocketAddr, request: Vec<u8>, answers: ResponseCounts) 
 }
 
 /// Requests a large response and does not read it.
-async fn leave_unread(address: SocketAddr, request: Vec<u8>, answers: ResponseCounts) {
+async fn leave_unread(address: SocketAddr, request: Vec<u8>, responses: ResponseCounts) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await
             && stream.write_all(&request).await.is_ok()
         {
-            note(&answers, "left unread");
+            note(&responses, "left unread");
             tokio::time::sleep(TIMEOUT).await;
         }
         tokio::time::sleep(PAUSE).await;
@@ -269,7 +271,7 @@ async fn leave_unread(address: SocketAddr, request: Vec<u8>, answers: ResponseCo
 }
 
 /// Sends a large body, with a slow end.
-async fn send_body(address: SocketAddr, head: Vec<u8>, answers: ResponseCounts) {
+async fn send_body(address: SocketAddr, head: Vec<u8>, responses: ResponseCounts) {
     let body = vec![b' '; BODY_BYTES - 1];
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
@@ -279,10 +281,10 @@ async fn send_body(address: SocketAddr, head: Vec<u8>, answers: ResponseCounts) 
             };
             match tokio::time::timeout(TIMEOUT, sent).await {
                 Ok(Ok(())) => {
-                    note(&answers, "body taken");
+                    note(&responses, "body taken");
                     tokio::time::sleep(HOLD_TIME).await;
                 }
-                _ => note(&answers, "body refused"),
+                _ => note(&responses, "body refused"),
             }
         }
         tokio::time::sleep(PAUSE).await;
@@ -290,12 +292,12 @@ async fn send_body(address: SocketAddr, head: Vec<u8>, answers: ResponseCounts) 
 }
 
 /// Connects, sends nothing, and reconnects when the connection is ended.
-async fn stay(address: SocketAddr, answers: ResponseCounts) {
+async fn stay(address: SocketAddr, responses: ResponseCounts) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
             // Ends when the server ends the connection.
             let _ = stream.read(&mut [0; 64]).await;
-            note(&answers, "sent away");
+            note(&responses, "sent away");
         }
         tokio::time::sleep(PAUSE).await;
     }

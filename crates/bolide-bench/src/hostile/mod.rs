@@ -73,7 +73,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         "memory MB",
         "descriptors",
         "threads",
-        "answers to the attack",
+        "responses to the attack",
     ]);
     for attack in Attack::ALL
         .into_iter()
@@ -114,7 +114,7 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
     for requests in foreground {
         samples.append(&mut requests.finish_with_failures().await?);
     }
-    let answers = attackers.stop().await;
+    let responses = attackers.stop().await;
     let peak = watch.stop();
     let is_alive = async {
         let mut connection = Connection::open(server.address).await?;
@@ -133,9 +133,9 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
         peak.descriptors.to_string(),
         peak.threads.to_string(),
         if is_alive {
-            answers
+            responses
         } else {
-            format!("{answers}; afterwards the server does not answer")
+            format!("{responses}; afterwards the server does not respond")
         },
     ])
 }

@@ -40,19 +40,19 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
     } else {
         StoredItem::to_json_with_lsn
     };
-    let answer = call.account().change_feed(&call.ctx, container, &read).await?;
+    let response = call.account().change_feed(&call.ctx, container, &read).await?;
     let ChangePage {
         items,
         continuation,
         memory: _memory,
-    } = answer.value;
+    } = response.value;
     let container = container.clone();
     let page = feeds::written(call, items, StoredItem::document_bytes, move |items| {
         reply(&container, items.iter().map(row).collect(), &continuation)
     });
     Ok(Response {
         value: page.await?,
-        cost: answer.cost,
+        cost: response.cost,
     })
 }
 
@@ -62,12 +62,12 @@ async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadCh
     if read.start == FeedStart::Now && call.sender == Sender::Key(Access::Full) {
         call.account().keep_all_versions(container).await?;
     }
-    let answer = call.account().all_versions(&call.ctx, container, read).await?;
+    let response = call.account().all_versions(&call.ctx, container, read).await?;
     let VersionPage {
         changes,
         continuation,
         memory: _memory,
-    } = answer.value;
+    } = response.value;
     let container = container.clone();
     let page = feeds::written(call, changes, change_bytes, move |changes| {
         let definition = &container.properties().partition_key;
@@ -80,7 +80,7 @@ async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadCh
     let page: Result<Reply> = page.await?;
     Ok(Response {
         value: page?,
-        cost: answer.cost,
+        cost: response.cost,
     })
 }
 

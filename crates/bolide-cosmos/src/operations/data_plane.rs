@@ -103,10 +103,10 @@ fn gone_for_stale_client(sent: &HeaderMap, error: Error) -> Error {
 }
 
 /// A response with its value converted.
-pub(super) fn map<T, U>(answer: Response<T>, f: impl FnOnce(T) -> U) -> Response<U> {
+pub(super) fn map<T, U>(response: Response<T>, f: impl FnOnce(T) -> U) -> Response<U> {
     Response {
-        value: f(answer.value),
-        cost: answer.cost,
+        value: f(response.value),
+        cost: response.cost,
     }
 }
 
@@ -129,7 +129,7 @@ fn check_intended_rid(headers: &HeaderMap, container: &Container) -> Result<()> 
 
 fn check_session(session: &SessionToken, answered: &ChargedResult<Reply>) -> Result<(), Refusal> {
     let cost = match answered {
-        Ok(answer) => &answer.cost,
+        Ok(response) => &response.cost,
         Err(refusal) => &refusal.cost,
     };
     session.check(&cost.touched).map_err(|error| Refusal {

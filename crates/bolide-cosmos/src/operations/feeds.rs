@@ -19,12 +19,12 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
         max_items: scope::max_items(call.headers())?,
         continuation: continuation(call.headers())?,
     };
-    let answer = call.account().read_feed(&call.ctx, container, &read).await?;
+    let response = call.account().read_feed(&call.ctx, container, &read).await?;
     let FeedPage {
         items,
         continuation,
         memory,
-    } = answer.value;
+    } = response.value;
     let (count, container) = (items.len(), container.clone());
     let page = written(call, items, StoredItem::document_bytes, move |items| {
         let rows: Vec<Bytes> = items.iter().map(StoredItem::to_json).collect();
@@ -33,7 +33,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
     });
     Ok(Response {
         value: page.await?,
-        cost: answer.cost,
+        cost: response.cost,
     })
 }
 

@@ -26,8 +26,8 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Charg
         document: document(call).await?,
         partition_key: scope::partition_key(call.headers(), container)?,
     };
-    let answer = call.account().create_item(&call.ctx, container, create).await?;
-    Ok(written(call, answer))
+    let response = call.account().create_item(&call.ctx, container, create).await?;
+    Ok(written(call, response))
 }
 
 pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
@@ -40,8 +40,8 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Charg
         partition_key: scope::partition_key(call.headers(), container)?,
         if_match: if_match(call.headers())?,
     };
-    let answer = call.account().upsert_item(&call.ctx, container, upsert).await?;
-    Ok(written(call, answer))
+    let response = call.account().upsert_item(&call.ctx, container, upsert).await?;
+    Ok(written(call, response))
 }
 
 /// Replaces an item. A missing item gives a 404 whatever is wrong with the body, as in the service.
@@ -85,8 +85,8 @@ async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> ChargedResu
     if call.sender.is_for_one_item() {
         check_keeps_id(call, container, &replace).await?;
     }
-    let answer = call.account().replace_item(&call.ctx, container, replace).await?;
-    Ok(written(call, answer))
+    let response = call.account().replace_item(&call.ctx, container, replace).await?;
+    Ok(written(call, response))
 }
 
 /// Refuses to change the id of an item: a token for one item must not replace others. (A patch never changes an id.)
@@ -131,8 +131,8 @@ pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Charge
         patch: patch_of(call).await?,
         if_match: if_match(call.headers())?,
     };
-    let answer = call.account().patch_item(&call.ctx, container, patch).await?;
-    Ok(written(call, answer))
+    let response = call.account().patch_item(&call.ctx, container, patch).await?;
+    Ok(written(call, response))
 }
 
 pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
@@ -145,15 +145,15 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Charg
         partition_key: scope::one_key(call.headers(), container)?,
         if_match: if_match(call.headers())?,
     };
-    let answer = call.account().delete_item(&call.ctx, container, delete).await?;
-    Ok(map(answer, |()| Reply::empty(StatusCode::NO_CONTENT)))
+    let response = call.account().delete_item(&call.ctx, container, delete).await?;
+    Ok(map(response, |()| Reply::empty(StatusCode::NO_CONTENT)))
 }
 
 /// Deletes all items of a partition key (cosmos-rest §5.6). The remaining work in the background is not visible to clients.
 pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let key = scope::one_key(call.headers(), container)?;
-    let answer = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
-    Ok(map(answer, |()| {
+    let response = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
+    Ok(map(response, |()| {
         let mut reply = Reply::empty(StatusCode::OK);
         reply.fixed(&headers::KEY_DELETE_PENDING, "true");
         reply
@@ -166,8 +166,8 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
         partition_key: scope::one_key(call.headers(), container)?,
         if_none_match: if_none_match(call.headers())?,
     };
-    let answer = call.account().read_item(&call.ctx, container, &read).await?;
-    Ok(map(answer, |read| match read {
+    let response = call.account().read_item(&call.ctx, container, &read).await?;
+    Ok(map(response, |read| match read {
         ItemRead::Found(item) => item_reply(call, StatusCode::OK, &item),
         ItemRead::NotModified { etag } => Reply::empty(StatusCode::NOT_MODIFIED).version(etag),
     }))
@@ -228,27 +228,27 @@ async fn triggered(
         write,
         if_match,
     };
-    let answer = call
+    let response = call
         .account()
         .write_with_triggers(&call.ctx, container, triggered)
         .await?;
-    let Response { value, cost } = answer;
+    let Response { value, cost } = response;
     let Some(item) = value.written else {
         let value = Reply::empty(StatusCode::NO_CONTENT);
         return Ok(Response { value, cost });
     };
-    let mut answer = written(call, Response { value: item, cost });
+    let mut response = written(call, Response { value: item, cost });
     if let Some(body) = value.body
         && !headers::prefers_minimal(call.headers())
     {
-        answer.value.payload = Payload::Whole(body.into());
+        response.value.payload = Payload::Whole(body.into());
     }
-    Ok(answer)
+    Ok(response)
 }
 
-fn written(call: &Call<'_>, answer: Response<ItemWritten>) -> Response<Reply> {
+fn written(call: &Call<'_>, response: Response<ItemWritten>) -> Response<Reply> {
     let is_minimal = headers::prefers_minimal(call.headers());
-    map(answer, |written| {
+    map(response, |written| {
         let status = if written.created {
             StatusCode::CREATED
         } else {

@@ -30,7 +30,7 @@ use crate::wire::{Reply, headers};
 use data_plane::InContainer;
 
 /// Calls a handler: see the table.
-macro_rules! answer {
+macro_rules! response {
     (now $call:ident $handler:path) => {
         $handler($call)
     };
@@ -52,7 +52,7 @@ macro_rules! dispatch {
         /// Runs an admitted request.
         pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
             match call.operation {
-                $(Operation::$name => answer!($how call $handler),)*
+                $(Operation::$name => response!($how call $handler),)*
             }
         }
     };

@@ -41,8 +41,8 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedR
             .into_iter()
             .any(|name| headers::flag(call.headers(), name)),
     };
-    let answer = call.account().query(&call.ctx, container, &query).await?;
-    Ok(map(answer, |page| reply(call.headers(), container, page)))
+    let response = call.account().query(&call.ctx, container, &query).await?;
+    Ok(map(response, |page| reply(call.headers(), container, page)))
 }
 
 pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {

@@ -56,7 +56,7 @@ pub(super) fn text(detail: &Detail) -> Cow<'_, str> {
     }
 }
 
-// Long, because it is a table; the compiler checks that it is complete.
+// Long: it is a table, and the compiler checks that it is complete.
 fn of_reason(reason: &Reason) -> Cow<'static, str> {
     match reason {
         Reason::ResourceMissing { resource, name } => {

@@ -130,16 +130,16 @@ impl Closed {
         let mut errors = 0;
         for item in &self.items {
             let id = text(item, "id");
-            let answer = client.send(&read(item));
-            match answer.status {
+            let response = client.send(&read(item));
+            match response.status {
                 200 => assert_eq!(
-                    &user_members(&answer.json()),
+                    &user_members(&response.json()),
                     item,
                     "{what}: other bytes than were written"
                 ),
-                404 => panic!("{what}: {id} is lost in silence: {}", answer.text()),
+                404 => panic!("{what}: {id} is lost in silence: {}", response.text()),
                 _ => {
-                    answer.expect_error(500);
+                    response.expect_error(500);
                     errors += 1;
                 }
             }
@@ -218,8 +218,8 @@ fn accepted_loss_is_reported_and_the_rest_is_served() {
     );
     let mut client = server.client();
     let left = closed.items.iter().filter(|item| {
-        let answer = expect(&mut client, &read(item), &[200, 404]);
-        answer.status == 200 && user_members(&answer.json()) == **item
+        let response = expect(&mut client, &read(item), &[200, 404]);
+        response.status == 200 && user_members(&response.json()) == **item
     });
     assert!(
         (1..closed.items.len()).contains(&left.count()),
@@ -309,11 +309,11 @@ fn flipped_byte_in_a_table_is_named_with_its_file() {
     let mut client = server.client();
     let mut is_named = false;
     while !is_named {
-        let answers = closed
+        let responses = closed
             .items
             .iter()
             .map(|item| expect(&mut client, &read(item), &[200, 500]));
-        let errors: Vec<_> = answers.filter(|answer| answer.status == 500).collect();
+        let errors: Vec<_> = responses.filter(|response| response.status == 500).collect();
         assert!(!errors.is_empty(), "the damage is not met");
         assert!(
             errors.iter().all(|error| error.text().contains("space=item")),

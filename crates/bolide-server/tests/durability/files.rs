@@ -47,11 +47,11 @@ impl Running {
             assert!(Instant::now() < deadline, "writes are not refused");
             let id = format!("{prefix}{n}");
             // If the store fails during a write, the outcome of this write is unknown.
-            let answer = expect(&mut self.client, &creation(&id, bytes), &[201, 408, 503]);
-            match answer.status {
+            let response = expect(&mut self.client, &creation(&id, bytes), &[201, 408, 503]);
+            match response.status {
                 201 => acknowledged.push(id),
                 408 => {}
-                _ => return (acknowledged, answer.text()),
+                _ => return (acknowledged, response.text()),
             }
         }
         unreachable!("the loop has no end");

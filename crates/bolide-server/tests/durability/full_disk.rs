@@ -159,10 +159,10 @@ fn creation(id: &str, bytes: usize) -> Request {
 
 /// Creates an item, unless this is refused in the way that Cosmos clients expect.
 fn create(client: &mut Client, id: &str, bytes: usize) -> bool {
-    let answer = expect(client, &creation(id, bytes), &[201, 503]);
-    let is_created = answer.status == 201;
+    let response = expect(client, &creation(id, bytes), &[201, 503]);
+    let is_created = response.status == 201;
     if !is_created {
-        answer.expect_error(503);
+        response.expect_error(503);
     }
     is_created
 }

@@ -180,8 +180,8 @@ fn watch_clock(port: u16, is_ended: &AtomicBool) -> i64 {
 fn split(port: u16) {
     let request = Request::post(&format!("/_bolide{DATABASE}/colls/ranges/split"), "");
     // A missing response is allowed.
-    if let Ok(answer) = connect(port).and_then(|mut client| client.try_send(&request)) {
-        answer.expect(200);
+    if let Ok(response) = connect(port).and_then(|mut client| client.try_send(&request)) {
+        response.expect(200);
     }
 }
 
@@ -218,9 +218,9 @@ fn list(client: &mut Client, container: TestContainer) -> Vec<Value> {
         if let Some(continuation) = &continuation {
             request = request.header("x-ms-continuation", continuation);
         }
-        let answer = expect(client, &request, &[200]);
-        items.extend(answer.json()["Documents"].as_array().expect("a list").iter().cloned());
-        continuation = answer.header("x-ms-continuation").map(str::to_owned);
+        let response = expect(client, &request, &[200]);
+        items.extend(response.json()["Documents"].as_array().expect("a list").iter().cloned());
+        continuation = response.header("x-ms-continuation").map(str::to_owned);
         if continuation.is_none() {
             return items;
         }

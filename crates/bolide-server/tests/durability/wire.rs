@@ -23,15 +23,20 @@ pub fn keyed(method: &str, path: &str, partition_key: &str) -> Request {
 /// Sends a request that must get one of several statuses.
 #[track_caller]
 pub fn expect(client: &mut Client, request: &Request, statuses: &[u16]) -> Response {
-    let answer = client.send(request);
-    assert!(statuses.contains(&answer.status), "{} {}", answer.status, answer.text());
-    answer
+    let response = client.send(request);
+    assert!(
+        statuses.contains(&response.status),
+        "{} {}",
+        response.status,
+        response.text()
+    );
+    response
 }
 
 /// Server time in milliseconds.
 pub fn clock(client: &mut Client) -> io::Result<i64> {
-    let answer = client.try_send(&Request::get("/_bolide/clock"))?;
-    Ok(answer.json()["nowMs"].as_i64().expect("the clock shows milliseconds"))
+    let response = client.try_send(&Request::get("/_bolide/clock"))?;
+    Ok(response.json()["nowMs"].as_i64().expect("the clock shows milliseconds"))
 }
 
 /// The full check of a container, which must find no errors.
@@ -45,8 +50,8 @@ pub fn verify(client: &mut Client, container: &str) {
 }
 
 /// The range of a request and the position of its log, from the session token.
-pub fn position(answer: &Response) -> (u32, u64) {
-    let token = answer
+pub fn position(response: &Response) -> (u32, u64) {
+    let token = response
         .header("x-ms-session-token")
         .expect("a request about an item touches a range");
     let position = token

@@ -362,8 +362,8 @@ fn an_injected_fault_ends_the_process_after_a_number_of_purges() {
             r#"{"point":"purge-commit","after":2}"#,
         ))
         .expect(200);
-    let answer = client.try_send(&Request::post(&format!("{CONTAINER}/purge"), "{}"));
-    assert!(answer.is_err(), "{answer:?}");
+    let response = client.try_send(&Request::post(&format!("{CONTAINER}/purge"), "{}"));
+    assert!(response.is_err(), "{response:?}");
     assert!(!server.wait().success());
 }
 

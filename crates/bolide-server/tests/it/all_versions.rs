@@ -31,12 +31,12 @@ fn feed(from: &str) -> Request {
         .header("if-none-match", from)
 }
 
-fn etag(answer: &Response) -> String {
-    answer.header("etag").expect("a continuation").to_owned()
+fn etag(response: &Response) -> String {
+    response.header("etag").expect("a continuation").to_owned()
 }
 
-fn rows(answer: &Response) -> Vec<Value> {
-    answer.json()["Documents"].as_array().expect("rows").clone()
+fn rows(response: &Response) -> Vec<Value> {
+    response.json()["Documents"].as_array().expect("rows").clone()
 }
 
 fn advance(client: &mut Client, seconds: i64) {
@@ -158,9 +158,9 @@ fn a_container_without_a_policy_keeps_its_history_once_the_feed_has_begun() {
     client
         .send(&Request::new("DELETE", "/dbs/d/colls/plain/docs/a").pk())
         .expect(204);
-    let kinds = |answer: &Response| -> Vec<Value> {
+    let kinds = |response: &Response| -> Vec<Value> {
         let kind = |row: Value| row["metadata"]["operationType"].clone();
-        rows(answer).into_iter().map(kind).collect()
+        rows(response).into_iter().map(kind).collect()
     };
     let page = client.send(&feed(&start)).expect(200);
     assert_eq!(kinds(&page), ["create", "delete"]);

@@ -28,9 +28,9 @@ impl Fixture {
     /// Sends an invalid request, checks the status, and checks that the same connection still works.
     #[track_caller]
     fn refuses(&mut self, what: &str, bad: &Request, status: u16) {
-        let answer = self.client.send(bad);
-        assert_eq!(answer.status, status, "{what}: {}", answer.text());
-        answer.expect_error(status);
+        let response = self.client.send(bad);
+        assert_eq!(response.status, status, "{what}: {}", response.text());
+        response.expect_error(status);
         self.still_serves(what);
     }
 
@@ -38,7 +38,7 @@ impl Fixture {
     fn still_serves(&mut self, after: &str) {
         let good = self.client.try_send(&Request::get(&format!("{DOCS}/good")).pk());
         assert_eq!(
-            good.map(|answer| answer.status).unwrap_or_default(),
+            good.map(|response| response.status).unwrap_or_default(),
             200,
             "after {after}"
         );
@@ -405,10 +405,14 @@ fn compressed_bodies_are_refused_and_not_taken_for_plain_ones() {
         let mut stream = fixture.server.client().into_stream();
         stream.write_all(&chunked).expect("sent");
         let mut client = Client::over(stream);
-        let answer = client.receive(false).expect("an answer");
-        assert_eq!(answer.status, status, "{coding}: {}", answer.text());
+        let response = client.receive(false).expect("a response");
+        assert_eq!(response.status, status, "{coding}: {}", response.text());
         let again = client.try_send(&Request::get(&format!("{DOCS}/good")).pk());
-        assert_eq!(again.map(|answer| answer.status).unwrap_or_default(), 200, "{coding}");
+        assert_eq!(
+            again.map(|response| response.status).unwrap_or_default(),
+            200,
+            "{coding}"
+        );
     }
     let plain = create(br#"{"id":"plain","pk":"p"}"#).header("content-encoding", "identity");
     fixture.client.send(&plain).expect(201);
@@ -449,8 +453,8 @@ fn invalid_http_heads_are_refused_in_the_protocols_format() {
         let mut stream = fixture.server.client().into_stream();
         stream.write_all(head.as_bytes()).expect("sent");
         let mut client = Client::over(stream);
-        let answer = client.receive(false).unwrap_or_else(|error| panic!("{head}: {error}"));
-        answer.expect_error(400);
+        let response = client.receive(false).unwrap_or_else(|error| panic!("{head}: {error}"));
+        response.expect_error(400);
         assert!(client.receive(false).is_err(), "the connection ends: {head}");
     }
     fixture.still_serves("garbage");
@@ -464,13 +468,16 @@ fn a_head_that_cannot_be_read_does_not_take_away_the_answer_before_it() {
     stream.write_all(&good).expect("sent");
     let mut client = Client::over(stream);
     assert_eq!(
-        client.receive(false).map(|answer| answer.status).unwrap_or_default(),
+        client
+            .receive(false)
+            .map(|response| response.status)
+            .unwrap_or_default(),
         200
     );
     let mut stream = client.into_stream();
     stream.write_all(b"garbage\r\n\r\n").expect("sent");
     let mut client = Client::over(stream);
-    client.receive(false).expect("an answer").expect_error(400);
+    client.receive(false).expect("a response").expect_error(400);
 }
 
 #[test]
@@ -484,10 +491,10 @@ fn garbage_in_a_pipeline_ends_its_connection_only() {
     stream.shutdown(Shutdown::Write).expect("we are done");
     let mut client = Client::over(stream);
     for _ in 0..2 {
-        assert_eq!(client.receive(false).expect("an answer").status, 200);
+        assert_eq!(client.receive(false).expect("a response").status, 200);
     }
-    if let Ok(answer) = client.receive(false) {
-        assert_eq!(answer.status, 400);
+    if let Ok(response) = client.receive(false) {
+        assert_eq!(response.status, 400);
     }
     fixture.still_serves("garbage");
 }
@@ -502,10 +509,10 @@ fn connections_of_slow_clients_are_ended() {
         let mut stream = fixture.server.client().into_stream();
         stream.write_all(sent).expect("it can be sent");
         let started = Instant::now();
-        let mut answer = Vec::new();
-        let end = stream.read_to_end(&mut answer);
+        let mut response = Vec::new();
+        let end = stream.read_to_end(&mut response);
         assert!(
-            end.is_ok() || !answer.is_empty() || started.elapsed() < Duration::from_secs(20),
+            end.is_ok() || !response.is_empty() || started.elapsed() < Duration::from_secs(20),
             "{end:?}"
         );
         assert!(
@@ -526,9 +533,9 @@ fn an_idle_connection_is_not_a_slow_one() {
 #[test]
 fn errors_never_leak_another_shape() {
     let mut fixture = started(&[]);
-    let answer = fixture.client.send(&Request::get("/dbs/nothing"));
-    let body: Value = answer.json();
+    let response = fixture.client.send(&Request::get("/dbs/nothing"));
+    let body: Value = response.json();
     let message = body["message"].as_str().expect("a message");
-    let activity_id = answer.header("x-ms-activity-id").expect("an activity id");
+    let activity_id = response.header("x-ms-activity-id").expect("an activity id");
     assert!(message.contains(&format!("\r\nActivityId: {activity_id}")), "{message}");
 }

@@ -92,22 +92,22 @@ impl<S: Read + Write> Client<S> {
             };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut answer = Response {
+        let mut response = Response {
             status,
             headers,
             body: Vec::new(),
         };
         if !is_head {
-            answer.body = self.body(&answer)?;
+            response.body = self.body(&response)?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    fn body(&mut self, answer: &Response) -> io::Result<Vec<u8>> {
-        if answer.header("transfer-encoding") == Some("chunked") {
+    fn body(&mut self, response: &Response) -> io::Result<Vec<u8>> {
+        if response.header("transfer-encoding") == Some("chunked") {
             return self.chunks();
         }
-        let length = answer
+        let length = response
             .header("content-length")
             .map_or(0, |length| length.parse().expect("a length"));
         let mut body = vec![0; length];
@@ -317,12 +317,12 @@ impl Response {
     /// Fails unless the response is an error in the format that SDKs parse.
     #[track_caller]
     pub fn expect_error(self, status: u16) -> Response {
-        let answer = self.expect(status);
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        let body = answer.json();
+        let response = self.expect(status);
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        let body = response.json();
         assert!(body["code"].is_string() && body["message"].is_string(), "{body}");
-        assert!(answer.header("x-ms-activity-id").is_some_and(|id| !id.is_empty()));
-        answer
+        assert!(response.header("x-ms-activity-id").is_some_and(|id| !id.is_empty()));
+        response
     }
 }
 

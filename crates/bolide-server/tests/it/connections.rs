@@ -19,7 +19,7 @@ fn idle(server: &Server, count: usize) -> Vec<TcpStream> {
 fn is_served(client: &mut Client) -> bool {
     client
         .try_send(&Request::get("/"))
-        .is_ok_and(|answer| answer.status == 200)
+        .is_ok_and(|response| response.status == 200)
 }
 
 #[test]
@@ -122,15 +122,15 @@ fn clients_without_a_key_do_not_keep_others_from_reading_refusals() {
             let mut stream = server.client().into_stream();
             stream.write_all(head.as_bytes()).expect("sent");
             let mut refused = Client::over(stream);
-            assert_eq!(refused.receive(true).expect("an answer").status, 401);
+            assert_eq!(refused.receive(true).expect("a response").status, 401);
             refused
         })
         .collect();
     let body = format!(r#"{{"id":"large","pk":"p","text":"{}"}}"#, "x".repeat(BODY_BYTES));
     for _ in 0..5 {
         let mut client = server.client();
-        let answer = client.send(&Request::post("/dbs/d/colls/c/docs", &body).pk());
-        answer.expect(413);
+        let response = client.send(&Request::post("/dbs/d/colls/c/docs", &body).pk());
+        response.expect(413);
         assert!(is_served(&mut client), "the connection goes on behind the refusal");
     }
 }
@@ -193,7 +193,7 @@ fn a_connection_that_keeps_the_server_waiting_can_be_ended() {
             stream.write_all(head.as_bytes()).expect("sent");
             let mut client = Client::over(stream);
             // Its sender was authorized, and the server waits for its body.
-            assert_eq!(client.receive(true).expect("an answer").status, 100);
+            assert_eq!(client.receive(true).expect("a response").status, 100);
             client
         })
         .collect();

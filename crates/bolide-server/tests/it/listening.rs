@@ -33,11 +33,11 @@ pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
 }
 
 pub fn certificate(server: &Server) -> Vec<u8> {
-    let answer = server
+    let response = server
         .client()
         .send(&Request::get("/_explorer/emulator.pem").header("authorization", ""))
         .expect(200);
-    answer.body
+    response.body
 }
 
 #[test]

@@ -30,21 +30,21 @@ fn a_client_without_a_key_is_refused_before_its_body() {
     for path in [DOCS, "/dbs", "/_bolide/dbs/d/colls/c/import", "/_bolide/clock"] {
         for bytes in [100, 2_000_000, 200_000_000] {
             let request = Request::post(path, "").unsigned();
-            let answer = send(&server, &head_only(&request, bytes)).receive(false);
-            answer.expect("an answer before the body").expect_error(401);
+            let response = send(&server, &head_only(&request, bytes)).receive(false);
+            response.expect("a response before the body").expect_error(401);
         }
     }
     let other_key = Request::post(DOCS, "").pk().key("MDEyMzQ1Njc4OWFiY2RlZg==");
-    let answer = send(&server, &head_only(&other_key, 2_000_000)).receive(false);
-    answer.expect("an answer before the body").expect_error(401);
+    let response = send(&server, &head_only(&other_key, 2_000_000)).receive(false);
+    response.expect("a response before the body").expect_error(401);
 }
 
 #[test]
 fn a_body_that_claims_to_be_too_large_is_refused_before_it_is_sent() {
     let server = Server::in_memory(&[]);
     let request = Request::post(DOCS, "").pk();
-    let answer = send(&server, &head_only(&request, 3_000_000)).receive(false);
-    answer.expect("an answer before the body").expect_error(413);
+    let response = send(&server, &head_only(&request, 3_000_000)).receive(false);
+    response.expect("a response before the body").expect_error(413);
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn a_client_may_ask_before_it_sends_its_body() {
     let body = r#"{"id":"a","pk":"p"}"#;
     let asking = Request::post(DOCS, "").pk().header("expect", "100-continue");
     let mut client = send(&server, &head_only(&asking, body.len()));
-    assert_eq!(client.receive(true).expect("an answer").status, 100);
+    assert_eq!(client.receive(true).expect("a response").status, 100);
     let mut stream = client.into_stream();
     stream.write_all(body.as_bytes()).expect("sent");
-    Client::over(stream).receive(false).expect("an answer").expect(201);
+    Client::over(stream).receive(false).expect("a response").expect(201);
 
     let mut refused = send(&server, &head_only(&asking.unsigned(), body.len()));
-    refused.receive(false).expect("an answer").expect_error(401);
+    refused.receive(false).expect("a response").expect_error(401);
 }
 
 /// Items that fill more than a page of a feed.
@@ -122,9 +122,9 @@ fn unread_responses_are_dropped_for_other_requests() {
     wait_until(|| {
         let used = metric(&mut client, "bolide_memory_used_bytes");
         assert!(used <= limit, "{used}");
-        let answer = client.send(&feed);
-        if answer.status != 200 {
-            let refusal = answer.expect_error(429);
+        let response = client.send(&feed);
+        if response.status != 200 {
+            let refusal = response.expect_error(429);
             assert!(refusal.header("x-ms-retry-after-ms").is_some());
             return false;
         }
@@ -212,9 +212,9 @@ fn a_refusal_without_a_key_is_short_whatever_it_echoes() {
         Request::get("/").header("origin", &format!("http://{long}")),
         Request::get(&format!("/dbs/{long}")).key("MDEyMzQ1Njc4OWFiY2RlZg=="),
     ] {
-        let answer = server.client().send(&request);
-        assert!(answer.status >= 400, "{}", answer.status);
-        assert!(answer.body.len() < 3_000, "{} bytes", answer.body.len());
+        let response = server.client().send(&request);
+        assert!(response.status >= 400, "{}", response.status);
+        assert!(response.body.len() < 3_000, "{} bytes", response.body.len());
     }
 }
 

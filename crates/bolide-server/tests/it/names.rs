@@ -59,8 +59,8 @@ fn http2_names_the_server_in_its_own_way() {
     let mut client = Http2::connect(&server, 65_535);
     for (stream, authority, status) in [(1, "localhost:8081", STATUS_200), (3, "evil.example", STATUS_400)] {
         client.get(stream, "/_bolide/health", authority);
-        let answer = client.receive_kind(HEADERS);
-        assert_eq!((answer.stream, answer.payload[0]), (stream, status), "{authority}");
+        let response = client.receive_kind(HEADERS);
+        assert_eq!((response.stream, response.payload[0]), (stream, status), "{authority}");
     }
 }
 
@@ -165,7 +165,7 @@ fn every_answer_says_that_its_type_is_not_to_be_guessed() {
     let mut client = server.client();
     create_container(&mut client);
     create_item(&mut client, "a");
-    let is_said = |answer: &Response| answer.header("x-content-type-options") == Some("nosniff");
+    let is_said = |response: &Response| response.header("x-content-type-options") == Some("nosniff");
     const DOCS: &str = "/dbs/d/colls/c/docs";
     for request in requests().into_iter().chain([
         Request::get(DOCS).pk(),
@@ -179,12 +179,12 @@ fn every_answer_says_that_its_type_is_not_to_be_guessed() {
         Request::get("/").host("evil.example"),
         Request::get("/").header("origin", "http://evil.example"),
     ]) {
-        let answer = client.send(&request);
-        assert!(is_said(&answer), "{request:?}: {answer:?}");
+        let response = client.send(&request);
+        assert!(is_said(&response), "{request:?}: {response:?}");
     }
     let mut stream = client.into_stream();
     stream.write_all(b"garbage\r\n\r\n").expect("sent");
-    let unreadable = Client::over(stream).receive(false).expect("an answer");
+    let unreadable = Client::over(stream).receive(false).expect("a response");
     assert!(is_said(&unreadable), "{unreadable:?}");
 }
 

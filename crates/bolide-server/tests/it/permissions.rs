@@ -30,8 +30,8 @@ fn token(client: &mut Client, mode: &str, resource: &str) -> String {
     token_of(&grant(client, &permission).expect(201))
 }
 
-fn token_of(answer: &Response) -> String {
-    answer.json()["_token"].as_str().expect("a token").to_owned()
+fn token_of(response: &Response) -> String {
+    response.json()["_token"].as_str().expect("a token").to_owned()
 }
 
 /// The request with a token instead of a signature, escaped as SDKs do.

@@ -71,8 +71,8 @@ fn in_each(client: &mut Client, ranges: &[String], text: &str) -> Vec<Value> {
     let mut rows = Vec::new();
     for range in ranges {
         let request = docs(&text).header("x-ms-documentdb-partitionkeyrangeid", range);
-        let answer = client.send(&request).expect(200).json();
-        rows.extend(answer["Documents"].as_array().expect("rows").clone());
+        let response = client.send(&request).expect(200).json();
+        rows.extend(response["Documents"].as_array().expect("rows").clone());
     }
     rows
 }

@@ -23,8 +23,8 @@ fn with_items(server: &Server, count: usize) -> Client {
 }
 
 /// The pairs of the metrics header.
-fn metrics(answer: &Response) -> HashMap<String, f64> {
-    let header = answer
+fn metrics(response: &Response) -> HashMap<String, f64> {
+    let header = response
         .header("x-ms-documentdb-query-metrics")
         .expect("metrics were asked for");
     let pairs = header
@@ -44,10 +44,10 @@ fn metrics_come_when_they_are_asked_for_and_count_what_happened() {
     assert_eq!(plain.header("x-ms-cosmos-index-utilization"), None);
 
     let asked = |text: &str| query(text).header("x-ms-documentdb-populatequerymetrics", "True");
-    let answer = client
+    let response = client
         .send(&asked("SELECT VALUE c.id FROM c WHERE c.id > 'i2'"))
         .expect(200);
-    let figures = metrics(&answer);
+    let figures = metrics(&response);
     assert_eq!(
         (figures["retrievedDocumentCount"], figures["outputDocumentCount"]),
         (5.0, 2.0)
@@ -75,8 +75,8 @@ fn the_used_index_is_reported_in_base64() {
     let asked = query("SELECT * FROM c")
         .pk()
         .header("x-ms-cosmos-populateindexmetrics", "True");
-    let answer = client.send(&asked).expect(200);
-    let header = answer
+    let response = client.send(&asked).expect(200);
+    let header = response
         .header("x-ms-cosmos-index-utilization")
         .expect("it was asked for");
     let used: Value = serde_json::from_slice(&STANDARD.decode(header).expect("base64")).expect("JSON");
@@ -84,8 +84,8 @@ fn the_used_index_is_reported_in_base64() {
 }
 
 /// The document in an error's message.
-fn document(answer: Response) -> Value {
-    let body = answer.expect(400).json();
+fn document(response: Response) -> Value {
+    let body = response.expect(400).json();
     let message = body["message"].as_str().expect("a message");
     let (document, _) = message
         .strip_prefix("Message: ")
@@ -177,9 +177,9 @@ fn page_of(client: &mut Client, request: &Request, continuation: Option<&str>) -
         Some(continuation) => request.header("x-ms-continuation", continuation),
         None => request,
     };
-    let answer = client.send(&request).expect(200);
-    let rows = answer.json()["Documents"].as_array().expect("documents").clone();
-    (rows, answer.header("x-ms-continuation").map(str::to_owned))
+    let response = client.send(&request).expect(200);
+    let rows = response.json()["Documents"].as_array().expect("documents").clone();
+    (rows, response.header("x-ms-continuation").map(str::to_owned))
 }
 
 fn rest(client: &mut Client, request: &Request, mut from: Option<String>) -> Vec<Value> {

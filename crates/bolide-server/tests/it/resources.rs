@@ -199,9 +199,9 @@ fn every_write_takes_binary_bodies_and_answers_text() {
         client.send(&request).expect(status)
     };
     let create = |n| Request::post("/dbs/d/colls/c/docs", binary(&item(n)));
-    let same = |answer: &Response, n: f64| {
+    let same = |response: &Response, n: f64| {
         let item = item(n);
-        let answered = answer.json();
+        let answered = response.json();
         for name in ["id", "a", "b", "list"] {
             assert_eq!(answered[name], item[name], "{answered}");
         }
@@ -228,7 +228,12 @@ fn every_write_takes_binary_bodies_and_answers_text() {
 #[test]
 fn reads_repeat_the_session_token_of_the_last_write() {
     let (_server, mut client) = started();
-    let token = |answer: &Response| answer.header("x-ms-session-token").expect("a session token").to_owned();
+    let token = |response: &Response| {
+        response
+            .header("x-ms-session-token")
+            .expect("a session token")
+            .to_owned()
+    };
     let created = create_item(&mut client, "a");
     let read = client
         .send(&Request::get(ITEM).pk().header("x-ms-session-token", &token(&created)))
@@ -243,7 +248,13 @@ fn reads_repeat_the_session_token_of_the_last_write() {
             > 0.0
     );
     let second = create_item(&mut client, "b");
-    let lsn = |answer: &Response| answer.header("lsn").expect("an lsn").parse::<u64>().expect("a number");
+    let lsn = |response: &Response| {
+        response
+            .header("lsn")
+            .expect("an lsn")
+            .parse::<u64>()
+            .expect("a number")
+    };
     assert_eq!(lsn(&second), lsn(&created) + 1);
 }
 
@@ -296,9 +307,9 @@ fn missing_parents_differ_from_missing_resources() {
         ("/dbs/d/colls/x/docs/a", None),
         (ITEM, None),
     ] {
-        let answer = client.send(&Request::get(path).pk()).expect_error(404);
-        assert_eq!(answer.header("x-ms-substatus"), sub_status, "{path}");
-        assert!(answer.text().contains("Resource Not Found"), "{path}");
+        let response = client.send(&Request::get(path).pk()).expect_error(404);
+        assert_eq!(response.header("x-ms-substatus"), sub_status, "{path}");
+        assert!(response.text().contains("Resource Not Found"), "{path}");
     }
 }
 
@@ -403,7 +414,7 @@ fn a_new_database_or_container_has_a_session_token_and_may_be_answered_without_a
         let minimal = client.send(&minimal.header("prefer", "return=minimal")).expect(201);
         assert_eq!((minimal.text().as_str(), minimal.header("content-type")), ("", None));
         assert!(minimal.header("etag").is_some());
-        let token = |answer: &Response| answer.header("x-ms-session-token").expect("a token").to_owned();
+        let token = |response: &Response| response.header("x-ms-session-token").expect("a token").to_owned();
         tokens.extend([token(&whole), token(&minimal)]);
     }
     // Clients may keep them and send them for the new container.
@@ -438,14 +449,14 @@ fn quota_and_statistics_come_when_asked_for() {
     let read = Request::get("/dbs/d/colls/c")
         .header("x-ms-documentdb-populatequotainfo", "True")
         .header("x-ms-documentdb-populatepartitionstatistics", "True");
-    let answer = client.send(&read).expect(200);
+    let response = client.send(&read).expect(200);
     assert!(
-        answer
+        response
             .header("x-ms-resource-usage")
             .expect("usage")
             .contains("documentsCount=1;")
     );
-    assert_eq!(answer.json()["statistics"][0]["documentCount"], 1);
+    assert_eq!(response.json()["statistics"][0]["documentCount"], 1);
     let plain = client.send(&Request::get("/dbs/d/colls/c")).expect(200);
     assert!(plain.header("x-ms-resource-usage").is_none() && plain.json()["statistics"].is_null());
 }

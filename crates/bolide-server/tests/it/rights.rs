@@ -43,8 +43,8 @@ fn token_of_link(client: &mut Client, link: &str) -> String {
     token(client, "link", "All", link, None)
 }
 
-fn token_of(answer: &Response) -> String {
-    answer.json()["_token"].as_str().expect("a token").to_owned()
+fn token_of(response: &Response) -> String {
+    response.json()["_token"].as_str().expect("a token").to_owned()
 }
 
 /// The request with a token instead of a signature, escaped as SDKs do.
@@ -59,8 +59,8 @@ fn bulk(operations: &Value) -> Request {
         .header("x-ms-cosmos-batch-continue-on-error", "True")
 }
 
-fn statuses(answer: &Response) -> Vec<u64> {
-    let results = answer.json();
+fn statuses(response: &Response) -> Vec<u64> {
+    let results = response.json();
     let results = results.as_array().expect("a bulk is answered with an array");
     let status = |result: &Value| result["statusCode"].as_u64().expect("a status");
     results.iter().map(status).collect()
@@ -84,20 +84,20 @@ fn a_bulk_stays_in_the_partition_key_of_its_token() {
         {"operationType": "Read", "id": "a", "partitionKey": "[\"p\"]"},
     ]);
     for request in [bulk(&outside).pk(), bulk(&outside)] {
-        let answer = client.send(&with(request, &token)).expect(207);
+        let response = client.send(&with(request, &token)).expect(207);
         assert_eq!(
-            statuses(&answer),
+            statuses(&response),
             [403, 403, 403, 403, 403, 403, 403, 403, 200],
             "{}",
-            answer.text()
+            response.text()
         );
     }
     client.send(&with(of_q(bulk(&outside)), &token)).expect_error(403);
     // The header says `p`, so the document must say it too.
     let lying =
         json!([{"operationType": "Create", "partitionKey": "[\"p\"]", "resourceBody": {"id": "new", "pk": "q"}}]);
-    let answer = client.send(&with(bulk(&lying).pk(), &token)).expect(207);
-    assert_eq!(statuses(&answer), [400]);
+    let response = client.send(&with(bulk(&lying).pk(), &token)).expect(207);
+    assert_eq!(statuses(&response), [400]);
     let victim = client
         .send(&of_q(Request::get("/dbs/d/colls/c/docs/v")))
         .expect(200)
@@ -125,8 +125,8 @@ fn a_bulk_in_rows_stays_in_the_partition_key_of_its_token() {
         .pk()
         .header("x-ms-cosmos-is-batch-request", "True")
         .header("x-ms-cosmos-batch-continue-on-error", "True");
-    let answer = client.send(&with(rows, &token)).expect(207);
-    let shows = |text: &str| answer.body.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    let response = client.send(&with(rows, &token)).expect(207);
+    let shows = |text: &str| response.body.windows(text.len()).any(|bytes| bytes == text.as_bytes());
     assert!(shows(r#""pk":"p""#), "what is its own is read");
     assert!(!shows(r#""pk":"q""#), "what is another's is not");
     client.send(&of_q(Request::get("/dbs/d/colls/c/docs/v"))).expect(200);
@@ -140,9 +140,9 @@ fn a_batch_stays_in_the_partition_key_that_its_header_names() {
     let delete = json!([{"operationType": "Delete", "id": "v", "partitionKey": "[\"q\"]"}]);
     client.send(&with(atomic(&delete), &token)).expect_error(403);
     client.send(&with(of_q(atomic(&delete)), &token)).expect_error(403);
-    let answer = client.send(&with(atomic(&delete).pk(), &token)).expect(207);
+    let response = client.send(&with(atomic(&delete).pk(), &token)).expect(207);
     assert_eq!(
-        statuses(&answer),
+        statuses(&response),
         [404],
         "the item is looked for under the header's key"
     );
@@ -417,11 +417,11 @@ fn segments_of_a_path_are_decoded_once_and_lead_nowhere_up() {
         "/dbs/d/colls/c/docs/a%00",
     ] {
         for method in ["GET", "DELETE"] {
-            let answer = client.send(&Request::new(method, path).pk());
+            let response = client.send(&Request::new(method, path).pk());
             assert!(
-                (400..500).contains(&answer.status),
+                (400..500).contains(&response.status),
                 "{method} {path}: {}",
-                answer.text()
+                response.text()
             );
         }
     }
@@ -433,9 +433,14 @@ fn segments_of_a_path_are_decoded_once_and_lead_nowhere_up() {
         "/dbs/d/colls/c/docs/a/",
         "/dbs/d/colls/c/docs/%61",
     ] {
-        let answer = client.send(&with(Request::get(path).pk(), &of_item));
+        let response = client.send(&with(Request::get(path).pk(), &of_item));
         let is_a = path.ends_with("/a/") || path.ends_with("/%61");
-        assert_eq!(answer.status, if is_a { 200 } else { 403 }, "{path}: {}", answer.text());
+        assert_eq!(
+            response.status,
+            if is_a { 200 } else { 403 },
+            "{path}: {}",
+            response.text()
+        );
     }
 }
 
@@ -565,8 +570,8 @@ fn feeds_and_queries_of_a_partition_key_show_its_items_whatever_else_is_asked_fo
             .header("x-ms-end-epk", "FF")
             .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
     };
-    let own = |answer: Response| {
-        let page = answer.expect(200).json();
+    let own = |response: Response| {
+        let page = response.expect(200).json();
         let ids = page["Documents"].as_array().expect("documents").iter();
         ids.map(|item| item["id"].as_str().expect("an id").to_owned())
             .collect::<Vec<_>>()

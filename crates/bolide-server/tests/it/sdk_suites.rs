@@ -30,8 +30,8 @@ fn of(key: &str) -> String {
     json!([key]).to_string()
 }
 
-fn ids(answer: &Response) -> Vec<String> {
-    let documents = answer.json()["Documents"].clone();
+fn ids(response: &Response) -> Vec<String> {
+    let documents = response.json()["Documents"].clone();
     let documents = documents.as_array().expect("a page").clone();
     documents
         .iter()

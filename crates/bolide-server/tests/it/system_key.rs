@@ -50,10 +50,10 @@ fn started(arguments: &[&str], throughput: &str) -> (Server, Client) {
 fn ids(client: &mut Client, request: &Request) -> Vec<String> {
     let (mut ids, mut next) = (Vec::new(), request.clone());
     loop {
-        let answer = client.send(&next).expect(200);
-        let rows = answer.json()["Documents"].as_array().cloned().expect("rows");
+        let response = client.send(&next).expect(200);
+        let rows = response.json()["Documents"].as_array().cloned().expect("rows");
         ids.extend(rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)));
-        match answer.header("x-ms-continuation") {
+        match response.header("x-ms-continuation") {
             Some(continuation) => next = request.clone().header("x-ms-continuation", continuation),
             None => break,
         }
@@ -100,7 +100,7 @@ fn only_old_clients_make_them_and_see_no_key() {
             .get("partitionKey"),
         None
     );
-    let listed = |answer: Response| answer.json()["DocumentCollections"][0].get("partitionKey").cloned();
+    let listed = |response: Response| response.json()["DocumentCollections"][0].get("partitionKey").cloned();
     assert!(listed(client.send(&Request::get("/dbs/d/colls"))).is_some());
     assert_eq!(listed(client.send(&old(Request::get("/dbs/d/colls")))), None);
 
@@ -154,10 +154,10 @@ fn items_without_a_key_are_the_same_to_old_and_new_clients() {
         parts_are_told_apart(&mut client);
         for (key, count) in [(json!([]), 2), (json!(["k"]), 1)] {
             let query = json!({"query": "SELECT * FROM c", "partitionKey": key}).to_string();
-            let answer = client
+            let response = client
                 .send(&Request::post("/_bolide/dbs/d/colls/c/query", query))
                 .expect(200);
-            let rows = answer.json()["rows"].as_array().map(Vec::len);
+            let rows = response.json()["rows"].as_array().map(Vec::len);
             assert_eq!(rows, Some(count), "{key}");
         }
 
@@ -283,7 +283,7 @@ fn a_token_for_items_without_a_key_opens_them_however_the_request_says_so() {
         assert_eq!(ids(&mut client, &with(none(Request::get(DOCS)))), ["a"]);
         let read = |key: &str| json!([{"operationType": "Read", "id": "a", "partitionKey": key}]).to_string();
         let bulk = |key: &str| Request::post(DOCS, read(key)).header("x-ms-cosmos-is-batch-request", "True");
-        let status = |answer: Response| answer.json()[0]["statusCode"].clone();
+        let status = |response: Response| response.json()[0]["statusCode"].clone();
         assert_eq!(status(client.send(&with(bulk("[]")))), 200);
         assert_eq!(status(client.send(&with(bulk("[\"k\"]")))), 403);
         client.send(&with(of(at(), "k"))).expect_error(403);

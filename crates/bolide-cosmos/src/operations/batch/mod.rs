@@ -93,9 +93,9 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> C
         // Results may be large, and an operation may have nothing to wait for.
         tokio::task::yield_now().await;
         match one(call, container, sent).await {
-            Ok(answer) => {
-                add_cost(&mut cost, answer.cost);
-                results.done(&answer.value);
+            Ok(response) => {
+                add_cost(&mut cost, response.cost);
+                results.done(&response.value);
             }
             Err(refusal) => {
                 results.refused(refusal.error, refusal.cost.charge);
@@ -120,7 +120,7 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Charged
     let operation = sent.operation?;
     let given = own_key(call, container, sent.partition_key?)?;
     let key = |key| scope::key_or_none(key, container);
-    let written = |answer: Response<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
+    let written = |response: Response<bolide_core::ItemWritten>| finish(response, OperationDone::Written);
     Ok(match operation {
         BatchOperation::Create { document } => {
             let create = CreateItem {
@@ -161,8 +161,8 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Charged
                 partition_key: key(given)?,
                 if_match,
             };
-            let answer = account.delete_item(ctx, container, delete).await?;
-            finish(answer, |()| OperationDone::Deleted)
+            let response = account.delete_item(ctx, container, delete).await?;
+            finish(response, |()| OperationDone::Deleted)
         }
         BatchOperation::Read { id, if_none_match } => {
             let read = ReadItem {
@@ -196,14 +196,14 @@ async fn read_one(call: &Call<'_>, container: &Arc<Container>, read: &ReadItem) 
     }))
 }
 
-fn finish<T>(answer: Response<T>, done: impl FnOnce(T) -> OperationDone) -> Response<OperationResult> {
+fn finish<T>(response: Response<T>, done: impl FnOnce(T) -> OperationDone) -> Response<OperationResult> {
     let result = OperationResult {
-        done: done(answer.value),
-        charge: answer.cost.charge,
+        done: done(response.value),
+        charge: response.cost.charge,
     };
     Response {
         value: result,
-        cost: answer.cost,
+        cost: response.cost,
     }
 }
 

@@ -220,10 +220,10 @@ impl Senders {
 
     /// Whether a request is authorized: only 401 and 403 mean that it is not.
     fn is_let_in(&mut self, request: &Request, name: &str) -> Result<(), u16> {
-        let answer = self.client.send(request);
-        assert!(answer.status < 500, "{name}: {}", answer.text());
-        match answer.status {
-            401 | 403 => Err(answer.status),
+        let response = self.client.send(request);
+        assert!(response.status < 500, "{name}: {}", response.text());
+        match response.status {
+            401 | 403 => Err(response.status),
             _ => Ok(()),
         }
     }

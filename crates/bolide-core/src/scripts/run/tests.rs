@@ -10,14 +10,9 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::fixture::{Fixture, key};
-use crate::items::epk_of_key;
-use crate::memory::MemoryBudget;
+use crate::fixture::Fixture;
 use crate::partition::exclusive::ExclusiveJob;
-use crate::runtime::AccountOptions;
-use crate::scripts::permits::ScriptPermits;
-
-const TIME: Duration = Duration::from_secs(10);
+use crate::scripts::fixture::BegunScript;
 
 struct Served {
     transaction: Arc<ScriptTransaction>,
@@ -55,14 +50,12 @@ struct Script {
 
 impl Script {
     async fn begin(fixture: &Fixture) -> Script {
-        let (state, partition, clock) = (fixture.state(), fixture.partition(), Monotonic::manual());
-        let permits = ScriptPermits::new(&AccountOptions::default(), &MemoryBudget::new(1 << 30));
-        let (permit, _order) = permits.for_transaction(&partition).await.expect("a permit");
-        let epk = epk_of_key(&state, &key("p")).expect("a key");
-        let transaction = ScriptTransaction::new(fixture.container.clone(), state, key("p"), epk, permit);
-        let transaction = Arc::new(transaction.expect("a transaction"));
-        let now = fixture.begin().await.now;
-        let budget = ScriptBudget::start(&clock, now, TIME, true, None, Arc::new(|| false));
+        let BegunScript {
+            clock,
+            budget,
+            transaction,
+        } = BegunScript::new(fixture, None).await;
+        let partition = fixture.partition();
         let (sender, messages) = unbounded_channel();
         let served = Served {
             transaction: transaction.clone(),

@@ -15,12 +15,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::fixture::{Fixture, key};
-use crate::items::epk_of_key;
-use crate::memory::MemoryBudget;
+use crate::fixture::Fixture;
 use crate::partition::exclusive::ExclusiveJob;
-use crate::runtime::AccountOptions;
-use crate::scripts::permits::ScriptPermits;
+use crate::scripts::fixture::BegunScript;
 
 /// What the script does next.
 enum Event {
@@ -73,14 +70,12 @@ struct Script {
 impl Script {
     /// Begins a script in partition key `"p"`. `charge_limit`: request units after which it is to stop.
     async fn begin(fixture: &Fixture, charge_limit: Option<f64>) -> Script {
-        let (state, partition, clock) = (fixture.state(), fixture.partition(), Monotonic::manual());
-        let permits = ScriptPermits::new(&AccountOptions::default(), &MemoryBudget::new(1 << 30));
-        let (permit, _order) = permits.for_transaction(&partition).await.expect("a permit");
-        let epk = epk_of_key(&state, &key("p")).expect("a key");
-        let transaction = ScriptTransaction::new(fixture.container.clone(), state, key("p"), epk, permit);
-        let transaction = Arc::new(transaction.expect("a transaction"));
-        let (now, time) = (fixture.begin().await.now, Duration::from_secs(10));
-        let budget = ScriptBudget::start(&clock, now, time, true, charge_limit, Arc::new(|| false));
+        let BegunScript {
+            clock,
+            budget,
+            transaction,
+        } = BegunScript::new(fixture, charge_limit).await;
+        let partition = fixture.partition();
         let (events, received) = unbounded_channel();
         let job = Job {
             transaction: transaction.clone(),

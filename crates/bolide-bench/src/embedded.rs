@@ -1,4 +1,4 @@
-//! An account on the embedded engine in the benchmark's own process, with one container of items that live by no ttl. Their ids are their
+//! An account on the embedded engine in the benchmark's own process, with one container of items without `ttl`. Their ids are their
 //! partition keys.
 
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::{Result, item};
 
-/// How many items are loaded before anything is measured.
+/// The number of items that are loaded before the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Load {
-    /// Items that are loaded.
+    /// Number of items to load.
     #[arg(long, default_value_t = Load::default().items)]
     pub items: u64,
 }
@@ -69,12 +69,12 @@ impl Embedded {
     }
 }
 
-/// The item that the `number`-th request is for: any of so many, and each time the same.
+/// The item for request `number`: a random one below `items`, the same in every run.
 pub fn any_of(items: u64, number: u64) -> u64 {
     fastrand::Rng::with_seed(number).u64(..items)
 }
 
-/// An error as benchmarks report it.
+/// The text of an error for the report of a benchmark.
 pub fn text(error: bolide_model::Error) -> String {
     error.to_string()
 }

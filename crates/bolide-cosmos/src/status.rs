@@ -1,6 +1,6 @@
-//! What goes wrong, as Cosmos clients expect to hear it: status, sub-status and code here, the text in [`messages`].
+//! Errors in the form that Cosmos clients expect: status, sub-status and code are here, the text is in [`messages`].
 //!
-//! Sub-statuses steer the retries of SDKs (cosmos-rest §12.4), so they are part of the contract as much as the status.
+//! SDKs decide by sub-statuses whether to retry (cosmos-rest §12.4), so they are part of the contract like the status.
 
 mod messages;
 
@@ -126,7 +126,7 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
         ErrorKind::RangeGone => Status::new(StatusCode::GONE, 1002, "Gone"),
         ErrorKind::ScriptSyntax => Status::new(StatusCode::BAD_REQUEST, 65535, "BadRequest"),
         ErrorKind::ScriptFailed { number } => Status::new(StatusCode::BAD_REQUEST, *number, "BadRequest"),
-        // As the service documents 408: a script did not complete within its time.
+        // The service documents for 408: a script did not complete within its time.
         ErrorKind::ScriptTimeout => REQUEST_TIMEOUT,
         ErrorKind::WrongMode => Status::new(StatusCode::CONFLICT, 0, "Conflict"),
         ErrorKind::NotSupported => NOT_IMPLEMENTED,
@@ -136,8 +136,8 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
     }
 }
 
-/// What a script gets to know of an operation that was refused; for [`bolide_core::AccountOptions::script_errors`]. The number is the status
-/// that a client would get. Source: cosmos-rest §11.3.
+/// The error that a script gets for a refused operation; for [`bolide_core::AccountOptions::script_errors`]. The number is the status that a client
+/// would get. Source: cosmos-rest §11.3.
 pub fn script_error(error: &Error) -> OperationError {
     let number = match error.kind {
         ErrorKind::NotFound | ErrorKind::OwnerNotFound => 404,

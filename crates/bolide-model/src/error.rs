@@ -1,4 +1,4 @@
-//! The one public error.
+//! The only public error type.
 
 mod reason;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub use reason::{BadContinuation, HistoryStart, Reason, Resource};
 
-/// A result with our error.
+/// A result with this error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error: a kind that says what the caller can do, and the details.
@@ -18,26 +18,26 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error {
     /// What the caller can do.
     pub kind: ErrorKind,
-    /// What was found.
+    /// What happened.
     pub detail: Detail,
 }
 
-/// What was found.
+/// What happened.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Detail {
-    /// Data, which each front end tells in the words of its protocol.
+    /// Data; each front end writes its text in the terms of its protocol.
     #[error(transparent)]
     Reason(Reason),
-    /// A text that every front end tells as it is: what was found, what was expected, variables last. It is of a language that its caller
-    /// writes (a query, a definition, a document, a script), or of Bolide itself.
+    /// A text that every front end returns unchanged: what was found, what was expected, variables last. It is about a language that the caller
+    /// writes (a query, a definition, a document, a script), or about Bolide itself.
     #[error("{0}")]
     Text(String),
-    /// What was being done, and what went wrong there.
+    /// The operation that failed, and its error.
     #[error("{context}: {cause}")]
     Context {
-        /// What was being done.
+        /// The operation.
         context: String,
-        /// What went wrong.
+        /// The error.
         cause: Box<Detail>,
     },
 }
@@ -121,7 +121,7 @@ impl Error {
         }
     }
 
-    /// Says what was being done when the error occurred. The kind stays.
+    /// Adds the operation that failed. The kind stays the same.
     #[must_use]
     pub fn context(self, context: impl Into<String>) -> Error {
         Error {

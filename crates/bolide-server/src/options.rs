@@ -69,7 +69,7 @@ pub struct ServeOptions {
     /// Address or name to listen on. The default listens on IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST", default_value = "127.0.0.1")]
     pub host: String,
-    /// Port for HTTP and HTTPS, told apart by the first byte of a connection; 0 picks a free one.
+    /// Port for HTTP and HTTPS, distinguished by the first byte of a connection; 0 picks a free one.
     #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
     pub port: u16,
     /// Reserved for the MongoDB wire protocol: nothing listens on this port yet.

@@ -132,8 +132,8 @@ fn decode(bytes: &[u8]) -> Option<(u64, Position)> {
     Some((generation, Position { numbers, time }))
 }
 
-/// FNV-1a, by hand: it is the format of the files, with which stores of every earlier version are opened, and a dozen bytes of state cannot tell a
-/// better hash from it. It finds half-written slots, nothing else.
+/// FNV-1a, written here: it is part of the file format, and stores of all earlier versions must open. It only has to find half-written slots of a few
+/// bytes, so a better hash has no advantage.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

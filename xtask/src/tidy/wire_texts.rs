@@ -1,4 +1,4 @@
-//! What only a client of Cosmos DB's protocol reads stands in `bolide-cosmos`: the core says what it found as data, for every front end.
+//! Texts that only clients of Cosmos DB's protocol read belong in `bolide-cosmos`: the core returns data, for every front end.
 
 use super::TextFile;
 
@@ -9,7 +9,7 @@ const BELOW: [&str; 3] = [
     "crates/bolide-storage/src/",
 ];
 
-/// Names and phrases of that protocol, in small letters.
+/// Names and phrases of that protocol, in lower case.
 const TEXTS: [&str; 14] = [
     "x-ms-",
     "statuscode",
@@ -27,7 +27,7 @@ const TEXTS: [&str; 14] = [
     "utilizedsingleindexes",
 ];
 
-/// Reports such texts where there should be none; in comments too, for what is said there should be said of every protocol.
+/// Reports such texts in crates where they must not be. Comments are checked too, because there they should apply to every protocol.
 pub fn check(files: &[TextFile]) -> Vec<String> {
     let below = files
         .iter()
@@ -42,7 +42,7 @@ fn problems_of(file: &TextFile) -> Vec<String> {
         if let Some(text) = TEXTS.iter().find(|text| line.contains(*text)) {
             let path = &file.path;
             problems.push(format!(
-                "{path}:{}: `{text}` is of Cosmos DB's protocol; give a reason (bolide_model::Reason), and let bolide-cosmos word it",
+                "{path}:{}: `{text}` belongs to Cosmos DB's protocol; return a bolide_model::Reason, and write the text in bolide-cosmos",
                 index + 1
             ));
         }

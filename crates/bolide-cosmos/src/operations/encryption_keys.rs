@@ -23,7 +23,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(StatusCode::CREATED, &key))
 }
 
-// Listing and querying are shaped like those of users on purpose: what they share is `feed`, and the types differ in every line.
+// Listing and querying resemble those of users on purpose: their common part is in `feed`, and the types differ in every line.
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
     let ids = Ids {

@@ -5,7 +5,7 @@ use bolide_model::container::ContainerProperties;
 use bolide_model::partition_key::PropertyPath;
 use serde_json::{Value, json};
 
-/// The first form: what served. That is the partition key's first components, by which items were found.
+/// The first form: the indexes that the query used. These are the first components of the partition key, by which items were found.
 pub(super) fn served(properties: &ContainerProperties, key_components: usize) -> Value {
     let spec = |path: &PropertyPath| {
         json!({
@@ -26,19 +26,19 @@ pub(super) fn served(properties: &ContainerProperties, key_components: usize) ->
     })
 }
 
-/// The second form: what the query's text would use.
+/// The second form: the indexes that the text of the query would use.
 pub(super) fn of_text(usage: &QueryUsage) -> Value {
     let single = |paths: &[String]| -> Value {
         let specs = paths.iter().map(|path| json!({"IndexSpec": format!("{path}/?")}));
         specs.collect()
     };
-    // A sort by several paths that no composite index serves does not run.
+    // A sort by several paths is refused unless a composite index covers it.
     let sort = usage.sort.iter().map(|(path, descends)| {
         let order = if *descends { "DESC" } else { "ASC" };
         format!("{path} {order}")
     });
     let composite = match sort.collect::<Vec<String>>() {
-        none if none.is_empty() => json!([]),
+        empty if empty.is_empty() => json!([]),
         specs => json!([{ "IndexSpecs": specs }]),
     };
     json!({

@@ -1,12 +1,12 @@
-//! The text of every reason for a refusal, as Cosmos clients read it: in the service's words where it has some, because clients and people
-//! search for them (cosmos-rest §12.5).
+//! The text for Cosmos clients of every reason for a refusal. It is the text of the service where the service has one, because clients and people
+//! search for it (cosmos-rest §12.5).
 
 use std::borrow::Cow;
 
 use bolide_model::error::{BadContinuation, Detail, HistoryStart, Resource};
 use bolide_model::{Error, ErrorKind, Reason};
 
-/// The message of an error: the phrase that its status has, then what happened.
+/// The message of an error: the phrase of its status, and then the text of the error.
 pub(super) fn message(error: &Error) -> String {
     if let ErrorKind::QuerySyntax { body } = &error.kind {
         return format!("Message: {body}");
@@ -21,7 +21,7 @@ pub(super) fn message(error: &Error) -> String {
     }
 }
 
-/// The phrase clients search for, to stand before our own words. Source: cosmos-rest §12.5.
+/// The phrase that clients search for; our text follows it. Source: cosmos-rest §12.5.
 fn phrase(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound | ErrorKind::OwnerNotFound => {
@@ -47,7 +47,7 @@ fn phrase(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// What happened, without the phrase of the status: as scripts read it.
+/// The text of the error without the phrase of the status, as scripts read it.
 pub(super) fn text(detail: &Detail) -> Cow<'_, str> {
     match detail {
         Detail::Text(text) => text.into(),
@@ -56,7 +56,7 @@ pub(super) fn text(detail: &Detail) -> Cow<'_, str> {
     }
 }
 
-// Long: a table, and the compiler checks that it is whole.
+// Long, because it is a table; the compiler checks that it is complete.
 fn of_reason(reason: &Reason) -> Cow<'static, str> {
     match reason {
         Reason::ResourceMissing { resource, name } => {
@@ -143,7 +143,7 @@ const CLIENT_MERGE_NEEDED: &str = "The provided cross partition query can not be
                                    traced, but unless you see it bubble up as an exception (which only happens on older SDK clients), \
                                    then you can safely ignore this message.";
 
-/// As clients recognise it (cosmos-rest §8.4).
+/// The text by which clients recognise it (cosmos-rest §8.4).
 const HISTORY_OFF: &str = "The change feed mode 'All Versions and Deletes' must be enabled for the container: set \
                            changeFeedPolicy.retentionDuration to a number of minutes above 0, or leave the policy out and start from now \
                            with a read-write key, which begins a history of seven days.";

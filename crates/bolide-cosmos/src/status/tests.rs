@@ -291,7 +291,7 @@ fn scripts_read_numbers_and_no_phrases() {
 }
 
 #[test]
-fn what_was_being_done_stands_before_what_went_wrong() {
+fn the_operation_precedes_the_error_in_messages() {
     let failure = Failure::from(Error::from(Reason::ItemExists).context("line 2"));
     assert_eq!(failure.status.http.as_u16(), 409);
     assert_eq!(failure.message, format!("line 2: {EXISTS}."));
@@ -326,7 +326,7 @@ fn a_cross_partition_query_carries_its_plan() {
 }
 
 #[test]
-fn throttling_says_when_to_come_again() {
+fn throttling_has_the_time_to_wait() {
     let retry_after = Duration::from_millis(7);
     let failure = Failure::from(Error::from(Reason::ThroughputUsedUp { retry_after }));
     assert_eq!(failure.retry_after, Some(retry_after));

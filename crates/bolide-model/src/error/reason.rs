@@ -1,12 +1,12 @@
-//! Why a request is refused, as data.
+//! Reasons for refused requests, as data.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::ErrorKind;
 
-/// Why a request is refused, where protocols have words of their own for it. Its text is for logs and for people at a console; what clients
-/// read is written by each front end.
+/// The reason for a refused request, for cases in which protocols have their own texts. `Display` is for logs and for people at a console; the text
+/// for clients is written by each front end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// Nothing of this kind has this name or resource id.
@@ -43,7 +43,7 @@ pub enum Reason {
     /// A live item of the logical partition has the same unique key.
     #[error("there is an item with the same unique key already")]
     UniqueKeyTaken,
-    /// The version is none that the caller's condition names.
+    /// The item has another version than the condition of the request names.
     #[error("the version is another than the caller names")]
     VersionDiffers,
     /// The condition of a patch is false.
@@ -55,7 +55,7 @@ pub enum Reason {
     /// The operation needs a partition key, and none is given.
     #[error("the operation needs a partition key")]
     PartitionKeyRequired,
-    /// An item is larger than items may be.
+    /// An item is larger than the limit.
     #[error("the item is too large. bytes={bytes} limit={limit}")]
     ItemTooLarge {
         /// Its size.
@@ -63,13 +63,13 @@ pub enum Reason {
         /// The largest size.
         limit: usize,
     },
-    /// A transaction changes more than one may.
+    /// The changes of a transaction exceed its limit.
     #[error("the transaction is too large")]
     TransactionTooLarge,
     /// The throughput provisioned for the container is used up.
     #[error("the throughput of the container is used up. retry_after={retry_after:?}")]
     ThroughputUsedUp {
-        /// When there is some again.
+        /// The time until throughput is available again.
         retry_after: Duration,
     },
     /// An amount of manual throughput that cannot be provisioned.
@@ -78,19 +78,19 @@ pub enum Reason {
         /// Request units per second.
         ru: i64,
     },
-    /// A maximum of autoscale throughput below the least.
+    /// A maximum of autoscale throughput below the smallest one.
     #[error("autoscale throughput is at least 1000. max_ru={max_ru}")]
     AutoscaleThroughput {
         /// Request units per second.
         max_ru: i64,
     },
-    /// A maximum of autoscale throughput that is no multiple of its step.
+    /// A maximum of autoscale throughput that is not a multiple of the increment.
     #[error("autoscale throughput is provisioned in steps of 1000. max_ru={max_ru}")]
     AutoscaleStep {
         /// Request units per second.
         max_ru: i64,
     },
-    /// The partition key range was split, or never was.
+    /// The partition key range was split, or never existed.
     #[error("the partition key range is gone. range={range}")]
     RangeGone {
         /// Its id.
@@ -99,18 +99,18 @@ pub enum Reason {
     /// A continuation that cannot be used.
     #[error("the continuation cannot be used: {0}")]
     BadContinuation(BadContinuation),
-    /// The continuation of a page is longer than the caller takes.
+    /// The continuation of a page is longer than the caller accepts.
     #[error("the continuation is longer than the caller takes. bytes={bytes} limit={limit_kb} KB")]
     ContinuationTooLong {
         /// Its size.
         bytes: usize,
-        /// What the caller takes, in kilobytes.
+        /// The limit of the caller, in kilobytes.
         limit_kb: u32,
     },
     /// The query reads several logical partitions, which the caller has not allowed.
     #[error("the query reads several partition keys, which the caller has not allowed")]
     CrossPartitionDisabled,
-    /// The query is to be merged by the client, over several ranges.
+    /// The client must merge the results of the query from several ranges.
     #[error("the query needs a merge by the client")]
     ClientMergeNeeded {
         /// The query plan as JSON text.
@@ -119,16 +119,16 @@ pub enum Reason {
     /// The container keeps no history of versions and deletes.
     #[error("the container keeps no history")]
     HistoryOff,
-    /// What a reader of the history would go on from has left it.
+    /// The history does not have the position anymore from which a reader would continue.
     #[error("the history does not reach back so far")]
     HistoryLeft,
-    /// The history can be read from now or from a continuation only.
+    /// The history can be read only from now or from a continuation.
     #[error("the history cannot be read from this start. start={start:?}")]
     HistoryStart {
-        /// From where the caller would read.
+        /// The requested start.
         start: HistoryStart,
     },
-    /// A script is blocked for a while after runs that were ended.
+    /// A script is blocked for some time, because earlier runs had to be ended.
     #[error(
         "the script is blocked: several runs of it were ended for their time or memory. id=`{id}` seconds={seconds}"
     )]
@@ -138,7 +138,7 @@ pub enum Reason {
         /// How long it stays blocked.
         seconds: i64,
     },
-    /// A container has as many scripts of a kind as it may.
+    /// A container has the maximum number of scripts of a kind.
     #[error("the container has as many scripts of the kind as it may. kind={resource} limit={limit}")]
     TooManyScripts {
         /// Which kind of script.
@@ -146,32 +146,32 @@ pub enum Reason {
         /// The largest number.
         limit: usize,
     },
-    /// The scripts of a container would take more than they may together.
+    /// The scripts of a container would exceed the limit for their total size.
     #[error("the scripts of a container take at most {limit} bytes together. others={others} bytes={bytes}")]
     ScriptsTooLarge {
         /// Size of the others.
         others: usize,
         /// Size of this one.
         bytes: usize,
-        /// The largest sum.
+        /// The largest total size.
         limit: usize,
     },
-    /// The definitions of an account would take more memory than they may.
+    /// The definitions of an account would exceed the limit for their memory.
     #[error("definitions take more memory than they may. used={used} more={more} limit={limit} bytes")]
     DefinitionsTooLarge {
-        /// Bytes they take.
+        /// The bytes in use.
         used: usize,
-        /// Bytes more that they would take.
+        /// The additional bytes that the definition needs.
         more: usize,
-        /// The most bytes that they may take.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A client encryption key keeps its id.
+    /// The id of a client encryption key cannot change.
     #[error("a client encryption key keeps its id. id=`{id}` new=`{new}`")]
     EncryptionKeyRenamed {
         /// Its id.
         id: String,
-        /// The id that it should get.
+        /// The id in the request.
         new: String,
     },
     /// A client encryption policy names a key that the database does not have.
@@ -218,7 +218,7 @@ impl Reason {
     }
 }
 
-/// Kinds of things that have names.
+/// Kinds of resources that have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// A database.
@@ -257,22 +257,22 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What is wrong with a continuation.
+/// Why a continuation cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadContinuation {
     /// It cannot be read.
     #[error("it is malformed")]
     Malformed,
-    /// Its check does not hold.
+    /// Its checksum is wrong.
     #[error("it is malformed, or belongs to another request")]
     OtherRequest,
     /// It was given for another part of the container.
     #[error("it was given for another part of the container")]
     OtherPart,
-    /// It is none of a change feed.
+    /// It is not a continuation of a change feed.
     #[error("it is none of a change feed. text=`{text}`")]
     NoChangeFeed {
-        /// What was sent.
+        /// The text of the request.
         text: String,
     },
 }
@@ -280,7 +280,7 @@ pub enum BadContinuation {
 /// Starts from which the history of versions and deletes cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryStart {
-    /// The first change ever.
+    /// The first change of the container.
     Beginning,
     /// A time.
     Time,

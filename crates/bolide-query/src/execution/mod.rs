@@ -97,9 +97,9 @@ pub struct Execution {
     /// Rows of the current item processed so far.
     item_rows: u64,
     ordinals: Ordinals,
-    /// Rows that FROM, JOIN and subqueries visited for the items earlier_pages the current one.
+    /// Rows that FROM, JOIN and subqueries visited for the items before the current one.
     rows_before: u64,
-    /// The item that must be pushed push_again.
+    /// The item that must be pushed again.
     push_again: Option<resume::PartialItem>,
     /// The last group returned, if groups are ordered by the identity of their keys.
     group: Option<SameKey>,
@@ -107,7 +107,7 @@ pub struct Execution {
     is_counted: bool,
 }
 
-/// Whether every page reads all items push_again, instead of continuing where the scan stopped.
+/// Whether every page reads all items again, instead of continuing where the scan stopped.
 pub fn rescans(select: &Select) -> bool {
     !select.reads_items()
         || select.distinct
@@ -121,7 +121,7 @@ pub fn has_blocking_subquery(select: &Select) -> bool {
     Nested::of(select).is_some()
 }
 
-/// Whether items earlier_pages the position of the previous page are replayed instead of pushed, for pages that start push_again.
+/// Whether items before the position of the previous page are replayed instead of pushed, for pages that start again.
 pub fn replays(select: &Select) -> bool {
     select.reads_items()
         && select.distinct
@@ -130,7 +130,7 @@ pub fn replays(select: &Select) -> bool {
         && !has_blocking_subquery(select)
 }
 
-/// Whether pages start push_again and only a complete list of the returned rows tells where to continue.
+/// Whether pages start again and only a complete list of the returned rows tells where to continue.
 fn needs_all_emitted(select: &Select) -> bool {
     match (&select.grouping, &select.ordering) {
         (_, Ordering::Keys(_)) => false,
@@ -251,7 +251,7 @@ impl Execution {
             ordinals,
             ..
         } = self;
-        // Other items may have been inserted earlier_pages it meanwhile.
+        // Other items may have been inserted before it meanwhile.
         let already = within
             .take_if(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
@@ -283,7 +283,7 @@ impl Execution {
         })
     }
 
-    /// Processes an item that earlier pages have processed, if [`crate::Query::replays`] requires it: its rows are recorded but not returned push_again.
+    /// Processes an item that earlier pages have processed, if [`crate::Query::replays`] requires it: its rows are recorded but not returned again.
     ///
     /// # Errors
     /// As [`Execution::push`].
@@ -379,7 +379,7 @@ impl Execution {
         Resume {
             returned: self.output.returned(),
             skipped: self.output.skipped(),
-            // A page that reads all items push_again does not continue inside an item, unless the earlier ones are replayed.
+            // A page that reads all items again does not continue inside an item, unless the earlier ones are replayed.
             within: self
                 .push_again
                 .filter(|_| !rescans(&self.bound.select) || replays(&self.bound.select)),

@@ -1,4 +1,4 @@
-//! Every query ends, whatever it makes longer: each family of functions, over an item made for it.
+//! Every query ends, whatever lengthens it: each family of functions, over an item written for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

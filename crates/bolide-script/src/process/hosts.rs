@@ -75,7 +75,7 @@ pub(super) struct Pipes {
 }
 
 impl Hosts {
-    /// A pool without processes. At max_bytes `max_idle` are kept for later scripts. `clock` measures the time of scripts; processes use the machine's clock.
+    /// A pool without processes. At most `max_idle` are kept for later scripts. `clock` measures the time of scripts; processes use the machine's clock.
     pub fn new(hosting: Hosting, max_idle: usize, clock: Monotonic) -> Hosts {
         Hosts {
             inner: Arc::new(Inner {

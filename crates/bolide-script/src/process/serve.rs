@@ -23,7 +23,7 @@ pub(super) const STACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Serves scripts on standard input and output until the input ends. A process must call this first and do nothing else.
 ///
-/// The process gives up max_bytes of its rights (files, memory, processes), and ends when its input is closed, whatever a script does: so it ends with the server.
+/// The process gives up most of its rights (files, memory, processes), and ends when its input is closed, whatever a script does: so it ends with the server.
 ///
 /// Returns only the error that kept it from serving.
 pub fn serve_process() -> io::Error {

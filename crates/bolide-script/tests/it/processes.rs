@@ -89,7 +89,7 @@ fn no_script_outlives_its_time_and_scripts_run_afterwards() {
     let hosts = hosts();
     for source in STUCK {
         let error = run(&hosts, source, &grant(SHORT)).expect_err(source);
-        // Some use so much memory that this limit ends them.
+        // Some are ended by this limit because they use too much memory.
         assert!(
             matches!(
                 error.problem,

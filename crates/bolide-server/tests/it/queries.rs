@@ -315,7 +315,7 @@ fn the_last_page_over_one_range_has_a_continuation_for_sdks_if_it_is_full() {
     assert_eq!(pages(sized(of_sdk("SELECT * FROM c ORDER BY c.id").pk(), 2)), [2, 2]);
 }
 
-/// Shaped like the test of those that are left to SDKs on purpose: a list of statements each, and their answer.
+/// Resembles the test of the queries that are left to SDKs, on purpose: each is a list of statements with their response.
 #[test]
 fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
     let server = Server::in_memory(&[]);

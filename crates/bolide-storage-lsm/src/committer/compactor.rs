@@ -80,7 +80,7 @@ struct Failure {
 /// The deletes known in a key space.
 #[derive(Debug, Clone, Copy, Default)]
 struct DeleteStats {
-    /// DeleteStats since the last check.
+    /// Deletes since the last check.
     new: u64,
     /// Tombstones in the memtable with this number.
     in_memtable: u64,
@@ -128,7 +128,7 @@ impl Compactor {
         self.next_check_at.get_or_insert(self.monotonic.now() + CHECK_INTERVAL);
     }
 
-    /// When to call [`Compactor::look`].
+    /// When to call [`Compactor::compact_if_due`].
     pub(super) fn next_check_at(&self) -> Option<Instant> {
         self.next_check_at
     }

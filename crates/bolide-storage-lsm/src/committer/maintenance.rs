@@ -154,7 +154,7 @@ impl Committer {
         written
     }
 
-    /// DeleteStats some rows of a removed partition; only a few at a time, so that commits do not wait.
+    /// Deletes some rows of a removed partition; only a few at a time, so that commits do not wait.
     fn remove_some(&mut self) {
         let is_tight = self.options.free_space.at(self.store_dir.path()) < self.options.reserve_bytes / 2;
         self.removal_at = self.monotonic.now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };

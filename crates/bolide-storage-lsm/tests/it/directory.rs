@@ -47,7 +47,7 @@ fn format_file_of_something_else_is_foreign() {
     }
 }
 
-/// What opening a store says that claims to be of a format.
+/// The error of opening a store whose file names this format.
 fn refusal_of_format(format: u32) -> OpenError {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));

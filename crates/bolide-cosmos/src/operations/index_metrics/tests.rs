@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_no_index_covers_is_potential() {
+fn paths_without_an_index_are_potential() {
     let usage = QueryUsage {
         indexed: vec!["/name".to_owned()],
         unindexed: vec!["/_etag".to_owned()],

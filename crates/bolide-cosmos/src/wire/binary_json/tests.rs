@@ -1,4 +1,4 @@
-//! The forms of binary JSON, each against its text, and what hostile bodies come to.
+//! The forms of binary JSON, each against its text, and the outcome for hostile bodies.
 
 use serde_json::Value;
 

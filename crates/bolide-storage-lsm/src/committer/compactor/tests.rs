@@ -56,7 +56,7 @@ fn nothing_is_left_of_deleted_rows() {
     assert!((0..KEPT).all(|n| space.get(key(n)).unwrap().is_some()));
     assert!((KEPT..ROWS).all(|n| space.get(key(n)).unwrap().is_none()));
 
-    // MergeReport tables are kept for readers of earlier snapshots; there are none.
+    // Merged tables are kept for readers of earlier snapshots; there are none.
     views.publish(&store, []);
     store.release_versions(views.oldest());
     let files = fs::read_dir(space.path().join("tables")).unwrap().count();

@@ -56,7 +56,7 @@ fn a_part_that_reaches_the_end_of_the_text_costs_its_length_each_time() {
     assert!(per_step >= 2_000 * 1_200 * 6, "{per_step}");
     let short = steps(r"(?<!\d)\d{3}-\d{4}(?!\d)").expect("a pattern");
     let (some, many) = (short.units(100, true, 1_000), short.units(100_000, true, 1_000));
-    assert_eq!(some, many, "it interrupt_checks at some characters");
+    assert_eq!(some, many, "it checks for interrupts at some characters");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub struct Account {
     catalog: Arc<Catalog>,
     background: Arc<Background>,
     purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
-    script_places: Arc<ScriptPermits>,
+    script_permits: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
 }
@@ -55,12 +55,12 @@ impl Account {
             PurgeScheduler::start(&background, catalog.wakeup().clone(), purge_options)
         });
         let runtime = Runtime::new(engine, options);
-        let script_places = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
+        let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
             catalog,
             background,
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
-            script_places,
+            script_permits,
             ahead: AheadCache::new(runtime.memory(), monotonic.clone()),
             splits: Arc::new(Splits::new(monotonic)),
             runtime,
@@ -72,7 +72,7 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn close(&self) -> Result<()> {
-        self.script_places.close();
+        self.script_permits.close();
         self.runtime.executor().close().await;
         self.splits.close().await;
         let purge_scheduler = self.purge_scheduler.lock().take();
@@ -195,7 +195,7 @@ impl Account {
     pub(super) fn queries(&self) -> Queries<'_> {
         Queries {
             runtime: &self.runtime,
-            places: &self.script_places,
+            permits: &self.script_permits,
             ahead: &self.ahead,
         }
     }
@@ -203,7 +203,7 @@ impl Account {
     pub(super) fn script_runner(&self) -> ScriptRunner<'_> {
         ScriptRunner {
             runtime: &self.runtime,
-            places: &self.script_places,
+            permits: &self.script_permits,
         }
     }
 
@@ -218,7 +218,7 @@ impl Account {
 
     /// Returns statistics of the scripts that run now.
     pub fn script_figures(&self) -> ScriptFigures {
-        ScriptFigures::of(&self.script_places, &self.all_containers())
+        ScriptFigures::of(&self.script_permits, &self.all_containers())
     }
 
     /// Makes the process die after `after` more items were durably purged. For tests of crashes.

@@ -187,11 +187,11 @@ impl Page<'_> {
             // From here on the page's own share counts the items. Nothing waits for memory before that.
             let ScannedItems { items, memory } = read;
             drop(memory);
-            for walked in items {
+            for scanned in items {
                 if self.is_full() {
-                    return Ok(Some(self.position.later(walked.key, None)));
+                    return Ok(Some(self.position.later(scanned.key, None)));
                 }
-                self.add(walked)?;
+                self.add(scanned)?;
             }
             let Some(next) = self.walk.next_key().filter(|_| self.walk.next_range() == Some(range)) else {
                 return Ok(None);
@@ -213,7 +213,7 @@ impl Page<'_> {
         self.watch.check()?;
         let mut read = self.walk.next_page().await?.unwrap_or_default();
         read.items
-            .retain(|walked| !self.position.has_listed(&walked.key, walked.item.rid().number));
+            .retain(|scanned| !self.position.has_listed(&scanned.key, scanned.item.rid().number));
         Ok(read)
     }
 
@@ -244,12 +244,12 @@ impl Page<'_> {
         let ScannedItems { items, memory } = read;
         drop(memory);
         let mut last = None;
-        for walked in items {
+        for scanned in items {
             if self.is_full() {
                 return Ok(last.and_then(|rid| self.position_in(range, rid)));
             }
-            last = Some(walked.item.rid().number);
-            self.add(walked)?;
+            last = Some(scanned.item.rid().number);
+            self.add(scanned)?;
         }
         Ok(last.filter(|_| !is_all).and_then(|rid| self.position_in(range, rid)))
     }
@@ -269,11 +269,11 @@ impl Page<'_> {
         self.items.len() >= self.max || (has_enough && !self.items.is_empty())
     }
 
-    fn add(&mut self, walked: ScannedItem) -> Result<()> {
-        let size = walked.item.record().size();
+    fn add(&mut self, scanned: ScannedItem) -> Result<()> {
+        let size = scanned.item.record().size();
         self.bytes += size;
-        self.costs.push((walked.range, charge::point_read(size)));
-        self.items.push(walked.item);
+        self.costs.push((scanned.range, charge::point_read(size)));
+        self.items.push(scanned.item);
         self.held.grow(self.bytes, self.items.len())
     }
 

@@ -38,7 +38,7 @@ const WORK_IN_WORKER: u64 = 50_000;
 const MIN_WORK: u64 = 5_000;
 
 /// Maximum work for a condition of a request that has the partition to itself anyway.
-const WORK_IN_TURN: u64 = 5_000_000;
+const WORK_IN_EXCLUSIVE: u64 = 5_000_000;
 
 /// Maximum size in bytes of a document that a worker parses.
 pub(super) const DOCUMENT_BYTES: usize = 64 * 1024;
@@ -69,11 +69,11 @@ pub(crate) struct Judged {
 
 impl Judged {
     /// Returns the condition of a request that has the partition to itself.
-    pub fn in_turn(condition: Condition) -> Judged {
+    pub fn in_exclusive(condition: Condition) -> Judged {
         Judged {
             condition,
             verdict: None,
-            work: WORK_IN_TURN,
+            work: WORK_IN_EXCLUSIVE,
         }
     }
 
@@ -81,7 +81,7 @@ impl Judged {
     pub fn one_of(conditions: usize, condition: Condition) -> Judged {
         Judged {
             work: (WORK_IN_WORKER / conditions.max(1) as u64).max(MIN_WORK),
-            ..Judged::in_turn(condition)
+            ..Judged::in_exclusive(condition)
         }
     }
 

@@ -36,8 +36,8 @@ struct Recorded {
 }
 
 impl DirtyKeys {
-    /// The keys that a commit will change, if they are recorded. Entries of items are left out, since whoever copies an item makes them of it; so are Meta
-    /// rows, which belong to the partition and not to its items.
+    /// Returns the keys that a commit will change, if they are recorded. Entries of items are left out, because the copy makes them from the items; so
+    /// are Meta rows, which belong to the partition and not to its items.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
         if !self.is_recording.load(Ordering::SeqCst) {
             return Vec::new();

@@ -41,7 +41,7 @@ const WRITE_BATCH_BATCHES: usize = 4;
 const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
 /// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved.
-const TURN_TRIES: usize = 3;
+const EXCLUSIVE_TRIES: usize = 3;
 
 /// The only writer of a partition. See the module.
 pub(crate) struct Worker {
@@ -161,15 +161,15 @@ impl Worker {
                 }
             }
             if let Some(mut taker) = exclusive {
-                let ended = self.give_turn(taker.as_mut()).await;
+                let ended = self.run_exclusive(taker.as_mut()).await;
                 taker.end(&ended);
             }
         }
     }
 
     /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
-    async fn give_turn(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
-        for _ in 0..TURN_TRIES {
+    async fn run_exclusive(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
+        for _ in 0..EXCLUSIVE_TRIES {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let mut exclusive =
                 ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());

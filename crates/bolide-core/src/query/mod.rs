@@ -136,7 +136,7 @@ impl QueryMetrics {
 pub(crate) struct Queries<'a> {
     pub runtime: &'a Runtime,
     /// Where user-defined functions run.
-    pub places: &'a Arc<ScriptPermits>,
+    pub permits: &'a Arc<ScriptPermits>,
     pub ahead: &'a Arc<AheadCache>,
 }
 
@@ -149,7 +149,7 @@ impl Queries<'_> {
         query: &QueryItems,
     ) -> ChargedResult<QueryPage> {
         let functions =
-            QueryFunctions::for_query(self.runtime.monotonic(), self.places, container, &query.text, ctx.now);
+            QueryFunctions::for_query(self.runtime.monotonic(), self.permits, container, &query.text, ctx.now);
         let guard = container.enter_interruptible().await?;
         let job = QueryJob {
             container: container.clone(),

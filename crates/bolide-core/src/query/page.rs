@@ -318,15 +318,15 @@ impl PageRun<'_> {
         replayed: Option<&Bytes>,
         scanned: &mut Scanned,
     ) -> Result<bool> {
-        for walked in read.items {
-            execution.enter(walked.range);
-            if replayed.is_some_and(|last| walked.key <= last) {
-                replay(execution, &walked.item)?;
+        for scanned_item in read.items {
+            execution.enter(scanned_item.range);
+            if replayed.is_some_and(|last| scanned_item.key <= last) {
+                replay(execution, &scanned_item.item)?;
                 continue;
             }
-            match push(execution, &walked.item)? {
+            match push(execution, &scanned_item.item)? {
                 Progress::Continue => {
-                    scanned.after = After::Key(walked.key);
+                    scanned.after = After::Key(scanned_item.key);
                     if self.is_long(execution) {
                         return Ok(true);
                     }
@@ -365,12 +365,12 @@ impl PageRun<'_> {
         while let Some(read) = walk.next_page().await? {
             self.check()?;
             next.memory.merge(read.memory);
-            for walked in read.items {
-                if walked.item.rid().number > after {
-                    next.items.push(walked);
+            for scanned_item in read.items {
+                if scanned_item.item.rid().number > after {
+                    next.items.push(scanned_item);
                 } else if self.query.replays() {
-                    execution.enter(walked.range);
-                    replay(execution, &walked.item)?;
+                    execution.enter(scanned_item.range);
+                    replay(execution, &scanned_item.item)?;
                 }
             }
             is_all &= next.keep_oldest(IN_ORDER_OF_CREATION, IN_ORDER_BYTES);
@@ -393,11 +393,11 @@ impl PageRun<'_> {
         scanned: &mut Scanned,
     ) -> Result<()> {
         read.sort_by_creation();
-        for walked in read.items {
-            execution.enter(walked.range);
-            match push(execution, &walked.item)? {
+        for scanned_item in read.items {
+            execution.enter(scanned_item.range);
+            match push(execution, &scanned_item.item)? {
                 Progress::Continue => {
-                    scanned.after = After::Rid(walked.item.rid().number);
+                    scanned.after = After::Rid(scanned_item.item.rid().number);
                     if self.is_long(execution) {
                         return Ok(());
                     }
@@ -405,7 +405,7 @@ impl PageRun<'_> {
                 Progress::PageFull => {
                     if scanned.after == After::Nothing {
                         // The page ends within the first item: the next page has to continue in this order, too.
-                        scanned.after = After::Rid(walked.item.rid().number.saturating_sub(1));
+                        scanned.after = After::Rid(scanned_item.item.rid().number.saturating_sub(1));
                     }
                     return Ok(());
                 }
@@ -446,8 +446,8 @@ impl PageRun<'_> {
         );
         while let Some(read) = walk.next_page().await? {
             self.check()?;
-            for walked in read.items {
-                let progress = push(&mut execution, &walked.item)?;
+            for scanned_item in read.items {
+                let progress = push(&mut execution, &scanned_item.item)?;
                 if execution.has_rows() {
                     return Ok(true);
                 }

@@ -80,7 +80,7 @@ impl ScannedItems {
 
     /// Sorts the items by creation, which is the order of their resource ids.
     pub fn sort_by_creation(&mut self) {
-        self.items.sort_unstable_by_key(|walked| walked.item.rid().number);
+        self.items.sort_unstable_by_key(|scanned| scanned.item.rid().number);
     }
 
     /// Keeps the items that were created first: at least one, at most `max`, and no more than up to the one that reaches `bytes` bytes. Returns
@@ -88,9 +88,9 @@ impl ScannedItems {
     pub fn keep_oldest(&mut self, max: usize, bytes: usize) -> bool {
         self.sort_by_creation();
         let mut kept_bytes = 0;
-        let kept = self.items.iter().take(max).take_while(|walked| {
+        let kept = self.items.iter().take(max).take_while(|scanned| {
             let fits = kept_bytes < bytes;
-            kept_bytes += if fits { walked.memory_bytes() } else { 0 };
+            kept_bytes += if fits { scanned.memory_bytes() } else { 0 };
             fits
         });
         let kept = kept.count();

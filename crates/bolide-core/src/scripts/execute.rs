@@ -49,7 +49,7 @@ pub struct Executed {
 #[derive(Clone, Copy)]
 pub(crate) struct ScriptRunner<'a> {
     pub runtime: &'a Runtime,
-    pub places: &'a Arc<ScriptPermits>,
+    pub permits: &'a Arc<ScriptPermits>,
 }
 
 impl ScriptRunner<'_> {
@@ -62,7 +62,7 @@ impl ScriptRunner<'_> {
     ) -> ChargedResult<Executed> {
         let script = procedure(container, &execute.name)?;
         script.check_quarantine(ctx.now.seconds())?;
-        let (place, order) = self
+        let (permit, order) = self
             .transaction_place(container, |state| epk_of_key(state, &execute.partition_key))
             .await?;
         // Executions in the meantime may have caused the script to be blocked.
@@ -77,7 +77,7 @@ impl ScriptRunner<'_> {
             guard.state.clone(),
             execute.partition_key,
             epk,
-            place.clone(),
+            permit.clone(),
         )?;
         let transaction = Arc::new(transaction);
         let (charge, used) = Charged::new();
@@ -86,7 +86,7 @@ impl ScriptRunner<'_> {
             quarantine: script.quarantine.clone(),
             account: self.script_clock(&guard),
             transaction: transaction.clone(),
-            place,
+            permit,
             order,
             charge,
         };
@@ -104,7 +104,7 @@ impl ScriptRunner<'_> {
             let guard = container.enter().await?;
             guard.state.layout.partition_of(&epk(&guard.state)?)?.clone()
         };
-        self.places.for_transaction(&partition).await
+        self.permits.for_transaction(&partition).await
     }
 
     /// Charges the cost of a transaction of scripts.
@@ -141,7 +141,7 @@ impl ScriptRunner<'_> {
         ScriptClock {
             monotonic: self.runtime.monotonic().clone(),
             is_virtual: self.runtime.has_virtual_clock(),
-            time: self.places.time,
+            time: self.permits.time,
             // The request units that the throughput provides in the five seconds that a script has.
             charge_limit: ceiling
                 .filter(|_| self.runtime.enforces_throughput())
@@ -230,7 +230,7 @@ struct Procedure {
     quarantine: ScriptQuarantine,
     account: ScriptClock,
     transaction: Arc<ScriptTransaction>,
-    place: ScriptPermit,
+    permit: ScriptPermit,
     order: Order,
     charge: Charged,
 }
@@ -248,7 +248,7 @@ impl ExclusiveJob for Procedure {
                 exclusive,
                 &self.transaction,
                 &budget,
-                &self.place,
+                &self.permit,
                 self.call.clone(),
                 &self.quarantine,
             )

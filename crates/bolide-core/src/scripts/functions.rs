@@ -36,7 +36,7 @@ struct Caller {
     /// Server time of the page. `Date` always returns it, as everything in a query does (TTL-211).
     now: UnixMillis,
     scripts: Arc<Scripts>,
-    place: Where,
+    permit: Where,
     /// The budget of the script that runs the query, if a script runs it: the functions have no more time than the script has left.
     script: Option<Arc<ScriptBudget>>,
     cancel: Cancel,
@@ -57,7 +57,7 @@ enum Where {
 /// The calls of a page.
 struct Calls {
     /// Their own permit, once it is taken.
-    place: Option<ScriptPermit>,
+    permit: Option<ScriptPermit>,
     process: Option<FunctionCalls>,
     /// Memory of a process in addition to that of the script which runs the query.
     _memory: Option<MemoryShare>,
@@ -69,7 +69,7 @@ impl QueryFunctions {
     /// Returns the functions for a page of a query. It has none if the query's text cannot call any.
     pub fn for_query(
         clock: &Monotonic,
-        places: &Arc<ScriptPermits>,
+        permits: &Arc<ScriptPermits>,
         container: &Container,
         text: &str,
         now: UnixMillis,
@@ -81,11 +81,11 @@ impl QueryFunctions {
             clock: clock.clone(),
             now,
             scripts: container.scripts(),
-            place: Where::Own(places.clone(), Handle::current(), container.ending().clone()),
+            permit: Where::Own(permits.clone(), Handle::current(), container.ending().clone()),
             script: None,
             cancel: Cancel::default(),
-            call_time: places.time / CALL_PART,
-            calls: Calls::lasting(places.time * PAGE_TIMES),
+            call_time: permits.time / CALL_PART,
+            calls: Calls::lasting(permits.time * PAGE_TIMES),
             failure: Mutex::default(),
         })))
     }
@@ -95,7 +95,7 @@ impl QueryFunctions {
         container: &Container,
         text: &str,
         running: &Running,
-        place: &ScriptPermit,
+        permit: &ScriptPermit,
     ) -> QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
@@ -105,7 +105,7 @@ impl QueryFunctions {
             clock: budget.clock().clone(),
             now: budget.now(),
             scripts: container.scripts(),
-            place: Where::Here(place.clone()),
+            permit: Where::Here(permit.clone()),
             script: Some(budget.clone()),
             cancel: running.cancel.clone(),
             call_time: budget.time() / CALL_PART,
@@ -179,16 +179,16 @@ impl Caller {
     }
 
     /// Waits for a permit of their own, as long as somebody waits for the query. Blocks this thread, which serves no connections.
-    fn wait_for_place(&self, places: &Arc<ScriptPermits>, runtime: &Handle, ending: &Ending) -> Result<ScriptPermit> {
+    fn wait_for_permit(&self, permits: &Arc<ScriptPermits>, runtime: &Handle, ending: &Ending) -> Result<ScriptPermit> {
         let (sender, taken) = sync_channel(1);
-        let places = places.clone();
+        let permits = permits.clone();
         runtime.spawn(async move {
             // If nobody waits any more, the permit is released.
-            let _ = sender.send(places.for_query().await);
+            let _ = sender.send(permits.for_query().await);
         });
         loop {
             match taken.recv_timeout(LOOK) {
-                Ok(place) => return place,
+                Ok(permit) => return permit,
                 Err(RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() && !ending.is_wanted() => {}
                 Err(_) => {
                     return Err(Error::new(
@@ -215,7 +215,7 @@ impl Caller {
 impl Calls {
     fn lasting(time: Duration) -> Mutex<Calls> {
         Mutex::new(Calls {
-            place: None,
+            permit: None,
             process: None,
             _memory: None,
             left: time,
@@ -225,16 +225,16 @@ impl Calls {
     /// Returns the process, which is started at the first call.
     fn process(&mut self, caller: &Caller) -> Result<&mut FunctionCalls> {
         if self.process.is_none() {
-            let place = match &caller.place {
-                Where::Here(place) => {
-                    self._memory = Some(place.more_memory()?);
-                    place
+            let permit = match &caller.permit {
+                Where::Here(permit) => {
+                    self._memory = Some(permit.more_memory()?);
+                    permit
                 }
-                Where::Own(places, runtime, ending) => {
-                    self.place.insert(caller.wait_for_place(places, runtime, ending)?)
+                Where::Own(permits, runtime, ending) => {
+                    self.permit.insert(caller.wait_for_permit(permits, runtime, ending)?)
                 }
             };
-            let lent = place.hosts().functions(&caller.grant());
+            let lent = permit.hosts().functions(&caller.grant());
             self.process = Some(lent.map_err(script_error)?);
         }
         self.process

@@ -15,6 +15,8 @@
 
 mod budget;
 mod execute;
+#[cfg(test)]
+mod fixture;
 mod functions;
 mod permits;
 mod run;

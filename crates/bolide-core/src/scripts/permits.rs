@@ -28,9 +28,9 @@ const QUERY_BYTES: usize = 4 * 1024 * 1024;
 /// Divisor of the memory budget: scripts of one queue may take a third of it.
 const BUDGET_PART: usize = 3;
 /// Number of permits per core, and the minimum and maximum number of permits.
-const PLACES_PER_CORE: usize = 2;
-const MIN_PLACES: usize = 4;
-const MAX_PLACES: usize = 32;
+const PERMITS_PER_CORE: usize = 2;
+const MIN_PERMITS: usize = 4;
+const MAX_PERMITS: usize = 32;
 /// How long queries wait for a permit.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long transactions wait. A transaction behind one script that uses all of its five seconds, and is aborted late, waits that long, then for the
@@ -60,7 +60,7 @@ pub struct ScriptFigures {
 
 impl ScriptFigures {
     /// Returns the number of running and waiting scripts of some containers.
-    pub(crate) fn of(places: &ScriptPermits, containers: &[Arc<Container>]) -> ScriptFigures {
+    pub(crate) fn of(permits: &ScriptPermits, containers: &[Arc<Container>]) -> ScriptFigures {
         let in_partitions = containers.iter().map(|container| {
             let layout = container.state().layout.clone();
             layout
@@ -70,8 +70,8 @@ impl ScriptFigures {
                 .sum::<usize>()
         });
         ScriptFigures {
-            running: places.hosts.running(),
-            waiting: places.transactions.waiting() + places.queries.waiting() + in_partitions.sum::<usize>(),
+            running: permits.hosts.running(),
+            waiting: permits.transactions.waiting() + permits.queries.waiting() + in_partitions.sum::<usize>(),
         }
     }
 }
@@ -91,8 +91,8 @@ impl ScriptPermits {
     pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> ScriptPermits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let affordable = memory.limit_bytes() / BUDGET_PART / SCRIPT_BYTES;
-        let places = (cores * PLACES_PER_CORE)
-            .clamp(MIN_PLACES, MAX_PLACES)
+        let permits = (cores * PERMITS_PER_CORE)
+            .clamp(MIN_PERMITS, MAX_PERMITS)
             .min(affordable)
             .max(1);
         ScriptPermits {
@@ -104,8 +104,8 @@ impl ScriptPermits {
             )),
             errors: options.script_errors,
             memory: memory.clone(),
-            transactions: AdmissionQueue::new(places),
-            queries: AdmissionQueue::new(places),
+            transactions: AdmissionQueue::new(permits),
+            queries: AdmissionQueue::new(permits),
             time: options.script_time,
         }
     }
@@ -119,7 +119,7 @@ impl ScriptPermits {
         let order = partition.scripts.next(&self.clock, until).await?;
         let _waiting = self.transactions.join()?;
         let permit = self.transactions.permit(&self.clock, until).await?;
-        Ok((self.place(permit)?, order))
+        Ok((self.permit(permit)?, order))
     }
 
     /// Waits for a permit for the functions of a query.
@@ -129,7 +129,7 @@ impl ScriptPermits {
     pub async fn for_query(&self) -> Result<ScriptPermit> {
         let _waiting = self.queries.join()?;
         let permit = self.queries.permit(&self.clock, self.clock.now() + TIMEOUT).await?;
-        self.place(permit)
+        self.permit(permit)
     }
 
     /// Aborts all scripts. No further script is run.
@@ -137,7 +137,7 @@ impl ScriptPermits {
         self.hosts.close();
     }
 
-    fn place(&self, permit: OwnedSemaphorePermit) -> Result<ScriptPermit> {
+    fn permit(&self, permit: OwnedSemaphorePermit) -> Result<ScriptPermit> {
         Ok(Arc::new(HeldScriptPermit {
             hosts: self.hosts.clone(),
             errors: self.errors,

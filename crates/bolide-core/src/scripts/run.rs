@@ -31,7 +31,7 @@ pub(super) async fn run(
     exclusive: &mut ExclusiveTransaction,
     transaction: &Arc<ScriptTransaction>,
     budget: &Arc<ScriptBudget>,
-    place: &ScriptPermit,
+    permit: &ScriptPermit,
     call: Call,
     quarantine: &ScriptQuarantine,
 ) -> Result<Finished, ExclusiveEnd> {
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let host = Remote {
         transaction: transaction.clone(),
         running: Arc::new(running),
-        place: place.clone(),
+        permit: permit.clone(),
         sender,
     };
     spawn(call, host)?;
@@ -96,8 +96,8 @@ async fn serve(
 
 fn spawn(call: Call, mut host: Remote) -> Result<()> {
     let body = move || {
-        let (grant, place) = (host.running.grant(), host.place.clone());
-        let mut result = place.hosts().run(&call, &grant, &mut host);
+        let (grant, permit) = (host.running.grant(), host.permit.clone());
+        let mut result = permit.hosts().run(&call, &grant, &mut host);
         if host.running.was_late() {
             // The script may have handled the error with which its operation was aborted, before its process was killed.
             result = Err(ScriptError {
@@ -107,7 +107,7 @@ fn spawn(call: Call, mut host: Remote) -> Result<()> {
         }
         // The permit is released before the message is sent; the host holds it too.
         let sender = host.sender.clone();
-        drop((place, host));
+        drop((permit, host));
         let _ = sender.send(Message::Done(result));
     };
     std::thread::Builder::new()
@@ -121,7 +121,7 @@ fn spawn(call: Call, mut host: Remote) -> Result<()> {
 struct Remote {
     transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
-    place: ScriptPermit,
+    permit: ScriptPermit,
     sender: UnboundedSender<Message>,
 }
 
@@ -143,7 +143,7 @@ impl Host for Remote {
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {
         if self.running.budget.is_excessive() {
-            return Err(self.place.refused(&Reason::TransactionTooLarge.into()));
+            return Err(self.permit.refused(&Reason::TransactionTooLarge.into()));
         }
         let answered = match operation {
             // Results are computed on this thread; only the items come from the exclusive transaction.
@@ -169,7 +169,7 @@ impl Host for Remote {
                     ScriptResponse::Items(_) => Err(Error::internal("items are no reply")),
                 }),
         };
-        answered.map_err(|error| self.place.refused(&error))
+        answered.map_err(|error| self.permit.refused(&error))
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct ScriptTransaction {
     from: Bytes,
     to: Option<Bytes>,
     logical: LogicalPartition,
-    place: ScriptPermit,
+    permit: ScriptPermit,
 }
 
 /// A request to the exclusive transaction.
@@ -84,7 +84,7 @@ impl ScriptTransaction {
         state: Arc<ContainerState>,
         key: PartitionKey,
         epk: Epk,
-        place: ScriptPermit,
+        permit: ScriptPermit,
     ) -> Result<ScriptTransaction> {
         let partition = state.layout.partition_of(&epk)?.clone();
         let from = Bytes::copy_from_slice(epk.as_bytes());
@@ -95,7 +95,7 @@ impl ScriptTransaction {
             logical: LogicalPartition::new(container.clone(), state.clone(), partition, epk),
             container,
             state,
-            place,
+            permit,
         })
     }
 
@@ -269,7 +269,7 @@ impl ScriptTransaction {
     ) -> Result<Reply> {
         let environment = Environment {
             interrupts: Some(running.clone()),
-            memory: Some(self.place.query_memory()),
+            memory: Some(self.permit.query_memory()),
             ..Environment::default()
         };
         let compiled = Query::compile_in(
@@ -281,11 +281,11 @@ impl ScriptTransaction {
         .map_err(query_error)?;
         let owner = self.owner(query);
         let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
-        let place = match &query.continuation {
+        let position = match &query.continuation {
             Some(text) => script_query::ScriptQueryPosition::decode(&continuation::decode(&owner, text)?)?,
             None => script_query::ScriptQueryPosition::default(),
         };
-        let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.place);
+        let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.permit);
         let limit = PageLimit {
             rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
             bytes: limits::PAGE_BYTES,
@@ -295,8 +295,8 @@ impl ScriptTransaction {
             udfs: functions.udfs(),
             ..environment
         };
-        let walked = self.walk(&compiled, &place, limit, &environment, running, items);
-        let (finished, after) = functions.or_failure(walked)?;
+        let scanned = self.scan(&compiled, &position, limit, &environment, running, items);
+        let (finished, after) = functions.or_failure(scanned)?;
 
         running.budget.used(
             charge::query(
@@ -322,16 +322,16 @@ impl ScriptTransaction {
         })
     }
 
-    fn walk(
+    fn scan(
         &self,
         query: &Query,
-        place: &script_query::ScriptQueryPosition,
+        position: &script_query::ScriptQueryPosition,
         limit: PageLimit,
         environment: &Environment,
         script: &Running,
         items: impl Fn(Bytes) -> Result<ScriptResponse>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
-        let mut after = place.after.clone();
+        let mut after = position.after.clone();
         let replayed = after.clone().filter(|_| query.replays());
         let goes_on = after.as_deref().filter(|_| replayed.is_none());
         let mut next = Some(goes_on.map_or_else(|| self.from.clone(), keys::after));
@@ -346,7 +346,7 @@ impl ScriptTransaction {
                     now_ms: page.now.0,
                     ..environment.clone()
                 };
-                let started = query.execution(environment, limit, place.resume.as_deref());
+                let started = query.execution(environment, limit, position.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);
             }
             let Some(running) = execution.as_mut() else {

@@ -133,7 +133,7 @@ impl ScriptRunner<'_> {
             Ok::<_, Error>((before, named(&triggered.after, TriggerTime::Post)?))
         };
         named(ctx.now.seconds())?;
-        let (place, order) = self
+        let (permit, order) = self
             .transaction_place(container, |state| epk_of_key(state, &triggered.key(state)?))
             .await?;
         // Scripts that ran in the meantime may have caused a trigger to be blocked.
@@ -146,7 +146,7 @@ impl ScriptRunner<'_> {
 
         let condition = match &triggered.write {
             ItemWrite::Patch(_, patch) => match patch.condition.as_deref() {
-                Some(text) => Some(Judged::in_turn(self.runtime.compile_condition(text).await?)),
+                Some(text) => Some(Judged::in_exclusive(self.runtime.compile_condition(text).await?)),
                 None => None,
             },
             _ => None,
@@ -156,7 +156,7 @@ impl ScriptRunner<'_> {
             guard.state.clone(),
             key,
             epk,
-            place.clone(),
+            permit.clone(),
         )?);
         let call = |script: &Arc<Script>| {
             let call = call(container, &guard, script, String::new(), false);
@@ -171,7 +171,7 @@ impl ScriptRunner<'_> {
             if_match: triggered.if_match,
             clock: self.script_clock(&guard),
             transaction: transaction.clone(),
-            place,
+            permit,
             order,
             charge,
         };
@@ -223,7 +223,7 @@ struct Triggered {
     if_match: Option<String>,
     clock: ScriptClock,
     transaction: Arc<ScriptTransaction>,
-    place: ScriptPermit,
+    permit: ScriptPermit,
     order: Order,
     charge: Charged,
 }
@@ -261,7 +261,7 @@ impl Triggered {
             let request = text(write.document(), link.as_deref())?;
             let kind = Kind::PreTrigger { operation, request };
             let call = Call { kind, ..call.clone() };
-            let finished = run(exclusive, &self.transaction, budget, &self.place, call, quarantine).await?;
+            let finished = run(exclusive, &self.transaction, budget, &self.permit, call, quarantine).await?;
             if write.document().is_some() {
                 let body = finished.body.unwrap_or_default();
                 write.set_document(Document::parse(body.as_bytes())?);
@@ -282,7 +282,7 @@ impl Triggered {
                 response: response.clone(),
             };
             let call = Call { kind, ..call.clone() };
-            let finished = run(exclusive, &self.transaction, budget, &self.place, call, quarantine).await?;
+            let finished = run(exclusive, &self.transaction, budget, &self.permit, call, quarantine).await?;
             body = finished.body.filter(|left| *left != response).or(body);
         }
         Ok(TriggeredWritten { written, body })

@@ -124,7 +124,7 @@ pub(super) fn read(
 /// The state of the check of the history.
 #[derive(Default)]
 pub(super) struct HistoryScan {
-    place: PageStart,
+    start: PageStart,
     pub report: VerifyReport,
     begins: Option<LogPosition>,
     crts: Option<UnixSeconds>,
@@ -150,7 +150,7 @@ pub(super) enum Walked {
 
 impl HistoryScan {
     pub fn place(&self) -> PageStart {
-        self.place.clone()
+        self.start.clone()
     }
 
     /// Checks a page.
@@ -160,7 +160,7 @@ impl HistoryScan {
     pub fn take(&mut self, page: Page, memory: &MemoryBudget) -> Result<Walked> {
         self.report.add(page.found);
         let begins = *self.begins.get_or_insert(page.begins);
-        self.place.history = Some(page.history);
+        self.start.history = Some(page.history);
         for entry in page.entries {
             self.follow(entry);
         }
@@ -168,15 +168,15 @@ impl HistoryScan {
         if !page.is_end {
             return Ok(Walked::SoFar);
         }
-        let Some(_) = self.place.log else {
-            self.place.log = Some(Bytes::new());
+        let Some(_) = self.start.log else {
+            self.start.log = Some(Bytes::new());
             return Ok(Walked::SoFar);
         };
         for (version, item_key) in page.log {
             self.meet(begins, version, &item_key);
         }
-        self.place.log = page.next_log;
-        if self.place.log.is_some() {
+        self.start.log = page.next_log;
+        if self.start.log.is_some() {
             return Ok(Walked::SoFar);
         }
         self.end();

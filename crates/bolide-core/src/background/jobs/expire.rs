@@ -142,7 +142,7 @@ impl Decider {
         let Observed { judged, mut budget } = *observed;
         let horizon = self.state.settings.horizon(judged);
         let queues = self.queues(batch, horizon)?;
-        let candidates = in_turn(&queues, self.limits.items);
+        let candidates = alternating(&queues, self.limits.items);
         let keys: Vec<Key> = candidates
             .iter()
             .map(|due| Key::new(Space::Item, due.item_key.clone()))
@@ -306,7 +306,7 @@ impl Budget {
 
 /// Takes the due entries of both queues alternately, so that neither starves (TTL-266), at most `max`, and up to the one that reaches
 /// [`STEP_BYTES`].
-fn in_turn(queues: &DueEntries, max: u64) -> Vec<&DueEntry> {
+fn alternating(queues: &DueEntries, max: u64) -> Vec<&DueEntry> {
     let mut own = queues.own.due.iter();
     let mut log = queues.log.due.iter();
     let mut taken = Vec::new();

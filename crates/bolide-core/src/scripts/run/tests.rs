@@ -10,30 +10,9 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::fixture::{Fixture, key};
-use crate::items::epk_of_key;
-use crate::memory::MemoryBudget;
+use crate::fixture::Fixture;
 use crate::partition::exclusive::ExclusiveJob;
-use crate::runtime::AccountOptions;
-use crate::scripts::permits::ScriptPermits;
-
-const TIME: Duration = Duration::from_secs(10);
-
-/// Options whose error numbers tell the kinds of errors apart.
-fn options() -> AccountOptions {
-    AccountOptions {
-        script_errors: |error| OperationError {
-            number: match error.kind {
-                ErrorKind::Conflict => 409,
-                ErrorKind::TooLarge => 413,
-                ErrorKind::Unavailable => 500,
-                _ => 400,
-            },
-            message: error.to_string(),
-        },
-        ..AccountOptions::default()
-    }
-}
+use crate::scripts::fixture::BegunScript;
 
 struct Served {
     transaction: Arc<ScriptTransaction>,
@@ -60,7 +39,7 @@ impl ExclusiveJob for Served {
     }
 }
 
-/// A script that is served, by a clock that is moved by hand.
+/// A running script, under a clock that is moved by hand.
 struct Script {
     clock: Monotonic,
     budget: Arc<ScriptBudget>,
@@ -72,14 +51,13 @@ struct Script {
 
 impl Script {
     async fn begin(fixture: &Fixture) -> Script {
-        let (state, partition, clock) = (fixture.state(), fixture.partition(), Monotonic::manual());
-        let permits = ScriptPermits::new(&options(), &MemoryBudget::new(1 << 30));
-        let (permit, _order) = permits.for_transaction(&partition).await.expect("a permit");
-        let epk = epk_of_key(&state, &key("p")).expect("a key");
-        let transaction = ScriptTransaction::new(fixture.container.clone(), state, key("p"), epk, permit.clone());
-        let transaction = Arc::new(transaction.expect("a transaction"));
-        let now = fixture.begin().await.now;
-        let budget = ScriptBudget::start(&clock, now, TIME, true, None, Arc::new(|| false));
+        let BegunScript {
+            clock,
+            budget,
+            transaction,
+            permit,
+        } = BegunScript::new(fixture, None).await;
+        let partition = fixture.partition();
         let (sender, messages) = unbounded_channel();
         let served = Served {
             transaction: transaction.clone(),
@@ -101,7 +79,7 @@ impl Script {
         let mut remote = Remote {
             transaction: self.transaction.clone(),
             running: Arc::new(Running::new(self.budget.clone(), Cancel::default())),
-            place: self.permit.clone(),
+            permit: self.permit.clone(),
             sender: self.sender.clone(),
         };
         let work = move || remote.operate(operation).map_err(|error| error.number);

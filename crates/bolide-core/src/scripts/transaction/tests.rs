@@ -1,5 +1,5 @@
-//! What operations of a script see, and what becomes of them. The tests stand for the script: they ask for operations one by one, look from outside
-//! between two of them, and end the transaction as a script's return or exception does.
+//! What the operations of a script see, and what is committed of them. The tests take the part of the script: they ask for operations one by one, read
+//! from outside between two of them, and end the transaction as a script's return or exception does.
 
 use std::time::Duration;
 
@@ -15,17 +15,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::fixture::{Fixture, key};
-use crate::items::epk_of_key;
-use crate::memory::MemoryBudget;
+use crate::fixture::Fixture;
 use crate::partition::exclusive::ExclusiveJob;
-use crate::runtime::AccountOptions;
-use crate::scripts::permits::ScriptPermits;
+use crate::scripts::fixture::BegunScript;
 
-/// What the script does next.
+/// The next action of the script.
 enum Event {
     Asks(ScriptRequest, oneshot::Sender<Result<ScriptResponse>>),
-    /// It throws what nobody catches.
+    /// It throws an exception that it does not catch.
     Throws,
 }
 
@@ -60,7 +57,7 @@ impl ExclusiveJob for Job {
     }
 }
 
-/// A script on its way.
+/// A running script.
 struct Script {
     transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
@@ -73,14 +70,13 @@ struct Script {
 impl Script {
     /// Begins a script in partition key `"p"`. `charge_limit`: request units after which it is to stop.
     async fn begin(fixture: &Fixture, charge_limit: Option<f64>) -> Script {
-        let (state, partition, clock) = (fixture.state(), fixture.partition(), Monotonic::manual());
-        let permits = ScriptPermits::new(&AccountOptions::default(), &MemoryBudget::new(1 << 30));
-        let (permit, _order) = permits.for_transaction(&partition).await.expect("a permit");
-        let epk = epk_of_key(&state, &key("p")).expect("a key");
-        let transaction = ScriptTransaction::new(fixture.container.clone(), state, key("p"), epk, permit);
-        let transaction = Arc::new(transaction.expect("a transaction"));
-        let (now, time) = (fixture.begin().await.now, Duration::from_secs(10));
-        let budget = ScriptBudget::start(&clock, now, time, true, charge_limit, Arc::new(|| false));
+        let BegunScript {
+            clock,
+            budget,
+            transaction,
+            permit: _permit,
+        } = BegunScript::new(fixture, charge_limit).await;
+        let partition = fixture.partition();
         let (events, received) = unbounded_channel();
         let job = Job {
             transaction: transaction.clone(),
@@ -340,7 +336,7 @@ async fn an_operation_that_is_refused_changes_nothing_and_the_script_may_go_on()
     assert_eq!(
         fixture.stored_ids().await,
         ["a", "c", "ghost"],
-        "a ghost goes with the write that needs its place"
+        "a ghost goes with the write that needs its permit"
     );
     fixture.assert_sound().await;
 }

@@ -13,7 +13,7 @@ mod ending;
 mod priority;
 #[cfg(test)]
 mod tests;
-mod turns;
+mod time_slices;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use ending::Ending;
-use turns::{TimeSlice, TimeSlices};
+use time_slices::{TimeSlice, TimeSlices};
 pub(crate) use watch::Watch;
 use watch::{Deadline, Signal};
 
@@ -57,7 +57,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(crate) struct Executor {
     clock: Monotonic,
     admitted: Arc<Semaphore>,
-    turns: Arc<TimeSlices>,
+    time_slices: Arc<TimeSlices>,
     /// Admitted tasks, by their number.
     work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
     admissions: AtomicU64,
@@ -72,7 +72,7 @@ impl Executor {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
-            turns: Arc::new(TimeSlices::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
+            time_slices: Arc::new(TimeSlices::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
             clock,
             work: Arc::default(),
             admissions: AtomicU64::new(0),
@@ -115,11 +115,11 @@ impl Executor {
         ));
         let _guard = CancelOnDrop(signal.clone());
         let listed = self.list(signal.clone());
-        let (requests, turns, running) = (Handle::current(), self.turns.clone(), signal.clone());
+        let (requests, time_slices, running) = (Handle::current(), self.time_slices.clone(), signal.clone());
         let done = self.spawn(move || {
             let _admitted = (listed, admitted);
-            let turn = TimeSlice::begin(&turns, running.clone());
-            let watch = Arc::new(Watch::new(running, turn));
+            let slice = TimeSlice::begin(&time_slices, running.clone());
+            let watch = Arc::new(Watch::new(running, slice));
             requests.block_on(work(watch))
         })?;
         let done = done
@@ -163,7 +163,7 @@ impl Executor {
     /// Ends all tasks, and admits no more.
     pub async fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
-        self.turns.open();
+        self.time_slices.open();
         let all = u32::try_from(ADMITTED).unwrap_or(u32::MAX);
         if tokio::time::timeout(CLOSING, self.admitted.acquire_many(all))
             .await
@@ -205,7 +205,7 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::SeqCst);
-        self.turns.open();
+        self.time_slices.open();
         self.shut_down();
     }
 }

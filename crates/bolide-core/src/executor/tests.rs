@@ -2,7 +2,7 @@ use std::sync::mpsc::channel;
 
 use bolide_query::Interrupt;
 
-use super::turns::SLICE;
+use super::time_slices::SLICE;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -148,7 +148,7 @@ async fn work_that_waits_for_its_first_turn_does_not_end_for_the_new() {
     assert!(!waits.is_evicted() && !runs.is_evicted());
     runs.runs();
     executor.evict_oldest();
-    assert!(!waits.is_evicted(), "the older has had no turn");
+    assert!(!waits.is_evicted(), "the older has had no time slice");
     assert!(runs.is_evicted());
 }
 
@@ -162,59 +162,59 @@ async fn a_panic_is_an_error_and_gives_its_place_back() {
 }
 
 /// Waits for a time slice on a thread of its own, and sends its name when it gets one.
-fn wait_for_turn(
-    turns: &Arc<TimeSlices>,
+fn wait_for_slice(
+    time_slices: &Arc<TimeSlices>,
     name: &'static str,
     is_fresh: bool,
     order: &std::sync::mpsc::Sender<&'static str>,
 ) {
-    let before = turns.waiting();
-    let (own, order) = (turns.clone(), order.clone());
+    let before = time_slices.waiting();
+    let (own, order) = (time_slices.clone(), order.clone());
     std::thread::spawn(move || {
-        let turn = TimeSlice::begin_as(&own, signal(), is_fresh);
+        let slice = TimeSlice::begin_as(&own, signal(), is_fresh);
         let _ = order.send(name);
-        drop(turn);
+        drop(slice);
     });
-    while turns.waiting() == before {
+    while time_slices.waiting() == before {
         std::thread::yield_now();
     }
 }
 
 #[test]
 fn new_work_has_its_turn_before_work_that_had_one() {
-    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
-    let running = TimeSlice::begin(&turns, signal());
+    let time_slices = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&time_slices, signal());
     let (sender, order) = channel();
-    wait_for_turn(&turns, "old", false, &sender);
-    wait_for_turn(&turns, "new", true, &sender);
+    wait_for_slice(&time_slices, "old", false, &sender);
+    wait_for_slice(&time_slices, "new", true, &sender);
     drop(running);
     assert_eq!((order.recv(), order.recv()), (Ok("new"), Ok("old")));
 }
 
 #[test]
 fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
-    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
-    let running = TimeSlice::begin(&turns, signal());
+    let time_slices = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&time_slices, signal());
     let (sender, order) = channel();
-    wait_for_turn(&turns, "old", false, &sender);
+    wait_for_slice(&time_slices, "old", false, &sender);
     for _ in 0..8 {
-        wait_for_turn(&turns, "new", true, &sender);
+        wait_for_slice(&time_slices, "new", true, &sender);
     }
     drop(running);
     let place = order.iter().take(9).position(|name| name == "old");
-    assert_eq!(place, Some(3), "every fourth turn is for old work");
+    assert_eq!(place, Some(3), "every fourth slice is for old work");
 }
 
 #[test]
 fn work_lets_others_go_on_once_it_has_run_for_its_slice() {
     let clock = Monotonic::manual();
-    let turns = Arc::new(TimeSlices::new(1, clock.clone()));
-    let running = TimeSlice::begin(&turns, signal());
+    let time_slices = Arc::new(TimeSlices::new(1, clock.clone()));
+    let running = TimeSlice::begin(&time_slices, signal());
     let (sender, order) = channel();
-    wait_for_turn(&turns, "other", true, &sender);
+    wait_for_slice(&time_slices, "other", true, &sender);
     clock.advance(SLICE / 2);
     running.share();
-    assert_eq!(turns.waiting(), 1, "its slice is not over");
+    assert_eq!(time_slices.waiting(), 1, "its slice is not over");
     clock.advance(SLICE / 2);
     running.share();
     assert_eq!(order.try_recv(), Ok("other"));
@@ -222,32 +222,32 @@ fn work_lets_others_go_on_once_it_has_run_for_its_slice() {
 
 #[test]
 fn all_who_wait_go_on_when_turns_are_opened() {
-    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
-    let running = TimeSlice::begin(&turns, signal());
+    let time_slices = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&time_slices, signal());
     let (sender, order) = channel();
     for _ in 0..3 {
-        wait_for_turn(&turns, "waiting", true, &sender);
+        wait_for_slice(&time_slices, "waiting", true, &sender);
     }
-    turns.open();
+    time_slices.open();
     assert_eq!(order.iter().take(3).count(), 3);
     drop(running);
 }
 
 #[test]
 fn who_is_called_leaves_the_line_without_a_turn() {
-    let turns = Arc::new(TimeSlices::new(1, Monotonic::system()));
-    let running = TimeSlice::begin(&turns, signal());
+    let time_slices = Arc::new(TimeSlices::new(1, Monotonic::system()));
+    let running = TimeSlice::begin(&time_slices, signal());
     let called = signal();
     let waiting = std::thread::spawn({
-        let (turns, called) = (turns.clone(), called.clone());
-        move || drop(TimeSlice::begin(&turns, called))
+        let (time_slices, called) = (time_slices.clone(), called.clone());
+        move || drop(TimeSlice::begin(&time_slices, called))
     });
-    while turns.waiting() == 0 {
+    while time_slices.waiting() == 0 {
         std::thread::yield_now();
     }
     called.cancel();
     waiting.join().expect("no panic");
-    assert_eq!(turns.waiting(), 0);
+    assert_eq!(time_slices.waiting(), 0);
     drop(running);
-    drop(TimeSlice::begin(&turns, signal()));
+    drop(TimeSlice::begin(&time_slices, signal()));
 }

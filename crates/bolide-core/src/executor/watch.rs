@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::Ending;
 use super::priority;
-use super::turns::{TimeSlice, Waiter};
+use super::time_slices::{TimeSlice, Waiter};
 use crate::sql::query_error;
 
 /// Maximum processor time for one item, or for compiling the text of a query: `bolide_query` limits work too, but not exactly by time.
@@ -124,12 +124,12 @@ impl Signal {
 /// Watches one task.
 pub(crate) struct Watch {
     signal: Arc<Signal>,
-    turn: TimeSlice,
+    slice: TimeSlice,
 }
 
 impl Watch {
-    pub(super) fn new(signal: Arc<Signal>, turn: TimeSlice) -> Watch {
-        Watch { signal, turn }
+    pub(super) fn new(signal: Arc<Signal>, slice: TimeSlice) -> Watch {
+        Watch { signal, slice }
     }
 
     /// Returns the clock that measures the deadline of the task.
@@ -139,7 +139,7 @@ impl Watch {
 
     /// Returns why the task must end, if it must. Waits while other tasks have the time slices.
     pub fn pending(&self) -> Option<Interrupt> {
-        self.turn.share();
+        self.slice.share();
         self.signal.pending()
     }
 
@@ -156,9 +156,9 @@ impl Watch {
 
     /// Runs code that waits for something other than a processor; other tasks run meanwhile.
     pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.turn.give_away();
+        self.slice.give_away();
         let done = wait();
-        self.turn.take_again();
+        self.slice.take_again();
         done
     }
 

@@ -7,13 +7,13 @@
 //!   history    settings and whether items are live       versions   the stored versions, ghosts included
 //!   writes     the outcome of a write                    feeds      the content of pages and where the next one starts
 //!   windows    what the purge may spend                  figures    counts, previews, reasons
-//!   events     what the all-versions feed shows          drops      items deleted with their partition key
+//!   events     what the all-versions feed shows          tombstones items deleted with their partition key
 
-mod drops;
 mod events;
 mod feeds;
 mod figures;
 mod history;
+mod tombstones;
 mod versions;
 mod windows;
 mod writes;

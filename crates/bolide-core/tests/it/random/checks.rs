@@ -7,10 +7,10 @@ use bolide_core::{ContainerFigures, PurgeMode, ReadFeed, StoredItem, TtlRule, Tt
 use bolide_model::ttl::Policy;
 use serde_json::Value;
 
-use super::drops::Removed;
+use super::faults::is_fault;
+use super::partition_key_deletes::Removed;
 use super::program::KEYS;
 use super::runner::{Purging, Runner, Stepped, Stop, trouble_or_wrong, what};
-use super::troubles::is_trouble;
 use crate::model::{Doc, Ttl, Version, Write};
 use crate::test_container::{key, shown};
 
@@ -258,7 +258,7 @@ impl Runner {
         let may_be_less = mode == PurgeMode::Paced && !self.model.dropped.is_empty();
         let expected = most.map_or(due as u64, |most| most.min(due as u64));
         let purged = self.account().purge(self.container(), mode, most).await;
-        let is_interrupted = purged.as_ref().is_err_and(is_trouble);
+        let is_interrupted = purged.as_ref().is_err_and(is_fault);
         if is_interrupted {
             for pk in KEYS {
                 self.fence(pk).await?;

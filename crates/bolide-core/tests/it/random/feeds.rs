@@ -7,9 +7,9 @@ use bolide_core::{
 use bolide_model::{ErrorKind, UnixSeconds};
 
 use super::checks::differ;
+use super::faults::is_fault;
 use super::program::{Since, Where};
 use super::runner::{Runner, Stepped, Stop};
-use super::troubles::is_trouble;
 use crate::model::{ChangesPlace, Listed, Part};
 use crate::test_container::scope_of;
 
@@ -36,7 +36,7 @@ impl Runner {
         };
         let ctx = self.begin().await?;
         let page = match self.list_page(&ctx, &listing, size).await {
-            Err(refusal) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+            Err(refusal) if is_fault(&refusal.error) => return Err(Stop::Fault),
             Err(refusal) if refusal.error.kind == ErrorKind::RangeGone && !self.model.has(listing.part) => {
                 self.listings[slot] = None;
                 return Ok("range gone".into());
@@ -95,12 +95,12 @@ impl Runner {
         };
         let page = match self.changes_page(&following, size).await {
             // The meaning of these depends on the time of the request, so a retry could differ.
-            Err(Stop::Trouble) if matches!(following.start, FeedStart::Now | FeedStart::Time(_)) => {
-                return Err(Stop::Trouble);
+            Err(Stop::Fault) if matches!(following.start, FeedStart::Now | FeedStart::Time(_)) => {
+                return Err(Stop::Fault);
             }
-            Err(Stop::Trouble) => {
+            Err(Stop::Fault) => {
                 self.followings[slot] = Some(following);
-                return Err(Stop::Trouble);
+                return Err(Stop::Fault);
             }
             Err(wrong) => return Err(wrong),
             Ok(None) => return Ok("range gone".into()),
@@ -130,7 +130,7 @@ impl Runner {
         };
         match self.account().change_feed(&ctx, self.container(), &read).await {
             Ok(page) => Ok(Some(page)),
-            Err(refusal) if is_trouble(&refusal.error) => Err(Stop::Trouble),
+            Err(refusal) if is_fault(&refusal.error) => Err(Stop::Fault),
             Err(refusal) if refusal.error.kind == ErrorKind::RangeGone && !self.model.has(following.part) => Ok(None),
             Err(refusal) => Err(Stop::Wrong(format!("changes: {refusal:?}"))),
         }

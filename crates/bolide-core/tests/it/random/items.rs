@@ -9,9 +9,9 @@ use bolide_model::document::{Document, Patch};
 use serde_json::Value;
 
 use super::checks::{check_item, differ, labels};
+use super::faults::is_fault;
 use super::program::Match;
 use super::runner::{Runner, Stepped, Stop};
-use super::troubles::is_trouble;
 use crate::model::{Change, Plan, Write};
 use crate::test_container::key;
 
@@ -20,7 +20,7 @@ impl Runner {
         let plan = self.model.plan(&write);
         let ctx = self.begin().await?;
         match (self.send(&ctx, write.clone()).await, plan) {
-            (Err(refusal), plan) if is_trouble(&refusal.error) => self.settle_write(&write, plan, &refusal.error).await,
+            (Err(refusal), plan) if is_fault(&refusal.error) => self.settle_write(&write, plan, &refusal.error).await,
             (Err(refusal), Err(kinds)) if kinds.contains(&refusal.error.kind) => {
                 self.charged(&refusal.cost);
                 Ok(format!("{:?} {:?}", refusal.error.kind, refusal.cost.charge))
@@ -153,7 +153,7 @@ impl Runner {
         let answer = self.account().read_item(&ctx, self.container(), &read).await;
         let want = self.model.live(pk, id).cloned();
         let (cost, status) = match (&answer, &want) {
-            (Err(refusal), _) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+            (Err(refusal), _) if is_fault(&refusal.error) => return Err(Stop::Fault),
             (Err(refusal), None) if refusal.error.kind == ErrorKind::NotFound => (&refusal.cost, "missing"),
             (Ok(Response { value, cost }), Some(version)) => {
                 let is_known = if_none_match.is_some_and(|header| header == "*" || header == version.etag);

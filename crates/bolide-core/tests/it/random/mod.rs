@@ -8,17 +8,17 @@
 
 mod batches;
 mod checks;
-mod drops;
+mod faults;
 mod feeds;
 mod items;
 mod life;
+mod partition_key_deletes;
 pub mod program;
 mod queries;
 mod runner;
 mod scripts;
 mod shrink;
 mod store;
-mod troubles;
 mod versions;
 
 pub use program::RandomChoices;

@@ -6,10 +6,10 @@ use bolide_core::QueryItems;
 use serde_json::Value;
 
 use super::checks::differ;
+use super::faults::is_fault;
 use super::feeds::scope;
 use super::program::Where;
 use super::runner::{Runner, Stepped, Stop};
-use super::troubles::is_trouble;
 use crate::model::Part;
 
 impl Runner {
@@ -80,7 +80,7 @@ impl Runner {
         loop {
             let ctx = self.begin().await?;
             let page = match self.account().query(&ctx, self.container(), &query).await {
-                Err(refusal) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+                Err(refusal) if is_fault(&refusal.error) => return Err(Stop::Fault),
                 Err(refusal) => return Err(Stop::Wrong(format!("{text}: {refusal:?}"))),
                 Ok(page) => page,
             };

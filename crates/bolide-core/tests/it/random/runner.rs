@@ -9,11 +9,11 @@ use bolide_model::time::Clock;
 use bolide_model::{Error, UnixMillis};
 
 use super::checks::differ;
+use super::faults::is_fault;
 use super::feeds::{Following, Listing};
 use super::life::{Splitting, create, ranges_of};
 use super::program::{KEYS, Match, Op, Program, SLOTS, Setup, Where};
 use super::store::{Kind, Store};
-use super::troubles::is_trouble;
 use super::versions::Watching;
 use crate::model::{Budget, Model, Part, Write};
 
@@ -56,7 +56,7 @@ pub enum Stop {
     /// The answer differs from the model's.
     Wrong(String),
     /// The engine could not serve the request.
-    Trouble,
+    Fault,
 }
 
 impl From<String> for Stop {
@@ -186,7 +186,7 @@ impl Runner {
         }
         let answer = match self.carry_out(op).await {
             Ok(answer) => answer,
-            Err(Stop::Trouble) => "trouble".to_owned(),
+            Err(Stop::Fault) => "fault".to_owned(),
             Err(Stop::Wrong(what)) => return Err(what),
         };
         if self.options.purging == Purging::AtOnce {
@@ -340,8 +340,8 @@ impl Runner {
 }
 
 pub(super) fn trouble_or_wrong(error: Error) -> Stop {
-    if is_trouble(&error) {
-        Stop::Trouble
+    if is_fault(&error) {
+        Stop::Fault
     } else {
         Stop::Wrong(format!("{error:?}"))
     }
@@ -350,6 +350,6 @@ pub(super) fn trouble_or_wrong(error: Error) -> Stop {
 pub(super) fn what(stop: Stop) -> String {
     match stop {
         Stop::Wrong(what) => what,
-        Stop::Trouble => "the engine had trouble although it was calm".into(),
+        Stop::Fault => "an engine without injected faults failed".into(),
     }
 }

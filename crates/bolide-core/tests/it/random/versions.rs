@@ -9,11 +9,11 @@ use bolide_core::{ChangeKind, FeedStart, ItemChange, ReadChanges};
 use bolide_model::ErrorKind;
 
 use super::checks::{check_item, differ};
+use super::faults::is_fault;
 use super::feeds::scope;
 use super::program::Where;
 use super::runner::{Runner, Stepped, Stop};
 use super::store::Kind;
-use super::troubles::is_trouble;
 use crate::model::{Event, Happened, Part};
 
 /// An all-versions feed in progress.
@@ -52,7 +52,7 @@ impl Runner {
         };
         let page = match self.account().all_versions(&ctx, self.container(), &read).await {
             Ok(page) => page,
-            Err(refusal) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+            Err(refusal) if is_fault(&refusal.error) => return Err(Stop::Fault),
             Err(refusal) if refusal.error.kind == ErrorKind::RangeGone && !self.model.has(watching.part) => {
                 return Ok("range gone".into());
             }

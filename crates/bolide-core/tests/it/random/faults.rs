@@ -11,7 +11,7 @@ use crate::model::{Plan, Write};
 use crate::test_container::key;
 
 /// Returns whether an error is about the engine, not about the request.
-pub fn is_trouble(error: &Error) -> bool {
+pub fn is_fault(error: &Error) -> bool {
     matches!(
         error.kind,
         ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::StorageFull
@@ -27,7 +27,7 @@ impl Runner {
         error: &Error,
     ) -> Stepped {
         if error.kind != ErrorKind::Timeout {
-            return Err(Stop::Trouble);
+            return Err(Stop::Fault);
         }
         let plan = plan.map_err(|kinds| format!("{write:?}: got {error:?}, want one of {kinds:?}"))?;
         self.be_calm(true);
@@ -62,6 +62,6 @@ impl Runner {
             self.written(&write, plan, written.as_ref())?;
         }
         self.be_calm(false);
-        Err(Stop::Trouble)
+        Err(Stop::Fault)
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct Waiter {
 
 #[derive(Default)]
 struct Wait {
-    has_turn: bool,
+    has_slice: bool,
     is_called: bool,
 }
 
@@ -89,9 +89,9 @@ impl TimeSlices {
             waiter
         };
         signal.waits(Some(waiter.clone()));
-        let has_turn = waiter.wait();
+        let has_slice = waiter.wait();
         signal.waits(None);
-        has_turn || self.leave(&waiter)
+        has_slice || self.leave(&waiter)
     }
 
     /// Leaves the queue. Returns whether a slice was given to the task meanwhile.
@@ -99,7 +99,7 @@ impl TimeSlices {
         let mut state = self.state.lock();
         state.fresh.retain(|other| !Arc::ptr_eq(other, waiter));
         state.old.retain(|other| !Arc::ptr_eq(other, waiter));
-        waiter.state.lock().has_turn
+        waiter.state.lock().has_slice
     }
 
     /// Gives a slice to the next waiting task, or back if none waits.
@@ -137,14 +137,14 @@ impl Waiter {
     /// Waits until the task has a slice or is called out of the queue. Returns whether it has a slice.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
-        while !state.has_turn && !state.is_called {
+        while !state.has_slice && !state.is_called {
             self.changed.wait(&mut state);
         }
-        state.has_turn
+        state.has_slice
     }
 
     fn give(&self) {
-        self.state.lock().has_turn = true;
+        self.state.lock().has_slice = true;
         self.changed.notify_one();
     }
 
@@ -157,7 +157,7 @@ impl Waiter {
 
 /// The time slice of one task, taken and given back on its thread.
 pub(super) struct TimeSlice {
-    turns: Arc<TimeSlices>,
+    time_slices: Arc<TimeSlices>,
     signal: Arc<Signal>,
     /// When the slice was taken; `None` while it is given away.
     since: Mutex<Option<Instant>>,
@@ -165,26 +165,26 @@ pub(super) struct TimeSlice {
 
 impl TimeSlice {
     /// Waits for the first slice of a task.
-    pub fn begin(turns: &Arc<TimeSlices>, signal: Arc<Signal>) -> TimeSlice {
-        TimeSlice::begin_as(turns, signal, true)
+    pub fn begin(time_slices: &Arc<TimeSlices>, signal: Arc<Signal>) -> TimeSlice {
+        TimeSlice::begin_as(time_slices, signal, true)
     }
 
-    pub(super) fn begin_as(turns: &Arc<TimeSlices>, signal: Arc<Signal>, is_fresh: bool) -> TimeSlice {
-        let has_turn = turns.take(is_fresh, &signal);
+    pub(super) fn begin_as(time_slices: &Arc<TimeSlices>, signal: Arc<Signal>, is_fresh: bool) -> TimeSlice {
+        let has_slice = time_slices.take(is_fresh, &signal);
         signal.runs();
         TimeSlice {
-            turns: turns.clone(),
+            time_slices: time_slices.clone(),
             signal,
-            since: Mutex::new(has_turn.then(|| turns.clock.now())),
+            since: Mutex::new(has_slice.then(|| time_slices.clock.now())),
         }
     }
 
     /// Lets other tasks run, if any wait and this one has used its slice.
     pub fn share(&self) {
-        let clock = &self.turns.clock;
+        let clock = &self.time_slices.clock;
         let has_run = |since: Instant| clock.since(since) >= SLICE;
         if self.since.lock().is_some_and(has_run) {
-            if self.turns.is_waited_for() {
+            if self.time_slices.is_waited_for() {
                 self.give_away();
                 self.take_again();
             } else {
@@ -196,14 +196,14 @@ impl TimeSlice {
     /// Lets other tasks run while this one waits for something other than a processor.
     pub fn give_away(&self) {
         if self.since.lock().take().is_some() {
-            self.turns.give_back();
+            self.time_slices.give_back();
         }
     }
 
     /// Waits for a slice after the last one was given away.
     pub fn take_again(&self) {
-        let has_turn = self.turns.take(false, &self.signal);
-        *self.since.lock() = has_turn.then(|| self.turns.clock.now());
+        let has_slice = self.time_slices.take(false, &self.signal);
+        *self.since.lock() = has_slice.then(|| self.time_slices.clock.now());
     }
 }
 

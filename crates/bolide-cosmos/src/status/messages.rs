@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use bolide_model::error::{BadContinuation, Detail, HistoryStart, Resource};
+use bolide_model::error::{BadContinuation, Detail, HistoryStart};
 use bolide_model::{Error, ErrorKind, Reason};
 
 /// The message of an error: the phrase of its status, and then the text of the error.
@@ -60,10 +60,10 @@ pub(super) fn text(detail: &Detail) -> Cow<'_, str> {
 fn of_reason(reason: &Reason) -> Cow<'static, str> {
     match reason {
         Reason::ResourceMissing { resource, name } => {
-            format!("Resource Not Found: there is no {} '{name}'.", noun(*resource)).into()
+            format!("Resource Not Found: there is no {resource} '{name}'.").into()
         }
         Reason::ContainerDeleted => "the container was deleted".into(),
-        Reason::NameTaken { resource, name } => exists_already(&format!("{} '{name}'", noun(*resource))),
+        Reason::NameTaken { resource, name } => exists_already(&format!("{resource} '{name}'")),
         Reason::PermissionTaken { name } => exists_already(&format!("permission '{name}' for this resource")),
         Reason::ItemMissing => "Entity with the specified id does not exist in the system. Resource Not Found. \
                                 Learn more: https://aka.ms/cosmosdb-tsg-not-found"
@@ -113,7 +113,7 @@ fn of_reason(reason: &Reason) -> Cow<'static, str> {
         )
         .into(),
         Reason::TooManyScripts { resource, limit } => {
-            format!("a container has at most {limit} resources of the kind {}", noun(*resource)).into()
+            format!("a container has at most {limit} resources of the kind {resource}").into()
         }
         Reason::ScriptsTooLarge { others, bytes, limit } => {
             format!("the scripts of a container take at most {limit} bytes together. others={others} bytes={bytes}").into()
@@ -172,19 +172,5 @@ fn continuation(why: &BadContinuation) -> Cow<'static, str> {
         BadContinuation::OtherRequest => "it is malformed, or belongs to another request".into(),
         BadContinuation::OtherPart => "it was given for another part of the container".into(),
         BadContinuation::NoChangeFeed { text } => format!("'{text}' is none of a change feed").into(),
-    }
-}
-
-fn noun(resource: Resource) -> &'static str {
-    match resource {
-        Resource::Database => "database",
-        Resource::Container => "container",
-        Resource::User => "user",
-        Resource::Permission => "permission",
-        Resource::Offer => "offer",
-        Resource::EncryptionKey => "client encryption key",
-        Resource::StoredProcedure => "stored procedure",
-        Resource::Trigger => "trigger",
-        Resource::UserDefinedFunction => "user-defined function",
     }
 }

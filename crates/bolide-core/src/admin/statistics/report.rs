@@ -13,7 +13,7 @@ use super::figures::Totals;
 use super::forecast::{self, Ends, SLICES};
 use super::ghosts;
 use crate::admin::Admin;
-use crate::background::jobs::delete_by_key as drops;
+use crate::background::jobs::delete_by_key;
 use crate::container::{Container, ContainerState, PolicyPeriod};
 use crate::content::StoredItem;
 use crate::content::logical;
@@ -272,7 +272,7 @@ impl TtlReport {
         self.next_expiry_seconds = earliest(self.next_expiry_seconds, next);
         // Items that were deleted with their partition key are counted until they are removed.
         let horizon = state.settings.horizon(now);
-        drops::for_each_hidden(partition, counted, |record| {
+        delete_by_key::for_each_hidden(partition, counted, |record| {
             let stamp = record.stamp();
             let end = stamp.ends_at(state.settings.policy).filter(|_| stamp.is_live(horizon));
             let slice = end.and_then(|end| self.forecast.iter_mut().find(|slice| end < slice.to_seconds));
@@ -349,12 +349,12 @@ impl TtlPreview {
 /// Returns when a version that is expired at `now` expired: the minimum of max(base + ttl, start) over the policy periods in which it could expire
 /// (TTL-225).
 fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) -> Option<i64> {
-    let stretches = history.iter().enumerate().filter_map(|(at, stretch)| {
-        let end_of_stretch = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
-        let end = stamp.ends_at(stretch.policy)?;
-        (end_of_stretch >= end).then_some(end.max(stretch.start.0))
+    let ends = history.iter().enumerate().filter_map(|(at, period)| {
+        let end_of_period = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
+        let end = stamp.ends_at(period.policy)?;
+        (end_of_period >= end).then_some(end.max(period.start.0))
     });
-    stretches.min()
+    ends.min()
 }
 
 /// Returns the earliest expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never expires later

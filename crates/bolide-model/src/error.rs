@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-pub use reason::{BadContinuation, HistoryStart, Reason, Resource};
+pub use reason::{BadContinuation, HistoryStart, ItemOperation, Reason, Resource};
 
 /// A result with this error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

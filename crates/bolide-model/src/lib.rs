@@ -2,8 +2,9 @@
 //!
 //! [`time`] and [`ttl`] hold the clock and the one rule of expiry; [`partition_key`] and [`epk`] determine the position of an item; [`path`] is the
 //! position of a value in a document; [`rid`] and [`names`] are the ids of resources; [`container`] is the definition of a container; [`document`]
-//! reads and stores JSON documents; [`error`] lists the errors, and [`limits`] the limits.
+//! reads and stores JSON documents; [`account_key`] has the keys of clients; [`error`] lists the errors, and [`limits`] the limits.
 
+pub mod account_key;
 pub mod charge;
 pub mod container;
 pub mod document;

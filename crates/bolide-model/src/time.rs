@@ -24,6 +24,11 @@ impl UnixMillis {
     pub fn seconds(self) -> UnixSeconds {
         UnixSeconds(self.0.div_euclid(1000))
     }
+
+    /// The first second that does not begin before this instant: rounded up.
+    pub fn seconds_up(self) -> UnixSeconds {
+        UnixSeconds(self.0.saturating_add(999).div_euclid(1000))
+    }
 }
 
 impl UnixSeconds {

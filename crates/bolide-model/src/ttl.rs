@@ -19,10 +19,17 @@
 //! no item (TTL-234).
 //!
 //! Units: whole Unix seconds, in signed 64 bits (TTL-210).
+//!
+//! Collections of the MongoDB API may also have date rules ([`dates`]), with deadlines in milliseconds. They are in the same settings and horizons; the
+//! earliest end counts (TTL-280).
+
+mod dates;
 
 use crate::error::{Error, Result};
 use crate::limits::TTL_SECONDS;
-use crate::time::UnixSeconds;
+use crate::time::{UnixMillis, UnixSeconds};
+
+pub use dates::{DateHorizon, DateRule, DateRules, Deadline, RuleId};
 
 /// A container's default, for items without their own ttl (TTL-017…023, TTL-213).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -142,7 +149,7 @@ impl Stamp {
     /// Tells whether a version is live: its base is above the horizon of its class.
     ///
     /// A base equal to the horizon is expired (TTL-045).
-    pub fn is_live(self, horizon: Horizon) -> bool {
+    pub fn is_live(self, horizon: &Horizon) -> bool {
         match self.class {
             Class::Inherited => self.base.0 > horizon.inherited,
             Class::Own => self.base.0 > horizon.own,
@@ -160,13 +167,23 @@ impl Stamp {
     }
 }
 
-/// The thresholds of one request: a version is expired if its base is at or below the one of its class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The thresholds of one request: a version is expired if its base is at or below the one of its class, or one of its dates at or below that of its
+/// rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Horizon {
     /// *W(T)*: compared with `_ts` of items without an own ttl.
     pub inherited: i64,
     /// *X(T)*: compared with `_ts` + ttl of items that have one.
     pub own: i64,
+    /// Compared with the dates of versions that have deadlines.
+    pub dates: DateHorizon,
+}
+
+impl Horizon {
+    /// Tells whether a version is live: neither its stamp nor one of its deadlines has ended it.
+    pub fn shows(&self, stamp: Stamp, deadlines: impl IntoIterator<Item = Deadline>) -> bool {
+        stamp.is_live(self) && !deadlines.into_iter().any(|deadline| self.dates.has_ended(deadline))
+    }
 }
 
 /// The thresholds of what earlier settings already expired: *W0* and *X0*. They only rise.
@@ -189,12 +206,14 @@ impl Default for Floors {
 }
 
 /// The part of a container's settings that matters for expiry: the current policy, and the floors of earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
     /// The current policy.
     pub policy: Policy,
     /// What earlier policies already expired.
     pub floors: Floors,
+    /// The date rules, and what ended ones had already expired.
+    pub dates: DateRules,
 }
 
 impl Settings {
@@ -203,11 +222,13 @@ impl Settings {
         Settings {
             policy,
             floors: Floors::default(),
+            dates: DateRules::default(),
         }
     }
 
     /// The thresholds at server time `now`.
-    pub fn horizon(&self, now: UnixSeconds) -> Horizon {
+    pub fn horizon(&self, now: UnixMillis) -> Horizon {
+        let (now, dates) = (now.seconds(), self.dates.horizon(now));
         let inherited = match self.policy {
             Policy::After(seconds) => self.floors.inherited.max(now.0.saturating_sub(i64::from(seconds))),
             Policy::Off | Policy::OwnOnly => self.floors.inherited,
@@ -217,24 +238,39 @@ impl Settings {
         } else {
             self.floors.own
         };
-        Horizon { inherited, own }
+        Horizon { inherited, own, dates }
+    }
+
+    /// When a version ends, unless the settings change: the earliest end by its stamp and its deadlines (TTL-280). `None`: never.
+    pub fn ends_at(&self, stamp: Stamp, deadlines: impl IntoIterator<Item = Deadline>) -> Option<UnixMillis> {
+        let by_stamp = stamp.ends_at(self.policy).map(|second| UnixSeconds(second).millis());
+        let by_dates = deadlines
+            .into_iter()
+            .filter_map(|deadline| self.dates.ends_at(deadline));
+        by_dates.chain(by_stamp).min()
+    }
+
+    /// Whether something ends versions: the policy, or a date rule in force.
+    pub fn is_on(&self) -> bool {
+        self.policy.is_on() || self.dates.iter().any(|rule| rule.after_seconds.is_some())
     }
 
     /// The settings after a change to `policy` at server time `now`: what has expired by then stays expired (TTL-226, TTL-227).
     ///
     /// Setting the current policy again starts no new period and changes nothing (TTL-231).
     #[must_use]
-    pub fn change(self, policy: Policy, now: UnixSeconds) -> Settings {
+    pub fn change(&self, policy: Policy, now: UnixSeconds) -> Settings {
         if policy == self.policy {
-            return self;
+            return self.clone();
         }
-        let horizon = self.horizon(now);
+        let horizon = self.horizon(now.millis());
         Settings {
             policy,
             floors: Floors {
                 inherited: horizon.inherited,
                 own: horizon.own,
             },
+            dates: self.dates.clone(),
         }
     }
 }

@@ -20,6 +20,23 @@ pub enum Reason {
     /// A container that was found was deleted meanwhile.
     #[error("the container was deleted")]
     ContainerDeleted,
+    /// A document that a transaction wrote was changed by others since the transaction began, or has ended.
+    #[error("a document of the transaction was changed by others, or has ended")]
+    WriteConflict,
+    /// A transaction names collections of several databases.
+    #[error("a transaction is limited to the unsharded collections of one database")]
+    OtherDatabase,
+    /// The container is a collection of documents, for which the operation of items is not available.
+    #[error("the container holds documents, for which this is not available: {refused:?}. name=`{container}`")]
+    NotForCollections {
+        /// The name of the container.
+        container: String,
+        /// What was refused.
+        refused: ItemOperation,
+    },
+    /// The snapshot that a transaction reads has ended.
+    #[error("the snapshot of the transaction has ended")]
+    SnapshotEnded,
     /// Another resource of this kind has the name.
     #[error("there is a {resource} of this name already. name=`{name}`")]
     NameTaken {
@@ -187,7 +204,10 @@ impl Reason {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Reason::ResourceMissing { .. } | Reason::ContainerDeleted | Reason::ItemMissing => ErrorKind::NotFound,
-            Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists => ErrorKind::Conflict,
+            Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists | Reason::WriteConflict => {
+                ErrorKind::Conflict
+            }
+            Reason::SnapshotEnded => ErrorKind::Unavailable,
             Reason::UniqueKeyTaken => ErrorKind::UniqueKeyConflict,
             Reason::VersionDiffers => ErrorKind::PreconditionFailed,
             Reason::PatchConditionFalse => ErrorKind::PatchConditionFailed,
@@ -209,6 +229,8 @@ impl Reason {
             | Reason::BadContinuation(_)
             | Reason::ContinuationTooLong { .. }
             | Reason::CrossPartitionDisabled
+            | Reason::OtherDatabase
+            | Reason::NotForCollections { .. }
             | Reason::HistoryOff
             | Reason::HistoryLeft
             | Reason::HistoryStart { .. }
@@ -216,6 +238,19 @@ impl Reason {
             | Reason::EncryptionKeyUnknown { .. } => ErrorKind::BadRequest,
         }
     }
+}
+
+/// Operations of items that containers of documents do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemOperation {
+    /// Writes of items, alone or in batches, with or without triggers.
+    Write,
+    /// Replacing the definition of the container.
+    Definition,
+    /// Stored procedures and triggers.
+    Script,
+    /// The feed of all versions and deletes.
+    AllVersions,
 }
 
 /// Kinds of resources that have names.

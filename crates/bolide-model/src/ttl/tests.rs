@@ -6,8 +6,8 @@ fn at(seconds: i64) -> UnixSeconds {
     UnixSeconds(seconds)
 }
 
-fn is_live(settings: Settings, written: i64, own: Own, now: i64) -> bool {
-    Stamp::new(at(written), own).is_live(settings.horizon(at(now)))
+fn is_live(settings: &Settings, written: i64, own: Own, now: i64) -> bool {
+    Stamp::new(at(written), own).is_live(&settings.horizon(at(now).millis()))
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_matrix_holds_one_second_before_at_and_after_every_end() {
             let settings = Settings::new(policy);
             for now in [0, 1, 999, 1000, 1001, 1999, 2000, 2001, 4_000_000_000] {
                 let expected = end.is_none_or(|end| now < end);
-                assert_eq!(is_live(settings, 0, own, now), expected, "{policy:?} {own:?} at {now}");
+                assert_eq!(is_live(&settings, 0, own, now), expected, "{policy:?} {own:?} at {now}");
             }
         }
     }
@@ -35,33 +35,33 @@ fn the_matrix_holds_one_second_before_at_and_after_every_end() {
 #[test]
 fn worked_example_1_raising_the_default_saves_what_has_not_expired() {
     let raised = Settings::new(Policy::After(10)).change(Policy::After(1000), at(115));
-    assert!(!is_live(raised, 100, Own::Absent, 115));
-    assert!(is_live(raised, 106, Own::Absent, 1105));
-    assert!(!is_live(raised, 106, Own::Absent, 1106));
+    assert!(!is_live(&raised, 100, Own::Absent, 115));
+    assert!(is_live(&raised, 106, Own::Absent, 1105));
+    assert!(!is_live(&raised, 106, Own::Absent, 1106));
 }
 
 #[test]
 fn worked_example_2_switching_off_revives_nothing() {
     let off = Settings::new(Policy::After(10)).change(Policy::Off, at(115));
     let on = off.change(Policy::After(10), at(200));
-    assert!(!is_live(off, 100, Own::Absent, 150));
-    assert!(is_live(off, 106, Own::Absent, 199));
-    assert!(!is_live(on, 106, Own::Absent, 200));
+    assert!(!is_live(&off, 100, Own::Absent, 150));
+    assert!(is_live(&off, 106, Own::Absent, 199));
+    assert!(!is_live(&on, 106, Own::Absent, 200));
 }
 
 #[test]
 fn worked_examples_3_and_4_own_values_wait_while_ttl_is_off() {
     let saved = Settings::new(Policy::OwnOnly).change(Policy::Off, at(119));
-    assert!(is_live(saved, 100, Own::After(20), 124));
+    assert!(is_live(&saved, 100, Own::After(20), 124));
     assert!(!is_live(
-        saved.change(Policy::OwnOnly, at(125)),
+        &saved.change(Policy::OwnOnly, at(125)),
         100,
         Own::After(20),
         125
     ));
 
     let caught = Settings::new(Policy::OwnOnly).change(Policy::Off, at(120));
-    assert!(!is_live(caught, 100, Own::After(20), 121));
+    assert!(!is_live(&caught, 100, Own::After(20), 121));
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn worked_examples_5_and_6_a_dip_within_one_second_counts() {
     let dip = Settings::new(Policy::After(1000))
         .change(Policy::After(10), at(150))
         .change(Policy::After(1000), at(151));
-    assert!(!is_live(dip, 100, Own::Absent, 151));
-    assert!(is_live(dip, 145, Own::Absent, 1144));
-    assert!(!is_live(dip, 145, Own::Absent, 1145));
+    assert!(!is_live(&dip, 100, Own::Absent, 151));
+    assert!(is_live(&dip, 145, Own::Absent, 1144));
+    assert!(!is_live(&dip, 145, Own::Absent, 1145));
 
     let blink = Settings::new(Policy::Off)
         .change(Policy::After(10), at(200))
         .change(Policy::Off, at(200));
-    assert!(!is_live(blink, 100, Own::Absent, 200));
+    assert!(!is_live(&blink, 100, Own::Absent, 200));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn worked_example_7_minus_one_outlives_every_change() {
     let changed = Settings::new(Policy::After(10))
         .change(Policy::OwnOnly, at(500))
         .change(Policy::After(1), at(501));
-    assert!(is_live(changed, 100, Own::Never, 1_000_000));
+    assert!(is_live(&changed, 100, Own::Never, 1_000_000));
 }
 
 #[test]
@@ -132,11 +132,11 @@ fn arithmetic_holds_around_the_powers_of_two() {
         for seconds in [1, u32::try_from(TTL_SECONDS).expect("fits")] {
             let end = written + i64::from(seconds);
             let settings = Settings::new(Policy::OwnOnly);
-            assert!(is_live(settings, written, Own::After(seconds), end - 1));
-            assert!(!is_live(settings, written, Own::After(seconds), end));
+            assert!(is_live(&settings, written, Own::After(seconds), end - 1));
+            assert!(!is_live(&settings, written, Own::After(seconds), end));
             let inherited = Settings::new(Policy::After(seconds));
-            assert!(is_live(inherited, written, Own::Absent, end - 1));
-            assert!(!is_live(inherited, written, Own::Absent, end));
+            assert!(is_live(&inherited, written, Own::Absent, end - 1));
+            assert!(!is_live(&inherited, written, Own::Absent, end));
         }
     }
 }
@@ -182,13 +182,46 @@ proptest! {
             settings = settings.change(policy(default), at(now));
             history.periods.push((now, default));
             if now >= written {
-                let expired = !is_live(settings, written, own_value, now);
+                let expired = !is_live(&settings, written, own_value, now);
                 prop_assert_eq!(expired, history.is_expired(written, own, now));
                 prop_assert!(expired || !was_expired, "an expired version came back");
                 was_expired = expired;
             }
         }
         now = (now + later).max(written);
-        prop_assert_eq!(!is_live(settings, written, own_value, now), history.is_expired(written, own, now));
+        prop_assert_eq!(!is_live(&settings, written, own_value, now), history.is_expired(written, own, now));
     }
+}
+
+#[test]
+fn a_version_ends_at_the_earliest_of_its_ends() {
+    // TTL-280, mongo.md §18.4 no. 2.
+    let deadline = Deadline {
+        rule: RuleId(1),
+        date: UnixMillis(14_250),
+    };
+    let unknown = Deadline {
+        rule: RuleId(2),
+        date: UnixMillis(0),
+    };
+    let with = |policy, rules: Vec<DateRule>| Settings {
+        dates: DateRules::new(rules),
+        ..Settings::new(policy)
+    };
+    let rule = DateRule::new(RuleId(1), 1);
+    for (settings, own, end) in [
+        (with(Policy::Off, vec![]), Own::After(5), None),
+        (with(Policy::After(5), vec![]), Own::Absent, Some(15_000)),
+        (with(Policy::After(5), vec![rule]), Own::Absent, Some(15_000)),
+        (with(Policy::After(5), vec![rule]), Own::Never, Some(15_250)),
+        (with(Policy::After(6), vec![rule]), Own::Absent, Some(15_250)),
+        (with(Policy::Off, vec![rule]), Own::Absent, Some(15_250)),
+    ] {
+        let stamp = Stamp::new(at(10), own);
+        let ends = settings.ends_at(stamp, [deadline, unknown]);
+        assert_eq!(ends, end.map(UnixMillis), "{settings:?} {own:?}");
+    }
+    assert!(with(Policy::Off, vec![rule]).is_on());
+    let ended = rule.change(None, UnixMillis(1));
+    assert!(!with(Policy::Off, vec![ended]).is_on());
 }

@@ -1,0 +1,133 @@
+use super::{Direction, Encoder, encode_in, rank};
+use crate::decimal::Decimal;
+
+fn encoded(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut Encoder::new(&mut bytes));
+    bytes
+}
+
+fn decimal(coefficient: i128, exponent: i32) -> Decimal {
+    Decimal {
+        negative: coefficient < 0,
+        coefficient: coefficient.unsigned_abs(),
+        exponent,
+    }
+}
+
+#[test]
+fn one_number_has_one_key() {
+    let one = encoded(|e| e.i64(1));
+    assert_eq!(encoded(|e| e.f64(1.0)), one);
+    assert_eq!(encoded(|e| e.decimal(decimal(100, -2))), one);
+    let zero = encoded(|e| e.i64(0));
+    assert_eq!(encoded(|e| e.f64(-0.0)), zero);
+    assert_eq!(encoded(|e| e.decimal(decimal(0, 17))), zero);
+    let large = encoded(|e| e.f64(9_007_199_254_740_994.0));
+    assert_eq!(encoded(|e| e.i64(9_007_199_254_740_994)), large);
+}
+
+#[test]
+fn numbers_keep_their_exact_places() {
+    let ascending = [
+        encoded(|e| e.nan()),
+        encoded(|e| e.infinity(true)),
+        encoded(|e| e.decimal(decimal(-1, 6000))),
+        encoded(|e| e.f64(f64::MIN)),
+        encoded(|e| e.i64(i64::MIN)),
+        encoded(|e| e.i64(i64::MIN + 1)),
+        encoded(|e| e.i64(-9_007_199_254_740_993)),
+        encoded(|e| e.f64(-9_007_199_254_740_992.0)),
+        encoded(|e| e.f64(-0.1)),
+        encoded(|e| e.decimal(decimal(-1, -1))),
+        encoded(|e| e.f64(-f64::from_bits(1))),
+        encoded(|e| e.decimal(decimal(-1, -6176))),
+        encoded(|e| e.i64(0)),
+        encoded(|e| e.decimal(decimal(1, -6176))),
+        encoded(|e| e.f64(f64::from_bits(1))),
+        encoded(|e| e.decimal(decimal(1, -1))),
+        encoded(|e| e.decimal(decimal(10_000_000_000_000_000_001, -20))),
+        encoded(|e| e.f64(0.1)),
+        encoded(|e| e.f64(9_007_199_254_740_992.0)),
+        encoded(|e| e.i64(9_007_199_254_740_993)),
+        encoded(|e| e.i64(9_007_199_254_740_994)),
+        encoded(|e| e.i64(i64::MAX - 1)),
+        encoded(|e| e.i64(i64::MAX)),
+        encoded(|e| e.f64(9_223_372_036_854_775_808.0)),
+        encoded(|e| e.f64(f64::MAX)),
+        encoded(|e| e.decimal(decimal(1, 309))),
+        encoded(|e| e.infinity(false)),
+    ];
+    for pair in ascending.windows(2) {
+        assert!(pair[0] < pair[1], "{pair:x?}");
+    }
+}
+
+#[test]
+fn bytes_are_as_described() {
+    assert_eq!(encoded(|e| e.string("a\0b")), *b"\x30a\x00\xFFb\x00\x00");
+    assert_eq!(encoded(|e| e.f64(1.0)), *b"\x2C\x3F\xF0\x00\x00\x00\x00\x00\x00\x00");
+    assert_eq!(
+        encoded(|e| e.decimal(decimal(123, -400))),
+        *b"\x2C\x00\x00\x00\x00\x00\x00\x00\x00\x01\x7E\x72\x0D\x1F\x00"
+    );
+    assert_eq!(encoded(|e| e.timestamp(1, 2)), *b"\x68\x00\x00\x00\x01\x00\x00\x00\x02");
+    assert_eq!(encoded(|e| e.date(-1)), *b"\x60\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
+    assert_eq!(encoded(|e| e.boolean(true)), [rank::BOOLEAN + 1]);
+    assert_eq!(encoded(|e| e.regex("a", "i")), *b"\x70a\x00i\x00");
+    assert_eq!(encoded(|e| e.binary(1, 4, &[9])), *b"\x48\x00\x00\x00\x01\x04\x09");
+}
+
+#[test]
+fn strings_and_objects_compare_field_by_field() {
+    let object = |fields: &[(&str, i64)]| {
+        encoded(|e| {
+            e.begin_object();
+            for (name, value) in fields {
+                e.field(rank::NUMBER, name);
+                e.i64(*value);
+            }
+            e.end();
+        })
+    };
+    let ascending = [
+        encoded(|e| e.string("")),
+        encoded(|e| e.string("\0")),
+        encoded(|e| e.string("\0\0")),
+        encoded(|e| e.string("\0a")),
+        encoded(|e| e.string("a")),
+        encoded(|e| e.string("a\0")),
+        encoded(|e| e.string("ab")),
+        object(&[]),
+        object(&[("a", 1)]),
+        object(&[("a", 1), ("b", 0)]),
+        object(&[("a", 2)]),
+        object(&[("aa", 0)]),
+        object(&[("b", 0)]),
+    ];
+    for pair in ascending.windows(2) {
+        assert!(pair[0] < pair[1], "{pair:x?}");
+    }
+}
+
+#[test]
+fn a_descending_field_reverses_the_order_within_a_compound_key() {
+    let key = |text: &str, number: i64| {
+        let mut bytes = Vec::new();
+        encode_in(&mut bytes, Direction::Descending, |e| e.string(text));
+        encode_in(&mut bytes, Direction::Ascending, |e| e.i64(number));
+        bytes
+    };
+    let ascending = [
+        key("b", 1),
+        key("b", 2),
+        key("ab", 0),
+        key("a\0", 0),
+        key("a", 0),
+        key("a", 7),
+        key("", 0),
+    ];
+    for pair in ascending.windows(2) {
+        assert!(pair[0] < pair[1], "{pair:x?}");
+    }
+}

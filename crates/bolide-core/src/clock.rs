@@ -3,6 +3,9 @@
 //! A second is made durable before any item is found live or expired by it (TTL-203): a crash, with the wall clock set back meanwhile, must not
 //! bring back items that were seen expired. That is one small write for each second with requests. While requests follow each other, users do not
 //! wait for it, because the background does it shortly before the second begins (`crate::background`).
+//!
+//! Date rules end documents at a millisecond. What is judged by them is shown once the millisecond is durable (`Partition::show_exactly`), and while
+//! such requests follow each other the background keeps [`EXACT_AHEAD`] durable in advance.
 
 use std::time::Duration;
 
@@ -15,6 +18,10 @@ const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// How long before a second begins it is made durable: a write to the disk takes a few milliseconds. If the server crashes in this time, server
 /// time may stand still for the rest of it after the restart, which is less than a restart takes.
 pub(crate) const AHEAD: Duration = Duration::from_millis(50);
+
+/// How long in advance the background makes milliseconds durable while requests are judged by date rules: a small write for about each of these
+/// intervals. Server time may stand still for as long after a crash.
+pub(crate) const EXACT_AHEAD: Duration = Duration::from_millis(200);
 
 /// Returns server time whose second is certain and durable. If the clock's interval contains a second's boundary, waits until it no longer does
 /// (design §3), because nodes could otherwise disagree on what expires in that second (TTL-050). On one machine only making the second durable
@@ -42,7 +49,24 @@ pub(crate) async fn make_durable(engine: &dyn Engine, until: UnixMillis) {
 
 /// Returns the time that may be made durable in advance at `now`.
 pub(crate) fn ahead_of(now: UnixMillis) -> UnixMillis {
-    UnixMillis(now.0.saturating_add(AHEAD.as_millis() as i64))
+    after(now, AHEAD)
+}
+
+/// Returns whether so little of the time that is durable in advance is left at `now` that the background should make more durable, for requests that
+/// are judged by date rules.
+pub(crate) fn is_exact_time_short(engine: &dyn Engine, now: UnixMillis) -> bool {
+    engine.durable_time() < after(now, EXACT_AHEAD / 2)
+}
+
+/// Makes milliseconds durable in advance at `now`, for requests that are judged by date rules.
+pub(crate) async fn keep_exact(engine: &dyn Engine, now: UnixMillis) {
+    if is_exact_time_short(engine, now) {
+        make_durable(engine, after(now, EXACT_AHEAD)).await;
+    }
+}
+
+fn after(now: UnixMillis, duration: Duration) -> UnixMillis {
+    UnixMillis(now.0.saturating_add(duration.as_millis() as i64))
 }
 
 async fn certain_now(engine: &dyn Engine) -> Result<UnixMillis> {

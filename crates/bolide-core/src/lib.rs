@@ -24,6 +24,7 @@ mod clock;
 mod container;
 mod content;
 mod continuation;
+mod documents;
 mod executor;
 mod feeds;
 #[cfg(test)]
@@ -40,18 +41,23 @@ mod scripts;
 mod sql;
 mod throughput;
 
-pub use api::Account;
-pub use background::PurgeMode;
+pub use api::{Account, Task};
+pub use background::{BuildFailure, PurgeMode};
+pub use bolide_mql::index::TtlMode;
 pub use catalog::{
-    DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode,
-    PermissionProperties, UserInfo,
+    CollectionChange, DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo,
+    PermissionMode, PermissionProperties, UserInfo,
 };
 pub use change_log::ChangeKind;
 pub use container::{
-    Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
-    TriggerOperation, TriggerTime,
+    CollectionDefinition, CollectionIndex, Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind,
+    ScriptName, TriggerFires, TriggerOperation, TriggerTime,
 };
 pub use content::StoredItem;
+pub use documents::{
+    DocumentBatch, DocumentDraft, DocumentId, DocumentPage, DocumentScan, DocumentTransaction, DraftOptions, Duplicate,
+    Lifetime, OpenTransaction, ReadScope, StoredDocument, Undecided,
+};
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;
 pub use items::{

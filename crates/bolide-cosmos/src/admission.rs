@@ -1,10 +1,10 @@
 //! Admission: checks of a request's head before its body is read and the core is called.
 
+use bolide_model::account_key::Access;
 use http::HeaderMap;
 use http::request::Parts;
 
 use crate::auth;
-use crate::keys::Access;
 use crate::operation::Operation;
 use crate::request::Sender;
 use crate::request_body::Refused;

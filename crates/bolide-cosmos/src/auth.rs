@@ -12,11 +12,12 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use bolide_model::account_key::Access;
 use bolide_model::time::wall_clock;
 use http::Method;
 use http::request::Parts;
 
-use crate::keys::{Access, Keys};
+use crate::keys::Keys;
 use crate::request::Sender;
 use crate::resource_token::Grant;
 use crate::routes::{Route, Signed};

@@ -36,7 +36,7 @@ mod status;
 mod wire;
 
 pub use consistency::ConsistencyLevel;
-pub use keys::{Access, AccountKey, KeyError, Keys, WELL_KNOWN_KEY};
+pub use keys::Keys;
 pub use listener::Listener;
 pub use names::{Endpoint, Names, Origins};
 pub use request_body::{BodyError, Counted, Received, Refused, RequestBody};

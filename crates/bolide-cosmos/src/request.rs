@@ -1,12 +1,12 @@
 //! An admitted request for an operation: its sender, its head and its body.
 
 use bolide_core::{Account, RequestContext};
+use bolide_model::account_key::Access;
 use bolide_model::partition_key::PartitionKey;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
 
-use crate::keys::Access;
 use crate::listener::Listener;
 use crate::operation::Operation;
 use crate::resource_token::Grant;

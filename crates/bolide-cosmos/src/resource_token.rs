@@ -17,6 +17,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bolide_core::{Account, Container, PermissionMode};
+use bolide_model::account_key::Access;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{ChildRid, ContainerRid, ItemRid};
 use bolide_model::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::addressing;
-use crate::keys::{Access, Keys};
+use crate::keys::Keys;
 use crate::operation::{Bound, Operation};
 use crate::routes::{PathKind, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
@@ -153,9 +154,21 @@ impl Grant {
         let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
         if operation.is_on_items() && !has_a_key_each(operation, headers) {
+            self.check_has_keys(&container)?;
             self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())
+    }
+
+    /// Refuses a grant that is limited to a partition key in a container whose documents have none.
+    fn check_has_keys(&self, container: &Container) -> Result<()> {
+        match self.partition_key {
+            Some(_) if container.collection().is_some() => Err(Error::new(
+                ErrorKind::Forbidden,
+                "the permission is for one partition key, and the documents of a MongoDB collection have none",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the grant covers a partition key, if it is limited to one.

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use bolide_core::{Account, MemoryShare};
+use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::limits;
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -21,7 +22,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
 use crate::admin::Admin;
 use crate::admission::{self, Admitted};
-use crate::keys::{Keys, WELL_KNOWN_KEY};
+use crate::keys::Keys;
 use crate::listener::Listener;
 use crate::operation::Operation;
 use crate::rate_limit::RateLimit;

@@ -30,8 +30,8 @@ use crate::container::{Container, ContainerState};
 use crate::content::logical;
 use crate::format::digest;
 use crate::format::etag::Etag;
-use crate::format::record::{Parts, Record};
-use crate::items::{add, number_in_range, unique_digests};
+use crate::format::record::{Content, Parts, Record};
+use crate::items::{add, number_in_range, unique_keys};
 use crate::memory::MemoryShare;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
@@ -152,8 +152,9 @@ impl Admin<'_> {
     }
 }
 
-/// Checks that a container is empty, was never written, and that its settings were never changed.
+/// Checks that a container is one of items, is empty, was never written, and that its settings were never changed.
 fn check_fresh(state: &ContainerState) -> Result<()> {
+    state.check_has_items("documents are loaded through the MongoDB API, not as items in JSON")?;
     let is_unwritten = state
         .layout
         .partitions
@@ -182,8 +183,9 @@ impl Known {
         });
         let epk = item.epk.as_bytes();
         self.ids.push((digest(&[epk, item.document.id()?.as_bytes()]), line));
-        for (at, unique) in unique_digests(&item.document, state).iter().enumerate() {
-            self.unique.push((digest(&[epk, &at.to_be_bytes(), unique]), line));
+        for unique in unique_keys(&item.document, state) {
+            let key = digest(&[epk, &unique.index.to_be_bytes(), &unique.digest]);
+            self.unique.push((key, line));
         }
         Ok(())
     }
@@ -406,8 +408,10 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                     stamp: Stamp::new(item.last_modified, own),
                     etag: Etag::of_write(id, version.lsn, version.seq),
                     number: number_in_range(range, batch.state.next_number),
-                    id: item.document.id()?,
-                    unique: &unique_digests(&item.document, &state),
+                    id: item.document.id()?.as_bytes(),
+                    deadlines: &[],
+                    unique: &unique_keys(&item.document, &state),
+                    content: Content::Json,
                     document: text.as_bytes(),
                 });
                 let key = add(batch, &item.epk, &record);

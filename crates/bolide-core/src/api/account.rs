@@ -36,6 +36,9 @@ impl Account {
         let definition_bytes = options.definition_bytes;
         let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
         let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes).await?);
+        if !engine.is_shared() {
+            catalog.remove_unbuilt_indexes().await?;
+        }
         let monotonic = options.monotonic.clone();
         let background = Arc::new(Background::new(
             engine.clone(),

@@ -3,8 +3,10 @@
 
 mod account;
 mod admin;
+mod collections;
 mod containers;
 mod databases;
+mod documents;
 mod encryption_keys;
 mod feeds;
 mod items;
@@ -16,3 +18,4 @@ mod scripts;
 mod users;
 
 pub use account::Account;
+pub use documents::Task;

@@ -36,10 +36,11 @@ pub(crate) enum JobKind {
     Expire,
     DeleteByKey,
     TrimLog,
+    ForgetSessions,
 }
 
 impl JobKind {
-    /// Returns whether its steps are paced. Counting ghosts and trimming the history are not, because they spend no request units.
+    /// Returns whether its steps are paced. Counting ghosts, trimming the history and forgetting sessions are not, because they spend no request units.
     pub fn is_paced(self) -> bool {
         matches!(self, JobKind::Expire | JobKind::DeleteByKey)
     }

@@ -4,9 +4,10 @@
 //!
 //! ```text
 //!   job (jobs/)        queue                                              due while
-//!   count_ghosts       both queues of expire, from its own cursors        as for expire; each entry is counted once
+//!   count_ghosts       the queues of expire, from its own cursors         as for expire; each item is counted once
 //!   expire             expiry queue, by (_ts + ttl, lsn)                  base <= X(T)
 //!                      log from the cursor, by (_ts, lsn)                 _ts <= W(T); entries with an own ttl are skipped
+//!                      a queue for each date rule, by (date, lsn)         date <= the rule's threshold
 //!   delete_by_key      deleted partition keys, oldest first               at once
 //!   trim_log           history, by (lsn, seq)                             crts + retention <= T
 //! ```
@@ -19,6 +20,7 @@
 //! Steps share a write batch with users' writes (TTL-265) and are paced by the units that users left over (TTL-259). Out of scope: reclaiming bytes
 //! on disk, which is each engine's task.
 
+mod build_indexes;
 mod driver;
 #[cfg(test)]
 mod fake_jobs;
@@ -36,6 +38,7 @@ use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
 
 use crate::container::Container;
+pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
 pub use job::PurgeMode;
@@ -43,6 +46,7 @@ use job::{Job, JobSource, PartitionJobs};
 use jobs::count_ghosts::CountGhosts;
 use jobs::delete_by_key::DeleteByKey;
 use jobs::expire::Expire;
+use jobs::forget_sessions::ForgetSessions;
 use jobs::trim_log::TrimLog;
 pub(crate) use scheduler::{PurgeOptions, PurgeScheduler};
 
@@ -154,7 +158,8 @@ impl JobSource for ContainerJobs {
                 Box::new(CountGhosts::new(context.clone())),
                 Box::new(Expire::new(context.clone(), self.fault.clone())),
                 Box::new(DeleteByKey::new(context.clone())),
-                Box::new(TrimLog::new(context)),
+                Box::new(TrimLog::new(context.clone())),
+                Box::new(ForgetSessions::new(context)),
             ];
             PartitionJobs {
                 range: partition.range,

@@ -49,9 +49,9 @@ impl PurgeScheduler {
     /// Starts the tasks. They end by themselves when the account is dropped.
     pub fn start(background: &Arc<Background>, wakeup: Arc<Wakeup>, options: PurgeOptions) -> PurgeScheduler {
         let (stop, stopped) = watch::channel(false);
-        let schedule = Schedule::new(background.clock.clone(), wakeup, options);
+        let schedule = Schedule::new(background.clock.clone(), wakeup.clone(), options);
         let tasks = vec![
-            tokio::spawn(durable_second::run(Arc::downgrade(background), stopped.clone())),
+            tokio::spawn(durable_second::run(Arc::downgrade(background), wakeup, stopped.clone())),
             tokio::spawn(run(Arc::downgrade(background), schedule, stopped)),
         ];
         PurgeScheduler {

@@ -6,7 +6,7 @@
 
 use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
-use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,7 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 pub(super) struct CommitPoint {
     pub lsn: Lsn,
     pub now: UnixSeconds,
+    pub millis: UnixMillis,
 }
 
 impl CommitPoint {
@@ -115,6 +116,7 @@ impl CatalogBatch<'_, '_> {
             // All writes of one commit have the same number.
             lsn: self.write_batch.next_lsn(),
             now: self.write_batch.seconds(),
+            millis: self.write_batch.now,
         }
     }
 

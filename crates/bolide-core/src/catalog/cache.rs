@@ -254,9 +254,17 @@ impl Memory {
                 (RowKey::Container(rid), Some(Row::Container(row))) => {
                     let orphan = |_| damaged("a container without its database");
                     let database = self.database_mut(rid.database()).map_err(orphan)?;
+                    // A collection may have got another name.
+                    database
+                        .names
+                        .retain(|name, named| named != rid || *name == row.properties.id);
                     match database.containers.get(rid) {
-                        Some(open) if open.state().shows(row) => {}
-                        Some(open) => outdated.push(open.clone()),
+                        Some(open) => {
+                            database.names.insert(row.properties.id.clone(), *rid);
+                            if !open.state().shows(row) {
+                                outdated.push(open.clone());
+                            }
+                        }
                         None => {
                             if let Some(layout) = opened.remove(rid) {
                                 let state = ContainerState::of(row, Arc::new(layout), database.meter.clone());

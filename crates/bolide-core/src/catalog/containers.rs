@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::error::Resource;
+use bolide_model::error::{ItemOperation, Resource};
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::Settings;
@@ -110,6 +110,7 @@ impl Catalog {
         sent: &Value,
         if_match: Option<&str>,
     ) -> Result<ContainerInfo> {
+        container.state().check_is_not_collection(ItemOperation::Definition)?;
         let properties = ContainerProperties::from_json(sent)?;
         check_computed_properties(&properties)?;
         let change = container.lock().await;
@@ -230,7 +231,11 @@ impl Catalog {
     }
 
     /// Replaces the state of an open container by that of its row, which others may have written.
-    async fn put_into_force(&self, change: &WriteGuard<'_>, row: &ContainerRow) -> Result<Arc<ContainerState>> {
+    pub(super) async fn put_into_force(
+        &self,
+        change: &WriteGuard<'_>,
+        row: &ContainerRow,
+    ) -> Result<Arc<ContainerState>> {
         let before = change.state();
         let layout = if row.layout_version == before.layout.version {
             before.layout.clone()
@@ -375,6 +380,7 @@ impl NewContainer {
             offer: has_offer.then(|| new_offer(account, self.throughput, self.kind, commit_point)),
             pacing: PacingSettings::of(self.throughput),
             keeps_all_versions: false,
+            collection: None,
             layout_version: 1,
             next_range: placements.len() as u32,
             placements,

@@ -96,9 +96,21 @@ impl Catalog {
             }
         }
     }
+
+    /// Deletes a database that has no containers. Does nothing if it has some, or if it does not exist.
+    pub async fn delete_database_if_empty(&self, rid: DatabaseRid) -> Result<()> {
+        match self.commit(move |batch| delete(batch, rid)).await {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
+            deleted => deleted.map(drop),
+        }
+    }
 }
 
-fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Throughput>) -> Decision<DatabaseInfo> {
+pub(super) fn create(
+    batch: &mut CatalogBatch<'_, '_>,
+    id: &str,
+    throughput: Option<Throughput>,
+) -> Decision<DatabaseInfo> {
     if batch.named(Name::Database(id))?.is_some() {
         return Err(Error::name_taken(Resource::Database, id).into());
     }
@@ -115,6 +127,7 @@ fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Through
         next_container: 1,
         next_user: 1,
         offer,
+        home: None,
         unknown: Unknown::default(),
     };
     let info = row.info(rid);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bolide_model::error::ItemOperation;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Error, Reason, Result};
@@ -28,6 +29,9 @@ impl Catalog {
         draft: ScriptDraft,
         is_upsert: bool,
     ) -> Result<(Arc<Script>, bool)> {
+        if kind != ScriptKind::UserDefinedFunction {
+            container.state().check_is_not_collection(ItemOperation::Script)?;
+        }
         check(kind, &draft)?;
         let rid = container.rid();
         let (script, is_new) = self

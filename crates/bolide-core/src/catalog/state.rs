@@ -19,6 +19,7 @@ impl ContainerState {
             offer: row.offer.as_ref().map(OfferRow::offer),
             pacing: row.pacing,
             keeps_all_versions: row.keeps_all_versions,
+            collection: row.collection.clone(),
             layout,
             next_range: row.next_range,
             is_deleted: false,

@@ -1,5 +1,6 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gates that keep requests and changes of settings apart.
 
+mod collection;
 mod offer;
 mod quarantine;
 mod scripts;
@@ -10,13 +11,15 @@ use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::error::ItemOperation;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, Settings};
-use bolide_model::{Error, Lsn, Reason, Result, UnixSeconds};
+use bolide_model::{Error, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::change_log;
+pub use collection::{CollectionDefinition, CollectionIndex};
 pub(crate) use offer::ResourceOffer;
 pub(crate) use quarantine::ScriptQuarantine;
 pub(crate) use scripts::Scripts;
@@ -40,7 +43,7 @@ pub struct Container {
     gates: Gates,
     ending: Ending,
     state: RwLock<Arc<ContainerState>>,
-    readers: Mutex<BTreeMap<UnixSeconds, usize>>,
+    readers: Arc<Mutex<BTreeMap<UnixMillis, usize>>>,
     scripts: RwLock<Arc<Scripts>>,
     /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
@@ -62,6 +65,8 @@ pub(crate) struct ContainerState {
     pub pacing: PacingSettings,
     /// Whether a client has begun the all-versions feed although the container has no policy for it.
     pub keeps_all_versions: bool,
+    /// What it has beside the definition of a container if it is a MongoDB collection.
+    pub collection: Option<Arc<CollectionDefinition>>,
     /// The meter of the database, if the database has throughput.
     pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,
@@ -74,6 +79,35 @@ impl ContainerState {
     /// Returns how long history is kept, in seconds; `None`: the container keeps none.
     pub fn retention(&self) -> Option<i64> {
         change_log::retention(&self.properties, self.keeps_all_versions)
+    }
+
+    /// Refuses an operation that only containers of items have.
+    ///
+    /// # Errors
+    /// `BadRequest` if it is a MongoDB collection.
+    pub fn check_has_items(&self, refused: &str) -> Result<()> {
+        match self.collection {
+            None => Ok(()),
+            Some(_) => Err(Error::bad_request(format!(
+                "'{}' is a MongoDB collection: {refused}",
+                self.properties.id
+            ))),
+        }
+    }
+
+    /// Refuses an operation on items that a collection does not have. The only place that decides this.
+    ///
+    /// # Errors
+    /// `NotForCollections` if it is a MongoDB collection.
+    pub fn check_is_not_collection(&self, refused: ItemOperation) -> Result<()> {
+        match self.collection {
+            None => Ok(()),
+            Some(_) => Err(Reason::NotForCollections {
+                container: self.properties.id.clone(),
+                refused,
+            }
+            .into()),
+        }
     }
 
     /// Returns the meter of the database, if the container shares its throughput: the container has no offer of its own, and no other budget was
@@ -197,7 +231,7 @@ impl Container {
             gates: Gates::default(),
             ending: Ending::default(),
             state: RwLock::new(Arc::new(state)),
-            readers: Mutex::new(BTreeMap::new()),
+            readers: Arc::default(),
             scripts: RwLock::default(),
             checking: tokio::sync::Mutex::new(()),
             splitting: tokio::sync::Mutex::new(()),
@@ -225,6 +259,11 @@ impl Container {
             etag: state.etag,
             last_modified: state.last_modified,
         }
+    }
+
+    /// Returns what it has beside the definition of a container if it is a MongoDB collection.
+    pub fn collection(&self) -> Option<Arc<CollectionDefinition>> {
+        self.state().collection.clone()
     }
 
     /// Returns the definition.
@@ -285,6 +324,19 @@ impl Container {
         self.guard(self.gates.uninterruptible.read().await)
     }
 
+    /// Like [`Container::enter_interruptible`], with a guard that does not borrow the container.
+    ///
+    /// # Errors
+    /// As [`Container::enter`].
+    pub(crate) async fn enter_interruptible_owned(&self) -> Result<OwnedReadGuard> {
+        let gate = self.gates.interruptible.clone().read_owned().await;
+        let state = self.state();
+        if state.is_deleted {
+            return Err(Reason::ContainerDeleted.into());
+        }
+        Ok(OwnedReadGuard { _gate: gate, state })
+    }
+
     fn guard<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<ReadGuard<'a>> {
         let state = self.state();
         if state.is_deleted {
@@ -331,14 +383,17 @@ impl Container {
     }
 
     /// Registers a request that reads in several steps at server time `now`: until the pin is dropped, the purge removes nothing that is still live at
-    /// `now`. So if two items expire in the same second, the request never shows one and misses the other (docs/ttl.md, "Time").
-    pub(crate) fn pin_reads_at(&self, now: UnixSeconds) -> ReadPin<'_> {
+    /// `now`. So if two items expire at the same time, the request never shows one and misses the other (docs/ttl.md, "Time").
+    pub(crate) fn pin_reads_at(&self, now: UnixMillis) -> ReadPin {
         *self.readers.lock().entry(now).or_insert(0) += 1;
-        ReadPin { container: self, now }
+        ReadPin {
+            readers: self.readers.clone(),
+            now,
+        }
     }
 
     /// Returns the earliest server time at which a registered request reads.
-    pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
+    pub(crate) fn oldest_reader(&self) -> Option<UnixMillis> {
         self.readers.lock().keys().next().copied()
     }
 }
@@ -349,13 +404,19 @@ pub(crate) struct ReadGuard<'a> {
     pub state: Arc<ContainerState>,
 }
 
+/// Like [`ReadGuard`], without borrowing the container.
+pub(crate) struct OwnedReadGuard {
+    _gate: OwnedRwLockReadGuard<()>,
+    pub state: Arc<ContainerState>,
+}
+
 /// A gate for each kind of request. A change takes the gates in the order of how long it may wait for each, the longest first: while it waits for a
 /// script, pages and short requests continue; while it waits for a page, short requests continue. New requests of a kind wait together with the
 /// change for old ones of their kind, never for those of a longer kind.
 #[derive(Default)]
 struct Gates {
     uninterruptible: tokio::sync::RwLock<()>,
-    interruptible: tokio::sync::RwLock<()>,
+    interruptible: Arc<tokio::sync::RwLock<()>>,
     short: tokio::sync::RwLock<()>,
 }
 
@@ -394,14 +455,14 @@ impl WriteGuard<'_> {
 }
 
 /// A registered reader; see [`Container::pin_reads_at`].
-pub(crate) struct ReadPin<'a> {
-    container: &'a Container,
-    now: UnixSeconds,
+pub(crate) struct ReadPin {
+    readers: Arc<Mutex<BTreeMap<UnixMillis, usize>>>,
+    now: UnixMillis,
 }
 
-impl Drop for ReadPin<'_> {
+impl Drop for ReadPin {
     fn drop(&mut self) {
-        let mut readers = self.container.readers.lock();
+        let mut readers = self.readers.lock();
         if let Some(count) = readers.get_mut(&self.now) {
             *count -= 1;
             if *count == 0 {

@@ -1,16 +1,19 @@
 //! An item as clients see it.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use bolide_model::document::Document;
 use bolide_model::rid::{ContainerRid, ItemRid};
 use bolide_model::ttl::Stamp;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_mql::bson::RawDocument;
+use bolide_mql::value::json;
 use bolide_query::SystemProperties;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::format::etag::Etag;
-use crate::format::record::Record;
+use crate::format::record::{Content, Record};
 
 /// Approximate size of the system properties, in bytes.
 const SYSTEM_BYTES: usize = 256;
@@ -20,11 +23,40 @@ const SYSTEM_BYTES: usize = 256;
 pub struct StoredItem {
     container: ContainerRid,
     record: Record,
+    /// What stands for the document if that is BSON.
+    view: Option<Arc<DocumentView>>,
+}
+
+/// A document of a MongoDB collection as a JSON item (docs/mongodb.md, "One data set through both APIs").
+#[derive(Debug)]
+struct DocumentView {
+    id: String,
+    json: Vec<u8>,
+}
+
+impl DocumentView {
+    fn of(record: &Record) -> Arc<DocumentView> {
+        // Checksums guard what is stored; of a document that is damaged all the same, an object without members is left.
+        let document = RawDocument::from_bytes(record.document_bytes()).ok();
+        let id = document.and_then(|document| document.get("_id").ok().flatten());
+        Arc::new(DocumentView {
+            id: id.map(json::item_id).unwrap_or_default(),
+            json: document.map_or_else(|| b"{}".to_vec(), json::item),
+        })
+    }
 }
 
 impl StoredItem {
     pub(crate) fn new(container: ContainerRid, record: Record) -> StoredItem {
-        StoredItem { container, record }
+        let view = match record.content() {
+            Content::Json => None,
+            Content::Bson => Some(DocumentView::of(&record)),
+        };
+        StoredItem {
+            container,
+            record,
+            view,
+        }
     }
 
     /// Returns the resource id.
@@ -49,7 +81,23 @@ impl StoredItem {
 
     /// Returns the id that the client gave the item.
     pub fn id(&self) -> &str {
-        self.record.id()
+        match &self.view {
+            None => self.record.id(),
+            Some(view) => &view.id,
+        }
+    }
+
+    /// Returns the document as the text of a JSON object, without system properties.
+    pub(crate) fn document_json(&self) -> &[u8] {
+        match &self.view {
+            None => self.record.document_bytes(),
+            Some(view) => &view.json,
+        }
+    }
+
+    /// Returns the bytes that the item takes in memory beside its record.
+    pub(crate) fn view_bytes(&self) -> usize {
+        self.view.as_ref().map_or(0, |view| view.id.len() + view.json.len())
     }
 
     pub(crate) fn record(&self) -> &Record {
@@ -58,7 +106,7 @@ impl StoredItem {
 
     /// Returns the size of the document in bytes, which is approximately that of its JSON text.
     pub fn document_bytes(&self) -> usize {
-        self.record.size()
+        self.document_json().len()
     }
 
     /// Returns `_self`: the item's link by resource ids.
@@ -82,7 +130,7 @@ impl StoredItem {
     }
 
     fn to_json_with(&self, has_links: bool, more: &str) -> Bytes {
-        let document = self.record.document_text();
+        let document = self.document_json();
         let members = document.strip_suffix(b"}").unwrap_or(document);
         let mut json = BytesMut::with_capacity(document.len() + SYSTEM_BYTES);
         json.put_slice(members);

@@ -104,6 +104,27 @@ impl Executor {
         F: Future<Output = Result<T>>,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
+        let work = |watch, requests: Handle| requests.block_on(work(watch));
+        self.run_on_thread(limit, ending, work).await
+    }
+
+    /// As [`Executor::run`], for a task that does not wait, except for reads: by `block_on` of the given runtime.
+    ///
+    /// # Errors
+    /// As [`Executor::run`].
+    pub async fn run_blocking<T, W>(&self, limit: Duration, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(Arc<Watch>, Handle) -> Result<T> + Send + 'static,
+    {
+        self.run_on_thread(limit, Ending::default(), work).await
+    }
+
+    async fn run_on_thread<T, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(Arc<Watch>, Handle) -> Result<T> + Send + 'static,
+    {
         let admitted = self.admit().await?;
         if self.is_closing.load(Ordering::SeqCst) {
             return Err(closed());
@@ -120,7 +141,7 @@ impl Executor {
             let _admitted = (listed, admitted);
             let slice = TimeSlice::begin(&time_slices, running.clone());
             let watch = Arc::new(Watch::new(running, slice));
-            requests.block_on(work(watch))
+            work(watch, requests)
         })?;
         let done = done
             .await

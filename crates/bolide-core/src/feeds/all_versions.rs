@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bolide_model::error::HistoryStart;
+use bolide_model::error::{HistoryStart, ItemOperation};
 use bolide_model::{Error, ErrorKind, Lsn, Reason, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Head, Page};
 
@@ -63,6 +63,7 @@ impl Runtime {
         read: &ReadChanges,
     ) -> ChargedResult<VersionPage> {
         let guard = container.enter_interruptible().await?;
+        guard.state.check_is_not_collection(ItemOperation::AllVersions)?;
         let slices = read.scope.slices(&guard.state)?;
         let positions = start(&read.start, &slices)?;
         if guard.state.retention().is_none() {

@@ -104,7 +104,7 @@ struct Job {
 
 impl Job {
     async fn run(self, watch: Arc<Watch>) -> Result<(ChangePage, Cost)> {
-        let _pin = self.container.pin_reads_at(self.now.seconds());
+        let _pin = self.container.pin_reads_at(self.now);
         let mut positions = start(&self.start, &self.slices).await?;
         let now = match self.slices.first() {
             // As in an item scan: items that the purge removed before this reader was registered had expired by this time.
@@ -224,8 +224,8 @@ impl Filling {
     }
 
     fn add(&mut self, range: u32, item: StoredItem) -> Result<()> {
+        self.bytes += item.document_bytes();
         let size = item.record().size();
-        self.bytes += size;
         add_charge(&mut self.touched, range, charge::point_read(size));
         self.items.push(item);
         self.held.grow(self.bytes, self.items.len())

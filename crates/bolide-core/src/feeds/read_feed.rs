@@ -270,8 +270,8 @@ impl Page<'_> {
     }
 
     fn add(&mut self, scanned: ScannedItem) -> Result<()> {
+        self.bytes += scanned.item.document_bytes();
         let size = scanned.item.record().size();
-        self.bytes += size;
         self.costs.push((scanned.range, charge::point_read(size)));
         self.items.push(scanned.item);
         self.held.grow(self.bytes, self.items.len())

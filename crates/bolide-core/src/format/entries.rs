@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id
-//!           'U' ‖ constraint ‖ digest → item key         holds a unique key
+//!           'U' ‖ constraint ‖ digest → item key         holds a unique key of a container
+//!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
+//!           'FD' ‖ rule ‖ date ‖ lsn ‖ seq → ExpiryEntry  the expiry queues of date rules
 //! ```
 //!
 //! Writes put the entries of the list, replaces and the purge delete them, a split and an import build them, and the full check compares with them.
@@ -44,14 +46,21 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
     let item = Item { key: item_key, record };
     let epk = keys::epk_of_item(item_key);
     let entry = move |key, kind| Entry { key, item, kind };
-    let unique = record.unique().enumerate();
-    let unique = unique.map(move |(at, digest)| entry(keys::unique_index(epk, at, &digest), Kind::Unique));
+    let content = record.content();
+    let unique = record.unique();
+    let unique = unique.map(move |unique| entry(keys::unique_index(epk, content, &unique), Kind::Unique));
     let expiry = record
         .expiry_position()
         .map(|position| entry(position.key(), Kind::Expiry));
-    let id = entry(keys::id_index(epk, record.id().as_bytes()), Kind::Id);
+    let deadlines = record.deadline_positions();
+    let deadlines = deadlines.map(move |position| entry(position.key(), Kind::Expiry));
+    let id = entry(keys::id_index(epk, record.id_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
-    std::iter::once(id).chain(unique).chain([log]).chain(expiry)
+    std::iter::once(id)
+        .chain(unique)
+        .chain([log])
+        .chain(expiry)
+        .chain(deadlines)
 }
 
 /// Whether a row is an entry of an item: it follows from that item, so that it need not be copied.

@@ -4,10 +4,14 @@
 //!   Item    epk ‖ tag ‖ rid(8)                           → record                       (see `record`)
 //!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
+//!           'K' ‖ index(4) ‖ epk ‖ digest(16)            → item key of the holder       documents of collections
 //!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
 //!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `change_log`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
+//!           'FD' ‖ rule(4) ‖ date(8) ‖ lsn(8) ‖ seq(4)   → size(4) ‖ item key          deadlines of documents
 //!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
+//!           'T' ‖ session                                → last use(8) ‖ its retryable writes   (see `documents`)
+//!           'Q' ‖ last use(8) ‖ session                  → empty                                sessions, the least recently used first
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
@@ -15,9 +19,12 @@
 //! no separator follows it. The keys of items begin with their effective partition key, so a range is an interval of keys. Index keys hold it after
 //! their first bytes.
 
-use bolide_model::{Lsn, UnixSeconds, epk::Epk};
+use bolide_model::ttl::{Deadline, RuleId};
+use bolide_model::{Lsn, UnixMillis, UnixSeconds, epk::Epk};
 use bolide_storage::{Key, Space};
 use bytes::{BufMut, Bytes, BytesMut};
+
+use super::record::Content;
 
 /// Length of the resource number at the end of an item key, in bytes.
 pub(crate) const RID_BYTES: usize = 8;
@@ -26,9 +33,18 @@ pub(crate) const DIGEST_BYTES: usize = 16;
 
 const ID_INDEX: u8 = b'I';
 const UNIQUE_INDEX: u8 = b'U';
+const COLLECTION_UNIQUE_INDEX: u8 = b'K';
 
-/// Digest of the values at the paths of one unique key constraint.
+/// Digest of the values at the paths of one unique key constraint, or of a key of a unique index.
 pub(crate) type UniqueDigest = [u8; DIGEST_BYTES];
+
+/// A unique key that an item holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct UniqueKey {
+    /// The number of the container's constraint, or the id of the collection's index.
+    pub index: u32,
+    pub digest: UniqueDigest,
+}
 
 /// Returns the key of an item's record.
 pub(crate) fn item(epk: &Epk, number: u64) -> Key {
@@ -36,6 +52,11 @@ pub(crate) fn item(epk: &Epk, number: u64) -> Key {
     bytes.put_slice(epk.as_bytes());
     bytes.put_u64(number);
     Key::new(Space::Item, bytes.freeze())
+}
+
+/// Returns the key of the record of a document in a MongoDB collection: documents have no effective partition key.
+pub(crate) fn item_in_collection(number: u64) -> Key {
+    Key::new(Space::Item, Bytes::copy_from_slice(&number.to_be_bytes()))
 }
 
 /// Returns the effective partition key inside an item key.
@@ -60,13 +81,21 @@ pub(crate) fn id_index(epk: &[u8], id: &[u8]) -> Key {
     Key::new(Space::Index, bytes.freeze())
 }
 
-/// Returns the key of the index entry that holds the values of one unique key constraint.
-pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest) -> Key {
-    let mut bytes = BytesMut::with_capacity(2 + epk.len() + DIGEST_BYTES);
-    bytes.put_u8(UNIQUE_INDEX);
-    bytes.put_u8(u8::try_from(constraint).expect("limits::UNIQUE_KEYS keeps constraints below 256"));
+/// Returns the key of the index entry that holds the values of one unique key constraint of a container, or a key of a unique index of a collection.
+pub(crate) fn unique_index(epk: &[u8], content: Content, unique: &UniqueKey) -> Key {
+    let mut bytes = BytesMut::with_capacity(5 + epk.len() + DIGEST_BYTES);
+    match content {
+        Content::Json => {
+            bytes.put_u8(UNIQUE_INDEX);
+            bytes.put_u8(u8::try_from(unique.index).expect("limits::UNIQUE_KEYS keeps constraints below 256"));
+        }
+        Content::Bson => {
+            bytes.put_u8(COLLECTION_UNIQUE_INDEX);
+            bytes.put_u32(unique.index);
+        }
+    }
     bytes.put_slice(epk);
-    bytes.put_slice(digest);
+    bytes.put_slice(&unique.digest);
     Key::new(Space::Index, bytes.freeze())
 }
 
@@ -199,9 +228,114 @@ impl ExpiryPosition {
     }
 }
 
+/// Prefix of the keys of the queues of date rules. It sorts them after the queue of items with a ttl of their own, because a base never gets so high.
+const DEADLINES: u8 = 0xFD;
+
+/// Returns the end of the queue of items with a ttl of their own in its space, exclusive. The queues of date rules begin there.
+pub(crate) fn expiry_end() -> Bytes {
+    Bytes::from_static(&[DEADLINES])
+}
+
+/// The position of a document in the queue of a date rule: its date, then its position in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeadlinePosition {
+    pub deadline: Deadline,
+    pub version: LogPosition,
+}
+
+impl DeadlinePosition {
+    const BYTES: usize = 1 + 4 + 8 + LogPosition::BYTES;
+
+    /// Returns the start of a rule's queue.
+    pub fn first(rule: RuleId) -> DeadlinePosition {
+        DeadlinePosition {
+            deadline: Deadline {
+                rule,
+                date: UnixMillis(i64::MIN),
+            },
+            version: LogPosition::default(),
+        }
+    }
+
+    pub fn next(self) -> DeadlinePosition {
+        DeadlinePosition {
+            version: self.version.next(),
+            ..self
+        }
+    }
+
+    /// Returns the end of a rule's queue, exclusive; `None`: the end of the space.
+    pub fn end(rule: RuleId) -> Option<Bytes> {
+        let mut bytes = BytesMut::with_capacity(5);
+        bytes.put_u8(DEADLINES);
+        bytes.put_u32(rule.0);
+        after_prefix(&bytes)
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<DeadlinePosition> {
+        let rest = bytes.strip_prefix(&[DEADLINES])?;
+        let (rule, rest) = rest.split_first_chunk()?;
+        let (date, rest) = rest.split_first_chunk()?;
+        let date = (u64::from_be_bytes(*date) ^ (1 << 63)).cast_signed();
+        Some(DeadlinePosition {
+            deadline: Deadline {
+                rule: RuleId(u32::from_be_bytes(*rule)),
+                date: UnixMillis(date),
+            },
+            version: LogPosition::decode(rest)?,
+        })
+    }
+
+    pub fn to_bytes(self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(DeadlinePosition::BYTES);
+        bytes.put_u8(DEADLINES);
+        bytes.put_u32(self.deadline.rule.0);
+        bytes.put_u64(self.deadline.date.0.cast_unsigned() ^ (1 << 63));
+        self.version.put(&mut bytes);
+        bytes.freeze()
+    }
+
+    pub fn key(self) -> Key {
+        Key::new(Space::Expiry, self.to_bytes())
+    }
+}
+
 /// Returns the key of a partition's counters and cursors.
 pub(crate) fn state() -> Key {
     Key::new(Space::Meta, Bytes::from_static(b"S"))
+}
+
+const SESSION: u8 = b'T';
+const SESSION_QUEUE: u8 = b'Q';
+
+/// Returns the key of the retryable writes of a MongoDB session.
+pub(crate) fn session(session: &[u8]) -> Key {
+    let mut bytes = BytesMut::with_capacity(1 + session.len());
+    bytes.put_u8(SESSION);
+    bytes.put_slice(session);
+    Key::new(Space::Meta, bytes.freeze())
+}
+
+/// Returns the key that a session has in the queue of sessions.
+pub(crate) fn session_use(at: UnixSeconds, session: &[u8]) -> Key {
+    let mut bytes = BytesMut::with_capacity(9 + session.len());
+    bytes.put_u8(SESSION_QUEUE);
+    bytes.put_i64(at.0.max(0));
+    bytes.put_slice(session);
+    Key::new(Space::Meta, bytes.freeze())
+}
+
+/// Returns the beginning and the end of the queue of sessions.
+pub(crate) fn session_queue() -> (Bytes, Option<Bytes>) {
+    let begin = Bytes::from_static(&[SESSION_QUEUE]);
+    let end = after_prefix(&begin);
+    (begin, end)
+}
+
+/// Returns the last use and the session that a key of the queue of sessions names.
+pub(crate) fn session_of_use(key: &[u8]) -> Option<(UnixSeconds, &[u8])> {
+    let (last_use, session) = key.strip_prefix(&[SESSION_QUEUE])?.split_first_chunk()?;
+    Some((UnixSeconds(i64::from_be_bytes(*last_use)), session))
 }
 
 /// Returns the lowest bytes above everything that starts with `prefix`; `None` if there are none.

@@ -1,8 +1,9 @@
-//! The two expiry queues of a partition, and the only code that reads their entries, for the purge and for statistics.
+//! The expiry queues of a partition, and the only code that reads their entries, for the purge and for statistics.
 //!
 //! ```text
-//!   ExpiryPosition   Expiry space, by (_ts + ttl, lsn, seq)   items with a ttl of their own
-//!   LogPosition      the log, by (lsn, seq) and so by _ts     items that live by the container's default; others are skipped
+//!   ExpiryPosition    Expiry space, by (_ts + ttl, lsn, seq)         items with a ttl of their own
+//!   LogPosition       the log, by (lsn, seq) and so by _ts           items that live by the container's default; others are skipped
+//!   DeadlinePosition  Expiry space, by (rule, date, lsn, seq)        documents that have a date under a date rule: a queue for each rule
 //! ```
 //!
 //! Each queue is sorted by the value that its threshold is compared with, so no entry after the first one that is not due is due. An entry is
@@ -13,7 +14,7 @@ use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Page, Scan, Space};
 use bytes::Bytes;
 
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::keys::{self, DeadlinePosition, ExpiryPosition, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry};
 
 /// An entry of a queue.
@@ -45,7 +46,7 @@ pub(crate) trait Queue: Copy + Ord + Default {
     fn end() -> Option<Bytes>;
 
     /// Returns the highest base that is due.
-    fn threshold(horizon: Horizon) -> i64;
+    fn threshold(horizon: &Horizon) -> i64;
 
     /// Decodes a row.
     ///
@@ -74,10 +75,10 @@ impl Queue for ExpiryPosition {
     }
 
     fn end() -> Option<Bytes> {
-        None
+        Some(keys::expiry_end())
     }
 
-    fn threshold(horizon: Horizon) -> i64 {
+    fn threshold(horizon: &Horizon) -> i64 {
         horizon.own
     }
 
@@ -118,7 +119,7 @@ impl Queue for LogPosition {
         Some(keys::log_end())
     }
 
-    fn threshold(horizon: Horizon) -> i64 {
+    fn threshold(horizon: &Horizon) -> i64 {
         horizon.inherited
     }
 
@@ -162,6 +163,45 @@ pub(crate) fn scan<P: Queue>(from: P, to: Option<P>, max_rows: usize, max_bytes:
 /// Returns the entries of a page.
 pub(crate) fn entries<P: Queue>(page: &Page) -> impl Iterator<Item = Result<QueueEntry<P>>> {
     page.rows.iter().map(|(key, value)| P::entry(key, value))
+}
+
+/// An entry of the queue of a date rule.
+pub(crate) struct DateEntry {
+    pub position: DeadlinePosition,
+    /// Bytes of the document.
+    pub size: usize,
+    pub item_key: Bytes,
+}
+
+/// Returns a scan of the next entries of the queue of a date rule, up to a position, or to the end of the queue.
+pub(crate) fn scan_dates(
+    from: DeadlinePosition,
+    to: Option<DeadlinePosition>,
+    max_rows: usize,
+    max_bytes: usize,
+) -> Scan {
+    let end = || DeadlinePosition::end(from.deadline.rule);
+    Scan {
+        space: Space::Expiry,
+        from: from.to_bytes(),
+        to: to.map(DeadlinePosition::to_bytes).or_else(end),
+        reverse: false,
+        max_rows,
+        max_bytes,
+        keys_only: false,
+    }
+}
+
+/// Returns the entries of a page of the queue of a date rule.
+pub(crate) fn date_entries(page: &Page) -> impl Iterator<Item = Result<DateEntry>> {
+    page.rows.iter().map(|(key, value)| {
+        let entry = ExpiryEntry::decode(value)?;
+        Ok(DateEntry {
+            position: DeadlinePosition::decode(key).ok_or_else(damaged)?,
+            size: entry.size as usize,
+            item_key: entry.item_key,
+        })
+    })
 }
 
 fn damaged() -> Error {

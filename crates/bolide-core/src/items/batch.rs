@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
+use bolide_model::error::ItemOperation;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
@@ -140,6 +141,7 @@ impl Runtime {
             true => container.enter_uninterruptible().await?,
             false => container.enter().await?,
         };
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_key(&guard.state, &batch.partition_key)?;
         let key = batch.partition_key;
         let answers_written: Arc<[bool]> = batch.answers_written.into();

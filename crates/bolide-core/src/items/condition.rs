@@ -95,7 +95,7 @@ impl Judged {
         {
             return Ok(holds);
         }
-        if record.document_text().len() > DOCUMENT_BYTES {
+        if record.document_bytes().len() > DOCUMENT_BYTES {
             return Err(unjudged());
         }
         let environment = Environment {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bolide_model::error::ItemOperation;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, charge};
 
@@ -23,6 +24,7 @@ impl Runtime {
         key: &PartitionKey,
     ) -> ChargedResult<()> {
         let guard = container.enter().await?;
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_key(&guard.state, key)?;
         self.write(ctx, container, &guard, epk, |items, batch| items.delete_all(batch))
             .await

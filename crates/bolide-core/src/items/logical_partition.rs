@@ -23,8 +23,8 @@ use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
-use crate::format::keys::{self, UniqueDigest};
-use crate::format::record::{Parts, Record};
+use crate::format::keys::{self, UniqueKey};
+use crate::format::record::{Content, Parts, Record};
 use crate::partition::Partition;
 use crate::partition::visibility::{Slot, StoredVersion};
 use crate::partition::write_batch::{Decision, WriteBatch};
@@ -173,7 +173,7 @@ impl LogicalPartition {
         // The unique keys that a patch does not change are checked again.
         let mut entries = Vec::new();
         for record in items.iter().filter_map(|key| batch.loaded(key)) {
-            let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
+            let unique: Vec<UniqueKey> = Record::decode(record)?.unique().collect();
             entries.extend(self.unique_entries(&unique));
         }
         batch.foresee(&entries)
@@ -240,11 +240,10 @@ impl LogicalPartition {
         Ok(ghosts)
     }
 
-    fn unique_entries<'a>(&'a self, digests: &'a [UniqueDigest]) -> impl Iterator<Item = Key> + 'a {
-        digests
+    fn unique_entries<'a>(&'a self, unique: &'a [UniqueKey]) -> impl Iterator<Item = Key> + 'a {
+        unique
             .iter()
-            .enumerate()
-            .map(|(at, digest)| keys::unique_index(self.epk.as_bytes(), at, digest))
+            .map(|unique| keys::unique_index(self.epk.as_bytes(), Content::Json, unique))
     }
 
     /// Takes the next item's number. The range is in its high bytes, so that numbers are unique in the container.
@@ -278,8 +277,10 @@ impl LogicalPartition {
             stamp: Stamp::new(last_modified, draft.own),
             etag: Etag::of_write(self.partition.id.0, version.lsn, version.seq),
             number,
-            id: &draft.id,
+            id: draft.id.as_bytes(),
+            deadlines: &[],
             unique: &draft.unique,
+            content: Content::Json,
             document: &draft.text,
         });
         let key = add(batch, &self.epk, &record);

@@ -20,11 +20,11 @@ use bolide_model::partition_key::PartitionKey;
 
 pub use batch::{Batch, BatchOperation, BatchResponse, OperationDone, OperationResult};
 pub(crate) use condition::Judged;
-pub(crate) use effects::{add, number_in_range, remove_deleted, remove_ghost};
+pub(crate) use effects::{add, number_in_range, remove, remove_deleted, remove_ghost};
 pub(crate) use logical_partition::LogicalPartition;
-pub(crate) use prepare::{PreparedItem, epk_of_key, own_key, unique_digests};
+pub(crate) use prepare::{PreparedItem, epk_of_key, own_key, unique_keys};
 pub(crate) use read::{Admission, IdLookup};
-pub(crate) use write::Written;
+pub(crate) use write::{Kind, Written};
 
 use crate::content::StoredItem;
 use crate::format::etag::Etag;

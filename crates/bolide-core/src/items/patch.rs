@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bolide_model::Error;
 use bolide_model::epk::Epk;
+use bolide_model::error::ItemOperation;
 
 use super::ahead::Ahead;
 use super::condition::{self, Judged};
@@ -27,6 +28,7 @@ impl Runtime {
             Some(_) => container.enter_uninterruptible().await?,
             None => container.enter().await?,
         };
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_key(&guard.state, &patch.partition_key)?;
         let mut judged = match patch.patch.condition.as_deref() {
             Some(text) => Some(Judged::one_of(1, self.compile_condition(text).await?)),

@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 
 use crate::container::ContainerState;
 use crate::content::logical;
-use crate::format::keys::{DIGEST_BYTES, UniqueDigest};
+use crate::format::keys::{DIGEST_BYTES, UniqueKey};
 
 /// A document to be written, checked as far as possible without reading other items.
 pub(crate) struct PreparedItem {
     pub id: String,
     pub own: Own,
     pub text: Vec<u8>,
-    pub unique: Vec<UniqueDigest>,
+    pub unique: Vec<UniqueKey>,
 }
 
 impl PreparedItem {
@@ -24,14 +24,14 @@ impl PreparedItem {
         let id = document.id()?.to_owned();
         let own = document.own_ttl()?;
         let text = document.to_stored_text()?.into_bytes();
-        let unique = unique_digests(&document, state);
+        let unique = unique_keys(&document, state);
         Ok(PreparedItem { id, own, text, unique })
     }
 }
 
 /// Returns the digests of an item's values at the paths of each unique key constraint.
-pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec<UniqueDigest> {
-    let digest = |paths| {
+pub(crate) fn unique_keys(document: &Document, state: &ContainerState) -> Vec<UniqueKey> {
+    let key = |(index, paths): (u32, &Vec<_>)| {
         let mut hash = Sha256::new();
         for value in document.unique_key_values(paths) {
             hash.update(value.to_json().to_string());
@@ -41,12 +41,16 @@ pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec
         let hash = hash.finalize();
         let mut digest = [0; DIGEST_BYTES];
         digest.copy_from_slice(&hash[..DIGEST_BYTES]);
-        digest
+        UniqueKey { index, digest }
     };
-    state.properties.unique_keys.iter().map(|paths| digest(paths)).collect()
+    (0..).zip(&state.properties.unique_keys).map(key).collect()
 }
 
+/// Returns where the items of a partition key are. The documents of a collection are in one place, whatever the key.
 pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
+    if state.collection.is_some() {
+        return Ok(Epk::start());
+    }
     let definition = &state.properties.partition_key;
     definition.check_full(key)?;
     Ok(logical::of(definition, key))

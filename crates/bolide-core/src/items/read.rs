@@ -4,13 +4,16 @@ use std::ops::ControlFlow;
 
 use bolide_model::epk::Epk;
 use bolide_model::{Lsn, Reason, RequestUnits, Result, UnixMillis, charge};
+use bolide_mql::bson::{RawBson, RawBsonRef, RawDocument};
+use bolide_mql::value::json;
 use bolide_storage::{Head, Key, ReadRequest};
 use bytes::Bytes;
 
+use super::prepare::epk_of_key;
 use super::{ItemRead, ItemTarget, ReadItem};
-use crate::container::{Container, ContainerState, ReadGuard};
+use crate::container::{CollectionDefinition, Container, ContainerState, ReadGuard};
+use crate::content::DocumentId;
 use crate::content::StoredItem;
-use crate::content::logical;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::{AsOf, Partition};
@@ -27,16 +30,17 @@ impl Runtime {
         read: &ReadItem,
     ) -> ChargedResult<ItemRead> {
         let guard = container.enter().await?;
-        let definition = &guard.state.properties.partition_key;
-        definition.check_full(&read.partition_key)?;
-        let epk = logical::of(definition, &read.partition_key);
+        let epk = epk_of_key(&guard.state, &read.partition_key)?;
         let partition = guard.state.layout.partition_of(&epk)?;
         self.admit(ctx, partition, &guard)?;
         let as_of = AsOf::Time {
             settings: &guard.state.settings,
             now: ctx.now,
         };
-        let (live, head) = self.find_known(partition, &epk, &read.target, as_of).await?;
+        let (live, head) = match (&guard.state.collection, &read.target) {
+            (Some(collection), ItemTarget::Id(id)) => find_document(partition, collection, id, as_of).await?,
+            _ => self.find_known(partition, &epk, &read.target, as_of).await?,
+        };
         let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
         let cost = self.charge(ctx, partition, &guard, charge, head.lsn);
         let Some(record) = live else {
@@ -119,6 +123,11 @@ impl Admission {
         }
     }
 
+    /// The check for a user's operation at `now`, if throughput is enforced.
+    pub fn of_user(now: UnixMillis) -> Admission {
+        Admission { is_enforced: true, now }
+    }
+
     pub fn admit(&self, partition: &Partition, state: &ContainerState) -> Result<()> {
         if !self.is_enforced || state.pacing.count_only_load {
             return Ok(());
@@ -160,7 +169,43 @@ pub(crate) async fn find(
 }
 
 async fn find_by_id(partition: &Partition, epk: &Epk, id: &str, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
-    let mut lookup = IdLookup::new(epk, id);
+    look_up(partition, IdLookup::new(epk, id.as_bytes()), as_of).await
+}
+
+/// Finds a document by the `id` of its JSON item: its `_id` is that string, or has it as its extended JSON. Other ids that are equal to it for the
+/// collection, such as those of its collation, do not count.
+async fn find_document(
+    partition: &Partition,
+    collection: &CollectionDefinition,
+    id: &str,
+    as_of: AsOf<'_>,
+) -> Result<(Option<Record>, Head)> {
+    let text = find_by_document_id(partition, collection, (RawBsonRef::String(id), id), as_of).await?;
+    match json::parse_canonical(id).filter(|other| !matches!(other, RawBson::String(_))) {
+        Some(other) if text.0.is_none() => {
+            find_by_document_id(partition, collection, (other.as_raw_bson_ref(), id), as_of).await
+        }
+        _ => Ok(text),
+    }
+}
+
+async fn find_by_document_id(
+    partition: &Partition,
+    collection: &CollectionDefinition,
+    (value, id): (RawBsonRef<'_>, &str),
+    as_of: AsOf<'_>,
+) -> Result<(Option<Record>, Head)> {
+    let encoded = DocumentId::of(value, collection.collation.as_deref());
+    let (record, head) = look_up(partition, IdLookup::new(&Epk::start(), &encoded.0), as_of).await?;
+    let is_same = |record: &Record| {
+        let document = RawDocument::from_bytes(record.document_bytes()).ok();
+        let own = document.and_then(|document| document.get("_id").ok().flatten());
+        own.is_some_and(|own| json::item_id(own) == id)
+    };
+    Ok((record.filter(is_same), head))
+}
+
+async fn look_up(partition: &Partition, mut lookup: IdLookup<'_>, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
     loop {
         let mut snapshot = partition.snapshot(|| lookup.request(), as_of).await?;
         if let ControlFlow::Break(item) = lookup.take(snapshot.index_entry(0)) {
@@ -179,10 +224,10 @@ pub(crate) struct IdLookup<'e> {
 }
 
 impl IdLookup<'_> {
-    pub fn new<'e>(epk: &'e Epk, id: &str) -> IdLookup<'e> {
+    pub fn new<'e>(epk: &'e Epk, id: &[u8]) -> IdLookup<'e> {
         IdLookup {
             epk,
-            keys: vec![keys::id_index(epk.as_bytes(), id.as_bytes())],
+            keys: vec![keys::id_index(epk.as_bytes(), id)],
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::epk::Epk;
+use bolide_model::error::ItemOperation;
 use bolide_model::{Lsn, RequestUnits, charge};
 
 use super::logical_partition::LogicalPartition;
@@ -22,6 +23,7 @@ impl Runtime {
         create: CreateItem,
     ) -> ChargedResult<ItemWritten> {
         let guard = container.enter().await?;
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_document(&guard.state, &create.document, create.partition_key.as_ref())?;
         let draft = PreparedItem::new(create.document, &guard.state)?;
         self.write(ctx, container, &guard, epk, move |item, batch| {
@@ -38,6 +40,7 @@ impl Runtime {
         upsert: UpsertItem,
     ) -> ChargedResult<ItemWritten> {
         let guard = container.enter().await?;
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_document(&guard.state, &upsert.document, upsert.partition_key.as_ref())?;
         let draft = PreparedItem::new(upsert.document, &guard.state)?;
         let if_match = upsert.if_match;
@@ -55,6 +58,7 @@ impl Runtime {
         replace: ReplaceItem,
     ) -> ChargedResult<ItemWritten> {
         let guard = container.enter().await?;
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_document(&guard.state, &replace.document, Some(&replace.partition_key))?;
         let draft = PreparedItem::new(replace.document, &guard.state)?;
         let (target, if_match) = (replace.target, replace.if_match);
@@ -72,6 +76,7 @@ impl Runtime {
         delete: DeleteItem,
     ) -> ChargedResult<()> {
         let guard = container.enter().await?;
+        guard.state.check_is_not_collection(ItemOperation::Write)?;
         let epk = epk_of_key(&guard.state, &delete.partition_key)?;
         let (target, if_match) = (delete.target, delete.if_match);
         self.write(ctx, container, &guard, epk, move |item, batch| {
@@ -134,7 +139,7 @@ impl Runtime {
 
 /// Whether a decision is about one item or many.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Single,
     Batch,
 }

@@ -17,6 +17,10 @@ pub(crate) struct AfterCommit {
     pub(super) trim_rests_until: Option<i64>,
     /// The earliest second at which an entry of the write batch leaves the history.
     pub(super) trim_due: Option<i64>,
+    /// The second before which no older session is to be forgotten.
+    pub(super) forget_rests_until: Option<i64>,
+    /// The earliest second at which a session of the write batch is to be forgotten.
+    pub(super) forget_due: Option<i64>,
     /// The cost of removing ghosts, charged to the purge whoever removes them (TTL-255, TTL-259).
     pub(super) purge_spent: RequestUnits,
 }
@@ -45,6 +49,16 @@ impl AfterCommit {
     /// Records that no older entry leaves the history before a second.
     pub fn rest_trim_until(&mut self, second: i64) {
         self.trim_rests_until = Some(second);
+    }
+
+    /// Records that a session of the write batch is to be forgotten at a second.
+    pub fn expect_forget(&mut self, second: i64) {
+        self.forget_due = earlier(self.forget_due, second);
+    }
+
+    /// Records that no older session is to be forgotten before a second.
+    pub fn rest_forget_until(&mut self, second: i64) {
+        self.forget_rests_until = Some(second);
     }
 
     /// Records the cost of a ghost that was removed.

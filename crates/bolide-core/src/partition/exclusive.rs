@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::ttl::Settings;
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Engine, Head, PartitionId, ReadRequest, ReadResponse, Scan, Space};
+use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
+use bolide_storage::{
+    Engine, Head, HeldSnapshot, HoldError, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space,
+};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -47,7 +49,7 @@ pub(crate) struct ExclusivePage {
 
 /// See the module.
 pub(crate) struct ExclusiveTransaction {
-    engine: Arc<dyn Engine>,
+    source: Source,
     partition: PartitionId,
     head: Head,
     now: UnixMillis,
@@ -56,7 +58,48 @@ pub(crate) struct ExclusiveTransaction {
     draft: Option<Suspended>,
 }
 
+/// Where a transaction reads rows.
+enum Source {
+    /// From the engine; the transaction is stale if the head moves.
+    Engine(Arc<dyn Engine>),
+    /// From a snapshot that is held: the head does not move.
+    Held(Arc<dyn HeldSnapshot>),
+    /// There are none.
+    Nothing,
+}
+
 impl ExclusiveTransaction {
+    /// Like [`ExclusiveTransaction::over`], over a partition that did not exist when the snapshot was taken.
+    pub fn over_nothing(partition: PartitionId, now: UnixMillis) -> ExclusiveTransaction {
+        let head = Head::first(now);
+        ExclusiveTransaction {
+            source: Source::Nothing,
+            partition,
+            head,
+            now,
+            loaded: Loaded::default(),
+            draft: Some(Suspended::new(now, head.lsn, PartitionState::default())),
+        }
+    }
+
+    /// Creates a transaction over a held snapshot. It has nothing to itself: others write the partition meanwhile, and its draft is never committed.
+    pub fn over(
+        held: Arc<dyn HeldSnapshot>,
+        partition: PartitionId,
+        head: Head,
+        now: UnixMillis,
+        state: PartitionState,
+    ) -> ExclusiveTransaction {
+        ExclusiveTransaction {
+            source: Source::Held(held),
+            partition,
+            head,
+            now,
+            loaded: Loaded::default(),
+            draft: Some(Suspended::new(now, head.lsn, state)),
+        }
+    }
+
     pub fn new(
         engine: Arc<dyn Engine>,
         partition: PartitionId,
@@ -65,7 +108,7 @@ impl ExclusiveTransaction {
         state: PartitionState,
     ) -> ExclusiveTransaction {
         ExclusiveTransaction {
-            engine,
+            source: Source::Engine(engine),
             partition,
             head,
             now,
@@ -173,7 +216,7 @@ impl ExclusiveTransaction {
             .draft
             .as_ref()
             .map(|draft| TombstoneView::of(&draft.state().tombstones));
-        Visibility::new(settings.horizon(self.now.seconds()), tombstones.unwrap_or_default())
+        Visibility::new(settings.horizon(self.now), tombstones.unwrap_or_default())
     }
 
     fn draft(&mut self) -> Suspended {
@@ -181,12 +224,28 @@ impl ExclusiveTransaction {
     }
 
     async fn read(&self, request: ReadRequest) -> Result<ReadResponse, ExclusiveEnd> {
-        let reply = self.engine.read(self.partition, request).await.map_err(engine_error)?;
+        let reply = match &self.source {
+            Source::Engine(engine) => engine.read(self.partition, request).await.map_err(engine_error)?,
+            Source::Held(held) => held.read(self.partition, request).await.map_err(hold_error)?,
+            Source::Nothing => ReadResponse {
+                head: self.head,
+                gets: vec![None; request.gets.len()],
+                pages: request.scans.iter().map(|_| Page::default()).collect(),
+            },
+        };
         if reply.head == self.head {
             Ok(reply)
         } else {
             Err(ExclusiveEnd::Stale)
         }
+    }
+}
+
+/// Converts an error of a held snapshot.
+pub(crate) fn hold_error(error: HoldError) -> Error {
+    match error {
+        HoldError::Expired => Reason::SnapshotEnded.into(),
+        HoldError::Engine(error) => engine_error(error),
     }
 }
 

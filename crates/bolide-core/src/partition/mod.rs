@@ -2,10 +2,12 @@
 
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
+pub(crate) mod date_cursors;
 pub(crate) mod dirty_keys;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
 pub(crate) mod ghosts;
+mod joint;
 mod loaded;
 pub(crate) mod orders;
 mod pages;
@@ -25,15 +27,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bolide_model::epk::EpkRange;
+use bolide_model::ttl::{RuleId, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
-use bolide_storage::{Engine, PartitionId};
+use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
+use crate::format::keys::DeadlinePosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 use dirty_keys::Recording;
 use exclusive::{ExclusiveJob, PendingExclusive};
+pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use pages::RawPages;
 use shared::Shared;
 pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
@@ -202,7 +207,7 @@ impl Partition {
     where
         I: Send + 'static,
         T: Send + 'static,
-        O: FnMut(UnixSeconds) -> I + Send + 'static,
+        O: FnMut(UnixMillis) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
         transact(&self.background, |transaction| transaction, observe, decide).await
@@ -227,6 +232,28 @@ impl Partition {
             let reply = self.read_raw(loaded.read_request(&missing)).await?;
             loaded.take(missing, reply);
         }
+    }
+
+    /// Returns whether stored documents have deadlines under a date rule.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn has_deadlines(&self, rule: RuleId) -> Result<bool> {
+        let scan = Scan {
+            space: Space::Expiry,
+            from: DeadlinePosition::first(rule).to_bytes(),
+            to: DeadlinePosition::end(rule),
+            reverse: false,
+            max_rows: 1,
+            max_bytes: usize::MAX,
+            keys_only: true,
+        };
+        let request = ReadRequest {
+            scans: vec![scan],
+            ..ReadRequest::default()
+        };
+        let reply = self.read_raw(request).await?;
+        Ok(reply.pages.iter().any(|page| !page.rows.is_empty()))
     }
 
     /// Starts to record the keys that commits change, beginning with commits that are not visible yet, until the returned [`Recording`] is dropped.
@@ -264,6 +291,18 @@ impl Partition {
         clock::exact_now(self.engine.as_ref()).await
     }
 
+    /// Makes the millisecond durable by which documents were judged under date rules, before the verdict is shown: a crash must not bring back what was
+    /// seen to have ended. Usually it is durable already, because the background keeps some time durable in advance.
+    pub async fn show_exactly(&self, settings: &Settings, now: UnixMillis) {
+        if settings.dates.is_empty() {
+            return;
+        }
+        if clock::is_exact_time_short(self.engine.as_ref(), now) {
+            self.shared.schedule.expect_exact_time();
+        }
+        clock::make_durable(self.engine.as_ref(), now).await;
+    }
+
     /// Records that an item expires at a second, for a reason other than a write, for example because settings have changed.
     pub fn expect_due(&self, second: i64) {
         self.shared.schedule.expect_expiry(second);
@@ -288,12 +327,18 @@ impl Partition {
         if self.has_tombstones() {
             return i64::MIN;
         }
-        self.next_expiry().min(self.next_count()).min(self.next_trim())
+        let items = self.next_expiry().min(self.next_count());
+        items.min(self.next_trim()).min(self.next_forget())
     }
 
     /// Returns the second before which no entry leaves the history, as far as is known.
     pub fn next_trim(&self) -> i64 {
         self.shared.schedule.next_trim()
+    }
+
+    /// Returns the second before which no session is to be forgotten, as far as is known.
+    pub fn next_forget(&self) -> i64 {
+        self.shared.schedule.next_forget()
     }
 
     /// Records that an entry leaves the history at a second, for a reason other than a write.
@@ -321,7 +366,7 @@ async fn transact<I, T, O, F, Q>(
 where
     I: Send + 'static,
     T: Send + 'static,
-    O: FnMut(UnixSeconds) -> I + Send + 'static,
+    O: FnMut(UnixMillis) -> I + Send + 'static,
     F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
@@ -337,9 +382,13 @@ where
 }
 
 async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receiver<Result<T>>) -> Result<T> {
-    let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
-    queue.send(queued).await.map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
+    queue.send(queued).await.map_err(|_| closed())?;
+    answer.await.map_err(|_| closed())?
+}
+
+/// Returns the error of a partition whose worker has ended.
+fn closed() -> Error {
+    Error::new(ErrorKind::Unavailable, "the partition is closed")
 }
 
 /// A transaction queued at a worker: what it observes besides rows, its result, and the channel to the request that waits for it.
@@ -357,10 +406,10 @@ impl<I, T, O, F> Transaction for Pending<I, T, O, F>
 where
     I: Send,
     T: Send,
-    O: FnMut(UnixSeconds) -> I + Send,
+    O: FnMut(UnixMillis) -> I + Send,
     F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send,
 {
-    fn observe(&mut self, now: UnixSeconds) {
+    fn observe(&mut self, now: UnixMillis) {
         self.observed = Some((self.observe)(now));
     }
 

@@ -26,12 +26,17 @@ pub(crate) struct RawPages<'a> {
 }
 
 impl<'a> RawPages<'a> {
-    /// Returns a scan of a space. A scan of the log does not include the history, which is stored after it.
+    /// Returns a scan of a space. A scan of the log does not include the history, which is stored after it, and one of the items' expiry queue does not
+    /// include the queues of date rules.
     pub fn over(partition: &'a Partition, space: Space) -> RawPages<'a> {
         RawPages {
             partition,
             space,
-            to: (space == Space::Log).then(keys::log_end),
+            to: match space {
+                Space::Log => Some(keys::log_end()),
+                Space::Expiry => Some(keys::expiry_end()),
+                Space::Item | Space::Index | Space::Meta => None,
+            },
             from: Some(Bytes::new()),
             rows: ROWS,
             tombstones: TombstoneView::default(),

@@ -14,6 +14,8 @@ pub(crate) struct Schedule {
     next_count: AtomicI64,
     /// No entry leaves the history before this second.
     next_trim: AtomicI64,
+    /// No session is to be forgotten before this second.
+    next_forget: AtomicI64,
     wakeup: Arc<Wakeup>,
 }
 
@@ -24,6 +26,7 @@ impl Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
             next_count: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
+            next_forget: AtomicI64::new(i64::MIN),
             wakeup,
         }
     }
@@ -38,6 +41,15 @@ impl Schedule {
 
     pub fn next_trim(&self) -> i64 {
         self.next_trim.load(Ordering::SeqCst)
+    }
+
+    pub fn next_forget(&self) -> i64 {
+        self.next_forget.load(Ordering::SeqCst)
+    }
+
+    /// See [`Wakeup::expect_exact_time`].
+    pub fn expect_exact_time(&self) {
+        self.wakeup.expect_exact_time();
     }
 
     /// Records that an item expires at a second; wakes the scheduler if it sleeps longer than that.
@@ -58,6 +70,12 @@ impl Schedule {
         self.wakeup.expect(second);
     }
 
+    /// Like [`Schedule::expect_expiry`], for a session that is to be forgotten.
+    pub fn expect_forget(&self, second: i64) {
+        self.next_forget.fetch_min(second, Ordering::SeqCst);
+        self.wakeup.expect(second);
+    }
+
     /// Records the times that a commit sets.
     pub fn committed(&self, after: &AfterCommit) {
         // First the times of older entries, then those of the entries that the write batch adds.
@@ -70,6 +88,9 @@ impl Schedule {
         if let Some(second) = after.trim_rests_until {
             self.next_trim.store(second, Ordering::SeqCst);
         }
+        if let Some(second) = after.forget_rests_until {
+            self.next_forget.store(second, Ordering::SeqCst);
+        }
         self.perhaps_committed(after);
     }
 
@@ -80,6 +101,9 @@ impl Schedule {
         }
         if let Some(second) = after.trim_due {
             self.expect_trim(second);
+        }
+        if let Some(second) = after.forget_due {
+            self.expect_forget(second);
         }
     }
 }

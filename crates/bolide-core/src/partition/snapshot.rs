@@ -28,14 +28,18 @@ pub(crate) enum AsOf<'s> {
     /// second, a snapshot never shows one and lacks the other only because the purge has removed that one first (docs/ttl.md, "Time").
     Time { settings: &'s Settings, now: UnixMillis },
     /// The horizon of an earlier snapshot of the same request.
-    Horizon(Horizon),
+    Horizon(&'s Horizon),
 }
 
 impl AsOf<'_> {
-    fn horizon(self, head: Head) -> Horizon {
+    async fn horizon(self, partition: &Partition, head: Head) -> Horizon {
         match self {
-            AsOf::Time { settings, now } => settings.horizon(now.max(head.stamp).seconds()),
-            AsOf::Horizon(horizon) => horizon,
+            AsOf::Time { settings, now } => {
+                let now = now.max(head.stamp);
+                partition.show_exactly(settings, now).await;
+                settings.horizon(now)
+            }
+            AsOf::Horizon(horizon) => horizon.clone(),
         }
     }
 }
@@ -71,7 +75,7 @@ pub(crate) struct ItemPage {
 
 impl Snapshot {
     /// Returns the horizon that decides which of its rows are visible.
-    pub fn horizon(&self) -> Horizon {
+    pub fn horizon(&self) -> &Horizon {
         self.visibility.horizon()
     }
 
@@ -139,7 +143,7 @@ impl Partition {
     /// From the engine.
     pub async fn snapshot(&self, request: impl Fn() -> ReadRequest, as_of: AsOf<'_>) -> Result<Snapshot> {
         let (reply, tombstones) = self.read_raw_with_tombstones(request).await?;
-        let horizon = as_of.horizon(reply.head);
+        let horizon = as_of.horizon(self, reply.head).await;
         Ok(Snapshot {
             head: reply.head,
             visibility: Visibility::new(horizon, tombstones),

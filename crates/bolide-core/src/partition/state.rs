@@ -12,11 +12,13 @@
 //! Rows of format 1 end with the cursors; they were written before there was a history.
 //!
 //! The counts of [`Ghosts`] and of tombstones are kept in memory only: after a start, ghosts are counted again from the purge cursors. The [`Tally`] of
-//! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start.
+//! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start. So are the purge's positions in the queues of date
+//! rules: an entry may be added before them, and after a start the purge begins at the start of each queue.
 
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::date_cursors::DateCursors;
 use super::forecast::Forecast;
 use super::ghosts::Ghosts;
 use super::tombstones::PartitionKeyTombstones;
@@ -46,6 +48,10 @@ pub(crate) struct PartitionState {
     pub billed_total: RequestUnits,
     /// Positions at which the purge continues.
     pub purge: Cursors,
+    /// Positions at which the purge continues in the queues of date rules.
+    pub date_purge: DateCursors,
+    /// The queue with which the next step of the purge begins if there are date rules, so that all queues are served in turn.
+    pub purge_turn: usize,
     /// Position from which on the history is complete; it has no entries before.
     pub history_from: LogPosition,
     /// Tombstones of deleted logical partitions whose items are not all removed yet.
@@ -95,7 +101,7 @@ impl Amount {
     }
 }
 
-/// A position in each of the two expiry queues. Every entry before it has been processed.
+/// A position in each of the two expiry queues that every container has. Every entry before it has been processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursors {
     pub log: LogPosition,
@@ -125,8 +131,15 @@ impl PartitionState {
     /// Updates all counts for a record that is now stored.
     pub fn added(&mut self, item_key: &[u8], record: &Record) {
         self.stored.add(record.size());
+        let is_ghost = self.ghosts.add(record);
+        for position in record.deadline_positions() {
+            self.date_purge.lower(position);
+        }
         if let Some(tally) = self.tallied(item_key) {
             tally.stored.add(record.size());
+            if is_ghost {
+                tally.ghosts.add(record.size());
+            }
         }
         if let Some(forecast) = &mut self.forecast {
             forecast.added(record);
@@ -252,6 +265,8 @@ impl PartitionState {
             spent_total,
             billed_total,
             purge,
+            date_purge: DateCursors::default(),
+            purge_turn: 0,
             history_from,
             tombstones,
             ghosts: Ghosts::behind(purge),

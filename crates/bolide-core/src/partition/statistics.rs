@@ -2,20 +2,22 @@
 //! worker or the engine.
 
 use bolide_model::RequestUnits;
-use bolide_model::ttl::Stamp;
+use bolide_model::ttl::{Deadline, Stamp};
 use parking_lot::Mutex;
 
 use super::state::{Amount, PartitionState};
 
 /// Statistics of the items of a partition and of its purge.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statistics {
     /// Stored items, without the counted ghosts and the counted items that were deleted with their partition key.
     pub live: Amount,
     /// Ghosts counted so far: items that are expired and not purged yet.
     pub ghosts: Amount,
-    /// Stamp of the first ghost in each expiry queue.
+    /// Stamp of the first ghost in each core queue.
     pub oldest: [Option<Stamp>; 2],
+    /// Dates of the first ghost in the queue of each date rule.
+    pub oldest_dates: Vec<Deadline>,
     /// Ghosts removed since the partition's creation.
     pub purged_total: u64,
     /// Request units spent on removing them.
@@ -33,6 +35,7 @@ impl Statistics {
             live: state.stored.without(ghosts).without(state.tombstones.hidden()),
             ghosts,
             oldest: state.ghosts.oldest(),
+            oldest_dates: state.ghosts.oldest_dates().collect(),
             purged_total: state.purged_total,
             spent_total: state.spent_total,
             billed_total: state.billed_total,
@@ -55,6 +58,6 @@ impl PublishedStatistics {
 
     /// Returns the newest published statistics; `None` until the ghosts were counted for the first time.
     pub fn newest(&self) -> Option<Statistics> {
-        *self.0.lock()
+        self.0.lock().clone()
     }
 }

@@ -239,6 +239,7 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
             batch.after.spend_on_purge(spent);
             batch.after.expect_expiry(20);
             batch.after.rest_trim_until(30);
+            batch.after.rest_forget_until(i64::MAX);
             Ok(())
         })
         .await;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bolide_model::ttl::{Horizon, Stamp};
+use bolide_model::ttl::{DateHorizon, Horizon, Stamp};
 use bolide_model::{Lsn, Result};
 use bolide_storage::{Page, Scan, Space};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -61,7 +61,7 @@ impl PartitionKeyTombstone {
     }
 
     fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        keys::epk_of_item(item_key) == self.epk && lsn <= self.upto && stamp.is_live(self.horizon)
+        keys::epk_of_item(item_key) == self.epk && lsn <= self.upto && stamp.is_live(&self.horizon)
     }
 }
 
@@ -220,6 +220,8 @@ impl PartitionKeyTombstones {
                 horizon: Horizon {
                     inherited: bytes.try_get_i64().ok()?,
                     own: bytes.try_get_i64().ok()?,
+                    // Only containers of items delete by partition key, and these have no date rules.
+                    dates: DateHorizon::default(),
                 },
             });
         }

@@ -3,7 +3,6 @@
 //!
 //! A stored version that is not visible is a ghost: it has expired, or was deleted with its partition key, and is not removed yet.
 
-use bolide_model::Lsn;
 use bolide_model::ttl::{Horizon, Stamp};
 use bolide_storage::Key;
 
@@ -22,29 +21,26 @@ impl Visibility {
         Visibility { horizon, tombstones }
     }
 
-    pub fn horizon(&self) -> Horizon {
-        self.horizon
+    pub fn horizon(&self) -> &Horizon {
+        &self.horizon
     }
 
     /// Tells whether a stored version is visible (TTL-235).
     pub fn shows(&self, item_key: &[u8], record: &Record) -> bool {
-        self.shows_version(item_key, record.version().lsn, record.stamp())
+        let hides = || self.tombstones.hides(item_key, record.version().lsn, record.stamp());
+        exists(record, &self.horizon, hides)
     }
 
-    /// Tells whether a version that was visible before is still live. Only for versions that can have changed in no other way.
+    /// Tells whether a version that was visible before is still live. Only for versions that can have changed in no other way, in containers without
+    /// date rules: the stamp does not have the dates of a document.
     pub fn still_shows(&self, stamp: Stamp) -> bool {
-        stamp.is_live(self.horizon)
-    }
-
-    /// Like [`Visibility::shows`], for a version of which only the queue entry is known.
-    pub fn shows_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        exists(stamp, self.horizon, || self.tombstones.hides(item_key, lsn, stamp))
+        stamp.is_live(&self.horizon)
     }
 }
 
 /// Decides visibility: a version is hidden if it has expired, or if `is_hidden` by a tombstone of its partition key.
-fn exists(stamp: Stamp, horizon: Horizon, is_hidden: impl FnOnce() -> bool) -> bool {
-    stamp.is_live(horizon) && !is_hidden()
+fn exists(record: &Record, horizon: &Horizon, is_hidden: impl FnOnce() -> bool) -> bool {
+    record.is_live(horizon) && !is_hidden()
 }
 
 /// A stored version and its key.
@@ -66,9 +62,9 @@ pub(crate) enum Slot {
 
 impl Slot {
     /// What a stored version is beside the tombstones that a decision sees.
-    pub fn of(version: StoredVersion, horizon: Horizon, tombstones: &PartitionKeyTombstones) -> Slot {
+    pub fn of(version: StoredVersion, horizon: &Horizon, tombstones: &PartitionKeyTombstones) -> Slot {
         let StoredVersion { key, record } = &version;
-        match exists(record.stamp(), horizon, || tombstones.hides(&key.bytes, record)) {
+        match exists(record, horizon, || tombstones.hides(&key.bytes, record)) {
             true => Slot::Live(version),
             false => Slot::Ghost(version),
         }

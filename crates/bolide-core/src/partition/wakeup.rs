@@ -1,4 +1,5 @@
-//! Wakes the purge's scheduler when an item expires earlier than the scheduler would wake up.
+//! Wakes background tasks: the purge's scheduler when an item expires earlier than the scheduler would wake up, and the task that makes server time
+//! durable in advance.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,6 +12,7 @@ use tokio::sync::Notify;
 pub(crate) struct Wakeup {
     sleeps_until: AtomicI64,
     bell: Notify,
+    exact_time: Notify,
 }
 
 impl Default for Wakeup {
@@ -19,6 +21,7 @@ impl Default for Wakeup {
         Wakeup {
             sleeps_until: AtomicI64::new(i64::MAX),
             bell: Notify::new(),
+            exact_time: Notify::new(),
         }
     }
 }
@@ -44,6 +47,16 @@ impl Wakeup {
     /// Waits for a signal. Returns at once if there was one since the last call.
     pub async fn rung(&self) {
         self.bell.notified().await;
+    }
+
+    /// Announces requests that are judged by date rules, for which milliseconds must be durable.
+    pub fn expect_exact_time(&self) {
+        self.exact_time.notify_one();
+    }
+
+    /// Waits for such requests. Returns at once if there was one since the last call.
+    pub async fn exact_time_expected(&self) {
+        self.exact_time.notified().await;
     }
 }
 

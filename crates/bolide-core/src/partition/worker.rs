@@ -13,6 +13,8 @@
 //! batch contains at most one small step of it, ahead of the users' transactions (TTL-265). A script has a write batch of its own: it runs as an
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
+mod lending;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,6 +25,7 @@ use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
+use super::joint::JointPart;
 use super::shared::Shared;
 use super::state::PartitionState;
 use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
@@ -72,6 +75,14 @@ pub(crate) enum Queued {
     Transaction(Box<dyn Transaction>),
     /// A transaction that needs the partition for itself.
     Exclusive(Box<dyn TakesPartition>),
+    /// A part of a joint commit, which needs the partition for itself, too.
+    Joint(Box<JointPart>),
+}
+
+/// A queued transaction that needs the partition for itself.
+enum Alone {
+    Exclusive(Box<dyn TakesPartition>),
+    Joint(Box<JointPart>),
 }
 
 /// The queues of a worker. It stops when all of them are closed.
@@ -119,7 +130,8 @@ impl Worker {
             let mut exclusive = None;
             let mut take = |queued, transactions: &mut Vec<_>| match queued {
                 Queued::Transaction(write) => transactions.push(write),
-                Queued::Exclusive(taker) => exclusive = Some(taker),
+                Queued::Exclusive(taker) => exclusive = Some(Alone::Exclusive(taker)),
+                Queued::Joint(part) => exclusive = Some(Alone::Joint(part)),
             };
             let background = tokio::select! {
                 biased;
@@ -143,7 +155,8 @@ impl Worker {
                 match queues.writes.try_recv() {
                     Ok(Queued::Transaction(write)) => transactions.push(write),
                     // Transactions that were queued before the exclusive one are committed before it.
-                    Ok(Queued::Exclusive(taker)) => exclusive = Some(taker),
+                    Ok(Queued::Exclusive(taker)) => exclusive = Some(Alone::Exclusive(taker)),
+                    Ok(Queued::Joint(part)) => exclusive = Some(Alone::Joint(part)),
                     Err(_) => break,
                 }
             }
@@ -160,9 +173,13 @@ impl Worker {
                     transaction.end(&ended);
                 }
             }
-            if let Some(mut taker) = exclusive {
-                let ended = self.run_exclusive(taker.as_mut()).await;
-                taker.end(&ended);
+            match exclusive {
+                Some(Alone::Exclusive(mut taker)) => {
+                    let ended = self.run_exclusive(taker.as_mut()).await;
+                    taker.end(&ended);
+                }
+                Some(Alone::Joint(part)) => self.run_joint(*part).await,
+                None => {}
             }
         }
     }
@@ -217,7 +234,7 @@ impl Worker {
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             for transaction in transactions.iter_mut() {
-                transaction.observe(now.seconds());
+                transaction.observe(now);
             }
             let Attempt {
                 mut batch,

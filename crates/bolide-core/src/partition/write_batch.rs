@@ -151,7 +151,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Returns the horizon of the write batch for a container's settings.
     pub fn horizon(&self, settings: &Settings) -> Horizon {
-        settings.horizon(self.seconds())
+        settings.horizon(self.now)
     }
 
     /// Returns the rule that decides which stored versions are visible to the write batch's transactions.
@@ -165,7 +165,11 @@ impl<'a> WriteBatch<'a> {
             return Ok(Slot::Free);
         };
         let horizon = self.horizon(settings);
-        Ok(Slot::of(StoredVersion { key, record }, horizon, &self.state.tombstones))
+        Ok(Slot::of(
+            StoredVersion { key, record },
+            &horizon,
+            &self.state.tombstones,
+        ))
     }
 
     /// Returns the entry of an index or of the catalog under a key, changes of earlier transactions included.
@@ -278,6 +282,28 @@ impl<'a> WriteBatch<'a> {
         let undo = self.undo.take().unwrap_or_default();
         if decided.is_err() {
             (self.state, self.lsn, self.after) = (state, lsn, after);
+            for (key, before) in undo.into_iter().rev() {
+                match before {
+                    Some(effect) => self.effects.insert(key, effect),
+                    None => self.effects.remove(&key),
+                };
+            }
+        }
+        decided
+    }
+
+    /// Decides further writes of the current transaction: if `decide` returns an error, the effects of these are undone.
+    pub fn keeping_writes<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
+        let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
+        let (writes, outer) = (self.writes_of_batch, self.undo.replace(Vec::new()));
+        let decided = decide(self);
+        let undo = std::mem::replace(&mut self.undo, outer).unwrap_or_default();
+        if decided.is_ok() {
+            if let Some(outer) = &mut self.undo {
+                outer.extend(undo);
+            }
+        } else {
+            (self.state, self.lsn, self.after, self.writes_of_batch) = (state, lsn, after, writes);
             for (key, before) in undo.into_iter().rev() {
                 match before {
                     Some(effect) => self.effects.insert(key, effect),
@@ -404,7 +430,7 @@ pub(crate) struct Changes {
 pub(crate) trait Transaction: Send {
     /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
     /// before decisions at another server time.
-    fn observe(&mut self, now: UnixSeconds);
+    fn observe(&mut self, now: UnixMillis);
 
     /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as it
     /// returns [`Stop::NeedsRead`], it must not have added effects.

@@ -21,7 +21,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
 use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge, limits};
 use bolide_query::{
-    Environment, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
+    Environment, KeyRanges, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -183,6 +183,7 @@ impl Queries<'_> {
     ) -> Result<String> {
         let properties = container.properties();
         let ranges = container.state().layout.partitions.len();
+        let is_collection = container.collection().is_some();
         // Whether an index serves the query is decided when it runs; the planner does not need it.
         let schema = Schema {
             indexing: None,
@@ -202,7 +203,12 @@ impl Queries<'_> {
                 return Ok(plan.to_json(&[route::anywhere()]).to_string());
             }
             let definition = &properties.partition_key;
-            let ranges = route::plan_ranges(&plan.ranges, definition, partition_key.as_ref(), &memory)?;
+            let (ranges, key) = match is_collection {
+                // Its documents are in one place, whatever the key.
+                true => (&KeyRanges::All, None),
+                false => (&plan.ranges, partition_key.as_ref()),
+            };
+            let ranges = route::plan_ranges(ranges, definition, key, &memory)?;
             Ok(plan.to_json(&ranges).to_string())
         };
         self.runtime.executor().run(self.runtime.query_time(), work).await
@@ -300,8 +306,7 @@ impl QueryJob {
             query: &compiled,
             slices: route.slices,
             filter,
-            // Most queries end with their first page, so the first page keeps no rows.
-            ahead: (query.continuation.is_some() && compiled.keeps_ahead()).then(|| self.ahead.of(container, query)),
+            ahead: self.keeps_ahead(&compiled).then(|| self.ahead.of(container, query)),
             environment: self.environment(&watch),
             memory: self.memory.budget(),
             watch,
@@ -322,6 +327,12 @@ impl QueryJob {
             ..done.metrics
         };
         Ok(self.page(&compiled, route.key_components, done, metrics))
+    }
+
+    /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by
+    /// their stamps, so that none are kept where dates can end a document.
+    fn keeps_ahead(&self, compiled: &Query) -> bool {
+        self.query.continuation.is_some() && self.state.settings.dates.is_empty() && compiled.keeps_ahead()
     }
 
     /// Refuses a query whose ranges the client has to merge.

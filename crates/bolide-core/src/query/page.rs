@@ -161,7 +161,7 @@ impl PageRun<'_> {
         let (Some(head), heads) = self.heads().await? else {
             return Ok(None);
         };
-        let horizon = self.state.settings.horizon(now.max(head.stamp).seconds());
+        let horizon = self.state.settings.horizon(now.max(head.stamp));
         // No partition has changed, so no partition key was deleted either.
         let visibility = Visibility::new(horizon, TombstoneView::default());
         let Some((mut rows, _memory)) = kept.if_unchanged(&heads, self.state) else {
@@ -485,14 +485,14 @@ struct Scanned {
 }
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
-    Item::stored(item.record().document_text(), item)
+    Item::stored(item.document_json(), item)
         .and_then(|pushed| execution.push_item(&pushed, item.record().number()))
         .map_err(query_error)
 }
 
 /// Shows the execution an item that earlier pages have processed.
 fn replay(execution: &mut Execution, item: &StoredItem) -> Result<()> {
-    Item::stored(item.record().document_text(), item)
+    Item::stored(item.document_json(), item)
         .and_then(|again| execution.replay(&again, item.record().number()))
         .map_err(query_error)
 }

@@ -91,8 +91,13 @@ pub(super) fn route(
             key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
-    let ranges = compiled.partition_key_ranges().map_err(query_error)?;
-    if !query.cross_partition && !ranges.is_single_key() && ranges != KeyRanges::Nothing {
+    let ranges = match state.collection {
+        // Its documents are in one place.
+        Some(_) => KeyRanges::All,
+        None => compiled.partition_key_ranges().map_err(query_error)?,
+    };
+    let is_spread = state.collection.is_none() && !ranges.is_single_key() && ranges != KeyRanges::Nothing;
+    if is_spread && !query.cross_partition {
         return Err(Reason::CrossPartitionDisabled.into());
     }
     let slices = slices_of(&ranges, state, memory)?;

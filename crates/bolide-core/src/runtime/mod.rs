@@ -49,6 +49,11 @@ impl Runtime {
         self.engine.as_ref()
     }
 
+    /// Returns the engine for tasks that outlive a request.
+    pub fn shared_engine(&self) -> Arc<dyn Engine> {
+        self.engine.clone()
+    }
+
     pub fn options(&self) -> &AccountOptions {
         &self.options
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bolide_model::Error;
 use bolide_model::time::Monotonic;
+use bolide_mql::index::TtlMode;
 use bolide_script::{Hosting as ScriptHosting, OperationError};
 
 /// What a script gets to know of an operation that was refused.
@@ -40,6 +41,8 @@ pub struct AccountOptions {
     pub query_page_time: Duration,
     /// Maximum duration of one request of a query, in any case.
     pub query_time: Duration,
+    /// Which fields of MongoDB collections may have a TTL index, and which values count in them.
+    pub mongo_ttl_mode: TtlMode,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`](crate::Account::set_purge_fault) set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
     /// The clock that paces background work and limits waiting. Tests may move one by hand.
@@ -65,6 +68,7 @@ impl Default for AccountOptions {
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(1),
             query_time: Duration::from_secs(60),
+            mongo_ttl_mode: TtlMode::default(),
             on_purge_fault: None,
             monotonic: Monotonic::system(),
         }

@@ -53,7 +53,7 @@ pub(crate) struct ItemScan<'a> {
     /// The partition whose many slices are being read, by its range, and whether it is scanned as a whole.
     is_whole: Option<(u32, bool)>,
     /// Keeps the purge from removing items that are still live at the time of the scan.
-    _pin: ReadPin<'a>,
+    _pin: ReadPin,
 }
 
 /// A live item, and its key: a continuation starts after it.
@@ -103,7 +103,7 @@ impl ScannedItems {
 
 impl ScannedItem {
     fn memory_bytes(&self) -> usize {
-        self.key.len() + self.item.record().bytes().len() + ROW_BYTES
+        self.key.len() + self.item.record().bytes().len() + self.item.view_bytes() + ROW_BYTES
     }
 }
 
@@ -132,7 +132,7 @@ impl<'a> ItemScan<'a> {
         ItemScan {
             clock: clock.clone(),
             container,
-            settings: state.settings,
+            settings: state.settings.clone(),
             slices: VecDeque::from(slices),
             now,
             horizon: None,
@@ -142,7 +142,7 @@ impl<'a> ItemScan<'a> {
             page_bytes: WALK_BYTES,
             memory: memory.clone(),
             is_whole: None,
-            _pin: container.pin_reads_at(now.seconds()),
+            _pin: container.pin_reads_at(now),
         }
     }
 
@@ -172,14 +172,20 @@ impl<'a> ItemScan<'a> {
         };
         record_range(&mut self.touched, partition.range, snapshot.head.lsn);
         // The first snapshot fixes the time of the scan.
-        self.horizon.get_or_insert(snapshot.horizon());
+        self.horizon.get_or_insert_with(|| snapshot.horizon().clone());
+        let mut memory = memory;
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some((key, record)) = snapshot.visible(row)? {
+                let item = StoredItem::new(self.container.rid(), record);
+                match item.view_bytes() {
+                    0 => {}
+                    bytes => self.memory.try_grow(&mut memory, bytes)?,
+                }
                 items.push(ScannedItem {
                     range: partition.range,
                     key,
-                    item: StoredItem::new(self.container.rid(), record),
+                    item,
                 });
             }
         }
@@ -289,7 +295,7 @@ impl<'a> ItemScan<'a> {
                 max_bytes: page_bytes,
                 ..ReadRequest::default()
             };
-            let as_of = match self.horizon {
+            let as_of = match &self.horizon {
                 Some(horizon) => AsOf::Horizon(horizon),
                 None => AsOf::Time {
                     settings: &self.settings,

@@ -93,8 +93,21 @@ impl ScanScope {
     }
 
     fn prefix_tag(&self, state: &ContainerState) -> Option<PrefixTag> {
+        if state.collection.is_some() {
+            return None;
+        }
         let key = self.partition_key.as_ref()?;
         PrefixTag::of(&state.properties.partition_key, key)
+    }
+
+    /// Returns the interval for a collection: its documents have no partition key and are all at the lowest effective partition key, so that they are
+    /// in the scope together, whatever its key is, or not at all.
+    fn keys_in_collection(&self) -> KeyInterval {
+        let has_documents = self.epk.as_ref().is_none_or(|range| range.min == Epk::start());
+        KeyInterval {
+            from: Bytes::new(),
+            to: (!has_documents).then(Bytes::new),
+        }
     }
 
     /// Returns the interval of item keys selected by the partition key and the interval of effective partition keys.
@@ -103,6 +116,9 @@ impl ScanScope {
         state: &ContainerState,
         place: fn(&PartitionKeyDefinition, &PartitionKey) -> Epk,
     ) -> Result<KeyInterval> {
+        if state.collection.is_some() {
+            return Ok(self.keys_in_collection());
+        }
         let mut bounds = KeyInterval::default();
         if let Some(range) = &self.epk {
             bounds.narrow(KeyInterval::of_range(range).between_whole_keys(&state.properties.partition_key));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::epk::Epk;
+use bolide_model::error::ItemOperation;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::Monotonic;
 use bolide_model::{Lsn, RequestUnits, Result};
@@ -60,6 +61,7 @@ impl ScriptRunner<'_> {
         container: &Arc<Container>,
         execute: ExecuteProcedure,
     ) -> ChargedResult<Executed> {
+        container.state().check_is_not_collection(ItemOperation::Script)?;
         let script = procedure(container, &execute.name)?;
         script.check_quarantine(ctx.now.seconds())?;
         let (permit, order) = self

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::document::{Document, Patch};
+use bolide_model::error::ItemOperation;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Lsn, Reason, Result, UnixSeconds};
 use bolide_script::{Call, Kind};
@@ -126,6 +127,7 @@ impl ScriptRunner<'_> {
         container: &Arc<Container>,
         triggered: TriggeredWrite,
     ) -> ChargedResult<TriggeredWritten> {
+        container.state().check_is_not_collection(ItemOperation::Script)?;
         let scripts = container.scripts();
         let named = |now| {
             let named = |names: &[String], time| find(&scripts, names, time, &triggered.write, now);

@@ -122,7 +122,7 @@ impl Machine {
     }
 }
 
-async fn start(wall: &Arc<Clock>, home: &Path) -> Arc<Account> {
+pub async fn start(wall: &Arc<Clock>, home: &Path) -> Arc<Account> {
     let options = LsmOptions {
         durability: Durability::Buffered,
         ..LsmOptions::default()
@@ -135,7 +135,7 @@ async fn start(wall: &Arc<Clock>, home: &Path) -> Arc<Account> {
     Account::open(Arc::new(engine), options).await.unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());

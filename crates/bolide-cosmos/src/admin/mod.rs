@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bolide_core::Container;
+use bolide_model::account_key::Access;
 use bolide_model::{Error, Result};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
@@ -22,7 +23,6 @@ use http::StatusCode;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
-use crate::keys::Access;
 use crate::request_body::BodyError;
 use crate::routes::Route;
 use crate::state::State;

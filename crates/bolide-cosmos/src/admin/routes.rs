@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bolide_core::Container;
 use bolide_model::Result;
+use bolide_model::account_key::Access;
 use futures_util::future::BoxFuture;
 use http::Method;
 
 use super::{Admin, clock, containers, export, faults, query, ttl};
-use crate::keys::Access;
 use crate::wire::Reply;
 
 /// A route outside the protocol.

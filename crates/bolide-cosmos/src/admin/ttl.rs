@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bolide_core::{Container, StoredItem, TtlRule};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::ttl::Policy;
+use bolide_model::ttl::{Own, Policy};
 use bolide_model::{Error, Result};
 use serde_json::{Value, json};
 
@@ -66,22 +66,46 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
 /// `…/ttl/why`: the state of one item, and the rule for it.
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let id = admin.required("id")?;
-    let key = PartitionKey::from_text(&admin.required("pk")?)?;
-    let key = container.properties().partition_key.meant_by(key).unwrap_or_default();
+    let key = match container.collection() {
+        // Documents have no partition key.
+        Some(_) => PartitionKey::default(),
+        None => {
+            let key = PartitionKey::from_text(&admin.required("pk")?)?;
+            container.properties().partition_key.meant_by(key).unwrap_or_default()
+        }
+    };
     let why = admin.state.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
         (None, _) => "absent",
         (Some(_), true) => "live",
         (Some(_), false) => "expired",
     };
-    Ok(ok(&json!({
+    let ttl = match container.collection() {
+        Some(_) => counted_ttl(why.own),
+        None => why.item.as_ref().and_then(own_ttl),
+    };
+    let mut answer = json!({
         "state": state,
         "_ts": why.item.as_ref().map(|item| item.last_modified().0),
-        "ttl": why.item.as_ref().and_then(own_ttl),
+        "ttl": ttl,
         "defaultTtl": why.policy.to_number(),
         "expiresAtSeconds": why.expires_at_seconds,
         "rule": rule_name(why.rule),
-    })))
+    });
+    if container.collection().is_some() {
+        answer["expiresAtMillis"] = why.expires_at_millis.into();
+        answer["index"] = why.index.into();
+    }
+    Ok(ok(&answer))
+}
+
+/// The own ttl of a document of a MongoDB collection, as it counts.
+fn counted_ttl(own: Own) -> Option<Value> {
+    match own {
+        Own::Absent => None,
+        Own::Never => Some(json!(-1)),
+        Own::After(seconds) => Some(json!(seconds)),
+    }
 }
 
 /// The item's `ttl` as written.
@@ -97,5 +121,6 @@ fn rule_name(rule: TtlRule) -> &'static str {
         TtlRule::Never => "never",
         TtlRule::Off => "off",
         TtlRule::Floor => "floor",
+        TtlRule::Date => "date",
     }
 }

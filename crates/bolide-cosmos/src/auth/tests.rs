@@ -4,7 +4,7 @@
 use http::Request;
 
 use super::*;
-use crate::keys::{AccountKey, WELL_KNOWN_KEY};
+use bolide_model::account_key::{AccountKey, WELL_KNOWN_KEY};
 
 const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
 /// For `GET /dbs/ToDoList`.

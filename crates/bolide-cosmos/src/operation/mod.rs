@@ -7,9 +7,9 @@ mod rights;
 mod table;
 
 use bolide_core::ScriptKind::StoredProcedure;
+use bolide_model::account_key::Access;
 use http::{HeaderMap, Method};
 
-use crate::keys::Access;
 use crate::routes::{PathKind, Route};
 use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::headers;

@@ -7,8 +7,7 @@
 //! partition key of each operation of a bulk request, when it is carried out.
 
 use bolide_core::PermissionMode;
-
-use crate::keys::Access;
+use bolide_model::account_key::Access;
 
 /// The scope of a resource token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

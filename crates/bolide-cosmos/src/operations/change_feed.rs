@@ -7,6 +7,7 @@ use bolide_core::{
     ChangeKind, ChangePage, ChargedResult, Container, FeedStart, ItemChange, ReadChanges, Response, StoredItem,
     VersionPage,
 };
+use bolide_model::account_key::Access;
 use bolide_model::document::Document;
 use bolide_model::partition_key::{Component, PartitionKeyDefinition};
 use bolide_model::{Error, Result, UnixSeconds};
@@ -16,7 +17,6 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::feeds;
-use crate::keys::Access;
 use crate::request::Call;
 use crate::request::Sender;
 use crate::wire::{Reply, headers, scope};
@@ -58,8 +58,9 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
 
 async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> ChargedResult<Reply> {
     let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
-    // A client with read rights must not make writes more expensive.
-    if read.start == FeedStart::Now && call.sender == Sender::Key(Access::Full) {
+    // A client with read rights must not make writes more expensive, and the feed of a collection is refused.
+    let may_begin = call.sender == Sender::Key(Access::Full) && container.collection().is_none();
+    if read.start == FeedStart::Now && may_begin {
         call.account().keep_all_versions(container).await?;
     }
     let response = call.account().all_versions(&call.ctx, container, read).await?;

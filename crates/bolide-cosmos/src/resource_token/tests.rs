@@ -1,5 +1,5 @@
 use super::*;
-use crate::keys::{AccountKey, WELL_KNOWN_KEY};
+use bolide_model::account_key::{AccountKey, WELL_KNOWN_KEY};
 
 const OTHER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 

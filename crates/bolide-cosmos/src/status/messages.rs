@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use bolide_model::error::{BadContinuation, Detail, HistoryStart};
+use bolide_model::error::{BadContinuation, Detail, HistoryStart, ItemOperation};
 use bolide_model::{Error, ErrorKind, Reason};
 
 /// The message of an error: the phrase of its status, and then the text of the error.
@@ -62,6 +62,8 @@ fn of_reason(reason: &Reason) -> Cow<'static, str> {
         Reason::ResourceMissing { resource, name } => {
             format!("Resource Not Found: there is no {resource} '{name}'.").into()
         }
+        Reason::WriteConflict | Reason::SnapshotEnded | Reason::OtherDatabase => reason.to_string().into(),
+        Reason::NotForCollections { container, refused } => not_for_collections(container, *refused).into(),
         Reason::ContainerDeleted => "the container was deleted".into(),
         Reason::NameTaken { resource, name } => exists_already(&format!("{resource} '{name}'")),
         Reason::PermissionTaken { name } => exists_already(&format!("permission '{name}' for this resource")),
@@ -160,6 +162,20 @@ fn history_start(start: HistoryStart) -> String {
         "Start from {start} is not supported with 'All Versions and Deletes' mode. You must read the change feed from within the \
          retention period. Start from now or from a continuation."
     )
+}
+
+fn not_for_collections(container: &str, refused: ItemOperation) -> String {
+    let refused = match refused {
+        ItemOperation::Write => "this API reads and queries its documents. Write them through the MongoDB API.",
+        ItemOperation::Definition => "change its options and indexes through the MongoDB API.",
+        ItemOperation::Script => {
+            "stored procedures and triggers are for items. User-defined functions can be used in queries."
+        }
+        ItemOperation::AllVersions => {
+            "this API has the latest-version mode of its change feed. Versions and deletes are in the change streams of the MongoDB API."
+        }
+    };
+    format!("'{container}' is a MongoDB collection: {refused}")
 }
 
 fn exists_already(what: &str) -> Cow<'static, str> {

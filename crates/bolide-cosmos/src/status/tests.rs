@@ -1,4 +1,4 @@
-use bolide_model::error::{BadContinuation, HistoryStart, Resource};
+use bolide_model::error::{BadContinuation, HistoryStart, ItemOperation, Resource};
 
 use super::*;
 
@@ -49,6 +49,35 @@ fn resources_that_are_missing_or_there_already() {
     check(taken, 409, 0, &format!("{EXISTS}: permission 'n' for this resource."));
     let deleted = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found. the container was deleted";
     check(Reason::ContainerDeleted, 404, 0, deleted);
+}
+
+#[test]
+fn collections() {
+    for (refused, text) in [
+        (
+            ItemOperation::Write,
+            "this API reads and queries its documents. Write them through the MongoDB API.",
+        ),
+        (
+            ItemOperation::Definition,
+            "change its options and indexes through the MongoDB API.",
+        ),
+        (
+            ItemOperation::Script,
+            "stored procedures and triggers are for items. User-defined functions can be used in queries.",
+        ),
+        (
+            ItemOperation::AllVersions,
+            "this API has the latest-version mode of its change feed. Versions and deletes are in the change streams of the \
+             MongoDB API.",
+        ),
+    ] {
+        let reason = Reason::NotForCollections {
+            container: "n".to_owned(),
+            refused,
+        };
+        check(reason, 400, 0, &format!("'n' is a MongoDB collection: {text}"));
+    }
 }
 
 #[test]

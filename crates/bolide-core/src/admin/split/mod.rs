@@ -58,6 +58,10 @@ impl Admin<'_> {
             return Ok(());
         };
         let container = self.container_by_rid(rid)?;
+        if container.collection().is_some() {
+            // It has one range, whatever its throughput is.
+            return Ok(());
+        }
         while container.ranges().ranges.len() < offer.throughput.least_ranges() as usize {
             self.split(&container, None).await?;
         }
@@ -77,6 +81,7 @@ impl Split {
         let _alone = self.container.split_alone().await;
         self.running.check()?;
         let state = self.container.enter().await?.state.clone();
+        state.check_has_items("its documents are in one range, which cannot be split")?;
         let parent = match range {
             Some(range) => state.layout.partition_with_id(range)?.clone(),
             None => largest(&state.layout).await?,

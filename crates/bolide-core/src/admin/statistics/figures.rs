@@ -137,7 +137,9 @@ impl Admin<'_> {
             false => self.runtime.begin_admin().await?.now,
         };
         let now = now.seconds();
-        let is_current = |partition: &&Arc<Partition>| has_background || partition.next_count() > now.0;
+        // Dates end in the middle of a second, and `next_count` rounds up.
+        let until = now.0.saturating_add(i64::from(!state.settings.dates.is_empty()));
+        let is_current = |partition: &&Arc<Partition>| has_background || partition.next_count() > until;
         let partitions = state.layout.partitions.iter();
         let all = partitions.map(|partition| Some(partition).filter(is_current)?.statistics());
         Ok(all.collect::<Option<Vec<_>>>().map(|all| (all, now)))
@@ -192,6 +194,6 @@ impl Totals {
 
     /// Returns the state of the purge.
     pub fn state(&self, state: &ContainerState, is_held: bool) -> TtlState {
-        TtlState::of(state.settings.policy, self.ghosts.items, self.credit, is_held)
+        TtlState::of(&state.settings, self.ghosts.items, self.credit, is_held)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) 
     }
     let mut rows = FEW_ROWS;
     loop {
-        let settings = state.settings;
+        let settings = state.settings.clone();
         let counted = partition
             .background(move |batch| count_some(batch, &settings, rows))
             .await?;

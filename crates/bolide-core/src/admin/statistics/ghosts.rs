@@ -35,7 +35,7 @@ pub(crate) async fn counted_together(state: &ContainerState) -> Result<(Vec<Part
 pub(crate) async fn counted_at(state: &ContainerState, partition: &Partition) -> Result<(PartitionState, UnixSeconds)> {
     let mut rows = FEW_ROWS;
     loop {
-        match partition.count_ghosts(state.settings, rows).await? {
+        match partition.count_ghosts(state.settings.clone(), rows).await? {
             Some(counted) => return Ok(counted),
             None => rows = ROWS,
         }

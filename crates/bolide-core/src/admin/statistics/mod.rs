@@ -1,5 +1,6 @@
 //! Statistics about containers and their expiry.
 
+mod dates;
 mod figures;
 pub(crate) mod forecast;
 pub(crate) mod ghosts;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::ttl::{Class, Policy, Stamp};
+use bolide_model::ttl::{Class, Own, Policy, Settings, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
 use bolide_storage::Head;
 
 use super::figures::Totals;
 use super::forecast::{self, Ends, SLICES};
-use super::ghosts;
+use super::{dates, ghosts};
 use crate::admin::Admin;
 use crate::background::jobs::delete_by_key;
 use crate::container::{Container, ContainerState, PolicyPeriod};
@@ -62,7 +62,7 @@ pub struct TtlReport {
 /// State of a container's purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TtlState {
-    /// TTL is off and nothing is left to purge.
+    /// TTL is off, no date rule is in force, and nothing is left to purge.
     Disabled,
     /// There are no ghosts.
     Idle,
@@ -105,12 +105,34 @@ pub struct TtlWhy {
     pub item: Option<StoredItem>,
     /// Whether the item is live.
     pub is_live: bool,
-    /// The second at which the item expires or expired; `None` if it never does.
+    /// The second at which the item expires or expired; `None` if it never does. For a date, the second that contains it.
     pub expires_at_seconds: Option<i64>,
+    /// For a document of a MongoDB collection, the millisecond at which it expires or expired.
+    pub expires_at_millis: Option<i64>,
     /// The rule that decides.
     pub rule: TtlRule,
+    /// The name of the TTL index whose date rule decides, if it still exists.
+    pub index: Option<String>,
+    /// For a document of a MongoDB collection, its own ttl as it counts.
+    pub own: Own,
     /// The default in force.
     pub policy: Policy,
+}
+
+impl TtlWhy {
+    /// The answer if nothing is stored under the id.
+    pub(super) fn absent(policy: Policy) -> TtlWhy {
+        TtlWhy {
+            item: None,
+            is_live: false,
+            expires_at_seconds: None,
+            expires_at_millis: None,
+            rule: TtlRule::Never,
+            index: None,
+            own: Own::Absent,
+            policy,
+        }
+    }
 }
 
 impl PartialEq for StoredItem {
@@ -132,6 +154,8 @@ pub enum TtlRule {
     Off,
     /// It had already expired under earlier settings.
     Floor,
+    /// A date in it, by the rule of a TTL index on a date field.
+    Date,
 }
 
 impl Admin<'_> {
@@ -158,8 +182,14 @@ impl Admin<'_> {
             forecast: empty_forecast(now),
         };
         for (partition, counted) in state.layout.partitions.iter().zip(&all) {
-            let ends = forecast::counted(state, partition).await?;
-            report.add_ends(state, partition, counted, &ends, now).await?;
+            if state.settings.dates.is_empty() {
+                let ends = forecast::counted(state, partition).await?;
+                report.add_ends(state, partition, counted, &ends, now).await?;
+            } else {
+                let now = partition.now().await?.max(now.millis());
+                let next = dates::add_ends(&mut report.forecast, &state.settings, partition, now).await?;
+                report.next_expiry_seconds = earliest(report.next_expiry_seconds, next);
+            }
         }
         Ok(report)
     }
@@ -168,17 +198,22 @@ impl Admin<'_> {
     pub(crate) async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         let guard = container.enter_interruptible().await?;
         let state = &guard.state;
-        let now = self.runtime.begin_admin().await?.now.seconds();
-        let (before, after) = (
-            state.settings.horizon(now),
-            state.settings.change(policy, now).horizon(now),
-        );
+        let now = self.runtime.begin_admin().await?.now;
+        let before = state.settings.clone();
+        let after = before.change(policy, now.seconds());
         let state = state.clone();
         let walk = move |watch: Arc<Watch>| async move {
             let mut preview = TtlPreview::default();
+            if !before.dates.is_empty() {
+                for partition in &state.layout.partitions {
+                    dates::add_preview(&mut preview, partition, &watch, (&before, &after), now).await?;
+                }
+                return Ok(preview);
+            }
+            let (before, after) = (before.horizon(now), after.horizon(now));
             let count = |stamp: Stamp| {
-                if stamp.is_live(before) {
-                    preview.count(stamp.is_live(after), stamp.ends_at(policy), now);
+                if stamp.is_live(&before) {
+                    preview.count(stamp.is_live(&after), stamp.ends_at(policy), now.seconds());
                 }
             };
             for_each_stamp(&state, &watch, count).await?;
@@ -191,6 +226,10 @@ impl Admin<'_> {
     pub(crate) async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
         let guard = container.enter().await?;
         let state = &guard.state;
+        if let Some(collection) = &state.collection {
+            let now = self.runtime.begin_admin().await?.now;
+            return dates::why((container, state), collection, id, now).await;
+        }
         let definition = &state.properties.partition_key;
         definition.check_full(key)?;
         let epk = logical::of(definition, key);
@@ -199,13 +238,7 @@ impl Admin<'_> {
         let (record, head) = stored_under(partition, &epk, id).await?;
         let policy = state.settings.policy;
         let Some(record) = record else {
-            return Ok(TtlWhy {
-                item: None,
-                is_live: false,
-                expires_at_seconds: None,
-                rule: TtlRule::Never,
-                policy,
-            });
+            return Ok(TtlWhy::absent(policy));
         };
         let now = now.max(head.stamp).seconds();
         Ok(why(container, state, record, now))
@@ -214,7 +247,7 @@ impl Admin<'_> {
 
 /// Returns the item stored under an id, expired or not, unless it was deleted with its partition key; and the head at which it was read.
 async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
-    let mut lookup = IdLookup::new(epk, id);
+    let mut lookup = IdLookup::new(epk, id.as_bytes());
     loop {
         let (mut reply, tombstones) = partition.read_raw_with_tombstones(|| lookup.request()).await?;
         if let ControlFlow::Break(item) = lookup.take(reply.gets.first().and_then(Option::as_ref)) {
@@ -230,7 +263,7 @@ async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Opt
 fn why(container: &Container, state: &ContainerState, record: Record, now: UnixSeconds) -> TtlWhy {
     let stamp = record.stamp();
     let policy = state.settings.policy;
-    let is_live = stamp.is_live(state.settings.horizon(now));
+    let is_live = stamp.is_live(&state.settings.horizon(now.millis()));
     let end = stamp.ends_at(policy);
     let by_policy = end.is_some_and(|end| end <= now.0);
     let rule = match stamp.class {
@@ -251,7 +284,7 @@ fn why(container: &Container, state: &ContainerState, record: Record, now: UnixS
         is_live,
         expires_at_seconds,
         rule,
-        policy,
+        ..TtlWhy::absent(policy)
     }
 }
 
@@ -271,10 +304,10 @@ impl TtlReport {
         let next = next_end(state, partition, ends).await?;
         self.next_expiry_seconds = earliest(self.next_expiry_seconds, next);
         // Items that were deleted with their partition key are counted until they are removed.
-        let horizon = state.settings.horizon(now);
+        let horizon = state.settings.horizon(now.millis());
         delete_by_key::for_each_hidden(partition, counted, |record| {
             let stamp = record.stamp();
-            let end = stamp.ends_at(state.settings.policy).filter(|_| stamp.is_live(horizon));
+            let end = stamp.ends_at(state.settings.policy).filter(|_| stamp.is_live(&horizon));
             let slice = end.and_then(|end| self.forecast.iter_mut().find(|slice| end < slice.to_seconds));
             if let Some(slice) = slice {
                 slice.items = slice.items.saturating_sub(1);
@@ -302,9 +335,9 @@ fn empty_forecast(now: UnixSeconds) -> Vec<ForecastSlice> {
 
 impl TtlState {
     /// Returns the state of the purge of a container with this number of ghosts and this credit in request units.
-    pub(crate) fn of(policy: Policy, ghosts: u64, credit: Option<f64>, is_held: bool) -> TtlState {
+    pub(crate) fn of(settings: &Settings, ghosts: u64, credit: Option<f64>, is_held: bool) -> TtlState {
         match (ghosts, credit) {
-            (0, _) if !policy.is_on() => TtlState::Disabled,
+            (0, _) if !settings.is_on() => TtlState::Disabled,
             (0, _) => TtlState::Idle,
             _ if is_held => TtlState::Held,
             (_, Some(credit)) if credit <= 0.0 => TtlState::Waiting,
@@ -334,7 +367,7 @@ impl TtlState {
 }
 
 impl TtlPreview {
-    fn count(&mut self, is_live_after: bool, end: Option<i64>, now: UnixSeconds) {
+    pub(super) fn count(&mut self, is_live_after: bool, end: Option<i64>, now: UnixSeconds) {
         match end {
             _ if !is_live_after => self.expire_now += 1,
             None => self.never_expire += 1,
@@ -348,7 +381,7 @@ impl TtlPreview {
 
 /// Returns when a version that is expired at `now` expired: the minimum of max(base + ttl, start) over the policy periods in which it could expire
 /// (TTL-225).
-fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) -> Option<i64> {
+pub(super) fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) -> Option<i64> {
     let ends = history.iter().enumerate().filter_map(|(at, period)| {
         let end_of_period = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
         let end = stamp.ends_at(period.policy)?;
@@ -360,11 +393,13 @@ fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) ->
 /// Returns the earliest expiry among a partition's ghosts. In each queue it is that of the first ghost, since an older version never expires later
 /// than a younger one in the same queue.
 pub(super) fn oldest_pending(state: &ContainerState, statistics: &Statistics, now: UnixSeconds) -> Option<i64> {
-    let horizon = state.settings.horizon(now);
+    let horizon = state.settings.horizon(now.millis());
     let ghosts = statistics.oldest.into_iter().flatten();
-    let ghosts = ghosts.filter(|stamp| !stamp.is_live(horizon));
+    let ghosts = ghosts.filter(|stamp| !stamp.is_live(&horizon));
+    let by_dates = dates::oldest_pending(&state.settings.dates, &statistics.oldest_dates);
     ghosts
         .filter_map(|stamp| moment_of_expiry(stamp, &state.history, now))
+        .chain(by_dates)
         .min()
 }
 

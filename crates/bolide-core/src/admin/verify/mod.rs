@@ -10,6 +10,7 @@
 //! ([`Tally`](crate::partition::state::Tally)). Requests and changes of the container can proceed between two pages. If a range is split meanwhile,
 //! its children are checked.
 
+mod documents;
 mod entries;
 mod history;
 mod items;

@@ -34,7 +34,7 @@ impl Job for CountGhosts {
         let count = async |state: Arc<ContainerState>| {
             let mut end = End::Unfinished;
             for rows in [FEW_ROWS, ROWS] {
-                let counted = self.0.partition.count_ghosts(state.settings, rows).await?;
+                let counted = self.0.partition.count_ghosts(state.settings.clone(), rows).await?;
                 if counted.is_some() {
                     end = End::Drained;
                     break;

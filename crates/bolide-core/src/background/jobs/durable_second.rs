@@ -1,8 +1,9 @@
-//! Makes each second durable shortly before it begins, while there are requests, so that none has to wait for it (`crate::clock`).
+//! Makes each second durable shortly before it begins, while there are requests, so that none has to wait for it (`crate::clock`). While requests are
+//! judged by date rules, the same for the next milliseconds.
 //!
 //! This job belongs to the account and not to a partition, and runs independently of the purge, because it must not wait for a purge's step.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bolide_model::UnixSeconds;
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::background::Background;
 use crate::clock;
+use crate::partition::Wakeup;
 
 /// Makes seconds durable; see the module.
 #[derive(Default)]
@@ -36,15 +38,23 @@ impl DurableSecond {
 }
 
 /// Runs the job until it is told to stop, or the account is dropped.
-pub(in crate::background) async fn run(background: Weak<Background>, mut stopped: watch::Receiver<bool>) {
+pub(in crate::background) async fn run(
+    background: Weak<Background>,
+    wakeup: Arc<Wakeup>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut job = DurableSecond::default();
     loop {
         let Some(open) = background.upgrade() else { return };
         let pause = job.step(&open).await;
-        let clock = open.clock.clone();
+        let monotonic = open.clock.clone();
         drop(open);
         tokio::select! {
-            () = clock.sleep(pause) => {}
+            () = monotonic.sleep(pause) => {}
+            () = wakeup.exact_time_expected() => {
+                let Some(open) = background.upgrade() else { return };
+                clock::keep_exact(open.engine.as_ref(), open.server_time()).await;
+            }
             _ = stopped.changed() => return,
         }
     }

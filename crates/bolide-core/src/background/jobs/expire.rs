@@ -1,9 +1,12 @@
-//! The purge of ghosts: each step is a transaction that removes the due items at the heads of the two queues.
+//! The purge of ghosts: each step is a transaction that removes the due items at the heads of the queues: that of the log, that of items with a ttl of
+//! their own, and one for each date rule ([`dates`]).
+
+mod dates;
 
 use std::sync::Arc;
 
 use bolide_model::ttl::{Horizon, Policy};
-use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_model::{RequestUnits, Result, UnixMillis};
 use bolide_storage::{Key, Page, Space};
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -13,12 +16,13 @@ use super::PartitionContext;
 use crate::background::fault::PurgeFault;
 use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
 use crate::container::{Container, ContainerState};
-use crate::format::keys::{ExpiryPosition, LogPosition};
+use crate::format::keys::{DeadlinePosition, ExpiryPosition, LogPosition};
 use crate::format::queues;
 use crate::format::record::Record;
 use crate::items::remove_ghost;
 use crate::partition::Partition;
-use crate::partition::state::Cursors;
+use crate::partition::date_cursors::DateCursors;
+use crate::partition::state::{Cursors, PartitionState};
 use crate::partition::visibility::StoredVersion;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
@@ -30,6 +34,9 @@ const SHARED_STEP_ITEMS: u64 = 10;
 const STEPPED_OVER: usize = 50;
 /// Maximum number of bytes of each queue scanned in one step.
 const SCAN_BYTES: usize = 256 * 1024;
+
+/// The queues that every container has.
+const CORE_QUEUES: usize = 2;
 
 /// Maximum size of the items that one step removes, in bytes: the step reads them.
 const STEP_BYTES: usize = 4 * 1024 * 1024;
@@ -79,29 +86,37 @@ impl Job for Expire {
     }
 }
 
-/// The entries that a step found at the heads of the queues.
-struct DueEntries {
-    own: QueueHead,
-    log: QueueHead,
-}
-
-/// The due entries of one queue, and its cursors after them.
+/// The due entries of one queue, and the position after them.
 struct QueueHead {
     due: Vec<DueEntry>,
     /// Whether the queue was read to its first entry that is not due, or to its end.
     is_complete: bool,
     /// The second at which the first entry that is not due will be due, if it is known.
     next_end: Option<i64>,
-    /// The cursors after everything that was skipped.
-    resume: Cursors,
+    /// The position after everything that was skipped; `None` if nothing was read.
+    resume: Option<Position>,
 }
 
-/// An entry that is due: the item's key, the version that it was queued for, and the cursors after it.
+/// An entry that is due: the item's key, the version that it was queued for, and the position after it.
 struct DueEntry {
     item_key: Bytes,
     size: usize,
     version: LogPosition,
-    after: Cursors,
+    after: Position,
+}
+
+/// A position in one of the queues.
+#[derive(Debug, Clone, Copy)]
+enum Position {
+    Own(ExpiryPosition),
+    Log(LogPosition),
+    Date(DeadlinePosition),
+}
+
+/// The positions in all queues up to which a step has come.
+struct Progress {
+    cursors: Cursors,
+    dates: DateCursors,
 }
 
 /// Runs one step in the partition's worker.
@@ -126,8 +141,8 @@ async fn run(
 
 /// The inputs of a step that are not rows of the partition.
 struct Observed {
-    /// The second at which an item must have expired to be a ghost.
-    judged: UnixSeconds,
+    /// The time at which an item must have expired to be a ghost.
+    judged: UnixMillis,
     budget: Budget,
 }
 
@@ -138,31 +153,32 @@ struct Decider {
 
 impl Decider {
     fn decide(&self, batch: &mut WriteBatch<'_>, observed: &Observed) -> Decision<JobStep> {
-        let now = batch.seconds();
+        let now = batch.now;
         let Observed { judged, mut budget } = *observed;
         let horizon = self.state.settings.horizon(judged);
-        let queues = self.queues(batch, horizon)?;
-        let candidates = alternating(&queues, self.limits.items);
+        let queues = self.queues(batch, &horizon)?;
+        let candidates = in_turn(&queues, batch.state.purge_turn, self.limits.items);
         let keys: Vec<Key> = candidates
             .iter()
             .map(|due| Key::new(Space::Item, due.item_key.clone()))
             .collect();
-        let records = batch.get_all_raw(&keys)?;
+        batch.get_all_raw(&keys)?;
 
         let mut purged = 0;
-        let mut cursors = batch.state.purge;
+        let mut progress = Progress::of(&batch.state);
         let mut exhausted = false;
-        for ((due, key), record) in candidates.iter().zip(keys).zip(records) {
+        for (due, key) in candidates.iter().zip(keys) {
             if budget.is_exhausted() {
                 exhausted = true;
                 break;
             }
-            cursors = cursors.max_of(due.after);
-            let Some(record) = record.map(Record::decode).transpose()? else {
+            progress.pass(due.after);
+            // Looked up again: a document may be due in several queues, and be removed already.
+            let Some(record) = batch.get_raw(&key)?.map(Record::decode).transpose()? else {
                 continue;
             };
             // TTL-268: an entry of another version is only skipped; the commit that replaced the version has deleted it.
-            if record.version() != due.version || record.stamp().is_live(horizon) {
+            if record.version() != due.version || record.is_live(&horizon) {
                 continue;
             }
             let (position, before) = (batch.next_version(), batch.state.purged_total);
@@ -174,18 +190,12 @@ impl Decider {
             ));
             purged += batch.state.purged_total - before;
         }
-        let drained = !exhausted && candidates.len() == queues.own.due.len() + queues.log.due.len();
-        if drained {
-            cursors = cursors.max_of(queues.own.resume).max_of(queues.log.resume);
+        let due: usize = queues.iter().map(|queue| queue.due.len()).sum();
+        let drained = !exhausted && candidates.len() == due;
+        if queues.len() > CORE_QUEUES {
+            batch.state.purge_turn = (batch.state.purge_turn + candidates.len()) % queues.len();
         }
-        batch.state.purge = cursors;
-        let is_complete = drained && queues.own.is_complete && queues.log.is_complete;
-        if is_complete && judged == now {
-            let next_end = next_end(&queues);
-            batch.after.rest_expiry_until(next_end);
-            batch.state.ghosts.all_removed(cursors);
-            batch.after.rest_count_until(next_end);
-        }
+        let is_complete = advance(batch, progress, &queues, drained, judged);
         let end = match () {
             () if exhausted => End::Exhausted,
             () if !is_complete => End::Unfinished,
@@ -195,40 +205,68 @@ impl Decider {
         Ok(JobStep { purged, end })
     }
 
-    /// Returns the due entries at the heads of both queues.
-    fn queues(&self, batch: &mut WriteBatch<'_>, horizon: Horizon) -> Decision<DueEntries> {
+    /// Returns the due entries at the heads of all queues.
+    fn queues(&self, batch: &mut WriteBatch<'_>, horizon: &Horizon) -> Decision<Vec<QueueHead>> {
         let items = usize::try_from(self.limits.items).unwrap_or(usize::MAX);
         let from = batch.state.purge;
         let scans = [
             queues::scan(from.expiry, None, items.saturating_add(1), SCAN_BYTES),
             queues::scan(from.log, None, items.saturating_add(STEPPED_OVER), SCAN_BYTES),
         ];
-        let pages = batch.scan_raw(&scans)?;
+        let pages = batch.scan_raw(&scans);
+        let rules = &self.state.settings.dates;
+        let dates = dates::read(batch, rules, items)?;
+        let pages = pages?;
         let policy = self.state.settings.policy;
-        let behind_own = |expiry| Cursors { expiry, ..from };
-        let behind_log = |log| Cursors { log, ..from };
-        Ok(DueEntries {
-            own: QueueHead::of::<ExpiryPosition>(from, &pages[0], horizon, policy, behind_own)?,
-            log: QueueHead::of::<LogPosition>(from, &pages[1], horizon, policy, behind_log)?,
-        })
+        let mut heads = Vec::with_capacity(CORE_QUEUES + dates.len());
+        heads.push(QueueHead::of(&pages[0], horizon, policy, Position::Own)?);
+        heads.push(QueueHead::of(&pages[1], horizon, policy, Position::Log)?);
+        for page in &dates {
+            heads.push(QueueHead::of_dates(page, horizon, rules)?);
+        }
+        Ok(heads)
     }
 }
 
+/// Moves the purge's cursors: to the end of what was read if that is `drained`. Returns whether nothing more is due at `judged`.
+fn advance(
+    batch: &mut WriteBatch<'_>,
+    mut progress: Progress,
+    queues: &[QueueHead],
+    drained: bool,
+    judged: UnixMillis,
+) -> bool {
+    if drained {
+        for position in queues.iter().filter_map(|queue| queue.resume) {
+            progress.pass(position);
+        }
+    }
+    let is_complete = drained && queues.iter().all(|queue| queue.is_complete);
+    if is_complete && judged == batch.now {
+        let next_end = next_end(queues);
+        batch.after.rest_expiry_until(next_end);
+        batch.state.ghosts.all_removed(progress.cursors, &progress.dates);
+        batch.after.rest_count_until(next_end);
+    }
+    batch.state.purge = progress.cursors;
+    batch.state.date_purge = progress.dates;
+    is_complete
+}
+
 impl QueueHead {
-    /// Returns the due entries of a page. `behind` returns the cursors after a position of the queue.
+    /// Returns the due entries of a page.
     fn of<P: queues::Queue>(
-        from: Cursors,
         page: &Page,
-        horizon: Horizon,
+        horizon: &Horizon,
         policy: Policy,
-        behind: impl Fn(P) -> Cursors,
+        position: fn(P) -> Position,
     ) -> Result<QueueHead> {
-        let mut queue = QueueHead::at(from);
+        let mut queue = QueueHead::empty();
         for entry in queues::entries::<P>(page) {
             let entry = entry?;
-            let after = behind(entry.position.next());
+            let after = position(entry.position.next());
             if !entry.belongs() {
-                queue.resume = after;
+                queue.resume = Some(after);
                 continue;
             }
             if entry.stamp.base.0 > P::threshold(horizon) {
@@ -240,23 +278,23 @@ impl QueueHead {
         Ok(queue)
     }
 
-    fn at(from: Cursors) -> QueueHead {
+    fn empty() -> QueueHead {
         QueueHead {
             due: Vec::new(),
             is_complete: false,
             next_end: None,
-            resume: from,
+            resume: None,
         }
     }
 
-    fn take(&mut self, item_key: Bytes, size: usize, version: LogPosition, after: Cursors) {
+    fn take(&mut self, item_key: Bytes, size: usize, version: LogPosition, after: Position) {
         self.due.push(DueEntry {
             item_key,
             size,
             version,
             after,
         });
-        self.resume = after;
+        self.resume = Some(after);
     }
 
     fn ends_before(mut self, next_end: Option<i64>) -> QueueHead {
@@ -266,11 +304,19 @@ impl QueueHead {
     }
 }
 
-impl Cursors {
-    fn max_of(self, other: Cursors) -> Cursors {
-        Cursors {
-            log: self.log.max(other.log),
-            expiry: self.expiry.max(other.expiry),
+impl Progress {
+    fn of(state: &PartitionState) -> Progress {
+        Progress {
+            cursors: state.purge,
+            dates: state.date_purge.clone(),
+        }
+    }
+
+    fn pass(&mut self, position: Position) {
+        match position {
+            Position::Own(position) => self.cursors.expiry = self.cursors.expiry.max(position),
+            Position::Log(position) => self.cursors.log = self.cursors.log.max(position),
+            Position::Date(position) => self.dates.raise(position),
         }
     }
 }
@@ -283,12 +329,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns a function that reads what a step may spend in a partition at a given second.
-    pub fn observer(mode: PurgeMode, partition: Arc<Partition>) -> impl FnMut(UnixSeconds) -> Budget + Send + 'static {
+    /// Returns a function that reads what a step may spend in a partition at a given time.
+    pub fn observer(mode: PurgeMode, partition: Arc<Partition>) -> impl FnMut(UnixMillis) -> Budget + Send + 'static {
         move |now| Budget {
             credit: match mode {
                 PurgeMode::Force => None,
-                PurgeMode::Paced => partition.meter().lock().credit(now),
+                PurgeMode::Paced => partition.meter().lock().credit(now.seconds()),
             },
         }
     }
@@ -304,32 +350,34 @@ impl Budget {
     }
 }
 
-/// Takes the due entries of both queues alternately, so that neither starves (TTL-266), at most `max`, and up to the one that reaches
-/// [`STEP_BYTES`].
-fn alternating(queues: &DueEntries, max: u64) -> Vec<&DueEntry> {
-    let mut own = queues.own.due.iter();
-    let mut log = queues.log.due.iter();
+/// Takes the due entries of all queues in turn, so that none starves (TTL-266), at most `max`, and up to the one that reaches [`STEP_BYTES`]. Begins
+/// with the queue at index `first`.
+fn in_turn(queues: &[QueueHead], first: usize, max: u64) -> Vec<&DueEntry> {
+    let mut left: Vec<_> = queues.iter().map(|queue| queue.due.iter()).collect();
+    let first = first % left.len().max(1);
+    left.rotate_left(first);
     let mut taken = Vec::new();
     let mut bytes = 0;
-    while (taken.len() as u64) < max && bytes < STEP_BYTES {
-        let turn = if taken.len() % 2 == 0 {
-            own.next().or_else(|| log.next())
-        } else {
-            log.next().or_else(|| own.next())
-        };
-        let Some(due) = turn else { break };
-        bytes += due.size;
-        taken.push(due);
+    let mut is_empty = false;
+    while !is_empty {
+        is_empty = true;
+        for queue in &mut left {
+            if taken.len() as u64 >= max || bytes >= STEP_BYTES {
+                return taken;
+            }
+            if let Some(due) = queue.next() {
+                is_empty = false;
+                bytes += due.size;
+                taken.push(due);
+            }
+        }
     }
     taken
 }
 
-fn next_end(queues: &DueEntries) -> i64 {
-    [queues.own.next_end, queues.log.next_end]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(i64::MAX)
+fn next_end(queues: &[QueueHead]) -> i64 {
+    let ends = queues.iter().filter_map(|queue| queue.next_end);
+    ends.min().unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

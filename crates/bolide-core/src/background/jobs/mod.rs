@@ -4,6 +4,7 @@ pub(super) mod count_ghosts;
 pub(crate) mod delete_by_key;
 pub(super) mod durable_second;
 pub(crate) mod expire;
+pub(super) mod forget_sessions;
 pub(super) mod trim_log;
 
 use std::sync::Arc;

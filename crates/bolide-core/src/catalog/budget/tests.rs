@@ -35,6 +35,7 @@ fn container(more: &Value) -> ContainerRow {
         offer: None,
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
+        collection: None,
         layout_version: 1,
         next_range: 1,
         placements: vec![placement],
@@ -51,6 +52,7 @@ fn thousands_of_small_definitions_fit_in_any_account() {
         next_container: 1,
         next_user: 1,
         offer: None,
+        home: None,
         unknown: Unknown::default(),
     };
     let permission = PermissionRow {

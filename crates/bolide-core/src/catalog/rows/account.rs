@@ -51,6 +51,9 @@ pub(crate) struct DatabaseRow {
     #[serde(default = "first")]
     pub next_user: u32,
     pub offer: Option<OfferRow>,
+    /// The home of its unsharded MongoDB collections, once it has had one: transactions span all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<u32>,
     #[serde(flatten)]
     pub unknown: Unknown,
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bolide_model::UnixSeconds;
 use bolide_model::container::ContainerProperties;
-use bolide_model::ttl::{Floors, Settings};
+use bolide_model::ttl::{DateRules, Floors, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::{OfferRow, Unknown, json};
-use crate::container::PolicyPeriod;
+use crate::container::{CollectionDefinition, PolicyPeriod};
 use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::PacingSettings;
@@ -37,6 +37,9 @@ pub(crate) struct ContainerRow {
     /// See [`ContainerState::keeps_all_versions`](crate::container::ContainerState::keeps_all_versions). Rows of older versions do not have it.
     #[serde(default)]
     pub keeps_all_versions: bool,
+    /// Only of MongoDB collections.
+    #[serde(default, with = "json::collection", skip_serializing_if = "Option::is_none")]
+    pub collection: Option<Arc<CollectionDefinition>>,
     pub layout_version: u64,
     pub next_range: u32,
     #[serde(rename = "ranges", with = "json::placements")]
@@ -51,6 +54,10 @@ impl ContainerRow {
         Settings {
             policy: self.properties.policy,
             floors: self.floors,
+            dates: self
+                .collection
+                .as_ref()
+                .map_or_else(DateRules::default, |collection| collection.date_rules()),
         }
     }
 

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalog::permissions::{PermissionMode, PermissionProperties};
-use crate::container::{PolicyPeriod, ScriptDraft, TriggerFires};
+use crate::container::{CollectionDefinition, PolicyPeriod, ScriptDraft, TriggerFires};
+
+use super::collection::StoredCollection;
 use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
@@ -87,6 +89,13 @@ stored!(placements: Vec<Placement> as Vec<StoredRange>,
 stored!(grant: Arc<PermissionProperties> as StoredGrant,
     |grant| StoredGrant::of(grant),
     |stored| stored.grant().map(Arc::new));
+
+stored!(collection: Option<Arc<CollectionDefinition>> as Option<StoredCollection>,
+|collection| collection.as_deref().map(StoredCollection::of),
+|stored| match stored {
+    Some(stored) => stored.definition().map(|definition| Some(Arc::new(definition))),
+    None => Some(None),
+});
 
 stored!(script: ScriptDraft as StoredScript, StoredScript::of, StoredScript::draft);
 

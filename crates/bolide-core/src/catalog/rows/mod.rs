@@ -23,6 +23,7 @@
 
 mod access;
 mod account;
+mod collection;
 mod container;
 mod json;
 mod script;

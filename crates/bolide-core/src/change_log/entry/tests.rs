@@ -4,6 +4,7 @@ use bolide_model::ttl::{Class, Stamp};
 use super::*;
 use crate::format::etag::Etag;
 use crate::format::keys::LogPosition;
+use crate::format::record::Content;
 use crate::format::record::Parts;
 
 fn record(lsn: u64) -> Record {
@@ -16,7 +17,9 @@ fn record(lsn: u64) -> Record {
         },
         etag: Etag(1),
         number: 2,
-        id: "a",
+        id: b"a",
+        deadlines: &[],
+        content: Content::Json,
         unique: &[],
         document: b"{}",
     })

@@ -3,6 +3,7 @@ use bolide_model::ttl::Class;
 
 use super::*;
 use crate::format::keys::LogPosition;
+use crate::format::record::Content;
 use crate::format::record::Parts;
 
 fn item(number: u64, ts: i64, document: &str) -> StoredItem {
@@ -16,7 +17,9 @@ fn item(number: u64, ts: i64, document: &str) -> StoredItem {
         },
         etag: Etag(u128::from(number) << 60 | 5),
         number,
-        id: "a",
+        id: b"a",
+        deadlines: &[],
+        content: Content::Json,
         unique: &[],
         document: document.as_bytes(),
     });

@@ -1,10 +1,10 @@
-use bolide_model::ttl::{Class, Stamp};
-use bolide_model::{Lsn, UnixSeconds};
+use bolide_model::ttl::{Class, Deadline, RuleId, Stamp};
+use bolide_model::{Lsn, UnixMillis, UnixSeconds};
 
 use super::*;
 use crate::format::etag::Etag;
-use crate::format::keys::{DIGEST_BYTES, LogPosition};
-use crate::format::record::Parts;
+use crate::format::keys::{DIGEST_BYTES, LogPosition, UniqueKey};
+use crate::format::record::{Content, Parts};
 
 fn record(class: Class) -> Record {
     Record::new(&Parts {
@@ -16,8 +16,13 @@ fn record(class: Class) -> Record {
         },
         etag: Etag(1),
         number: 9,
-        id: "id",
-        unique: &[[0xA1; DIGEST_BYTES], [0xA2; DIGEST_BYTES]],
+        id: b"id",
+        deadlines: &[],
+        unique: &[(0, 0xA1), (1, 0xA2)].map(|(index, byte)| UniqueKey {
+            index,
+            digest: [byte; DIGEST_BYTES],
+        }),
+        content: Content::Json,
         document: b"{}",
     })
 }
@@ -85,4 +90,57 @@ fn entries_are_told_from_what_they_follow_from() {
     for other in [Key::new(Space::Item, key), history, keys::state()] {
         assert!(!is_entry(&other), "{other:?}");
     }
+}
+
+#[test]
+fn a_document_has_these_entries_to_the_byte() {
+    let (date, unique) = (
+        |rule, date| Deadline {
+            rule: RuleId(rule),
+            date: UnixMillis(date),
+        },
+        UniqueKey {
+            index: 3,
+            digest: [0xA1; DIGEST_BYTES],
+        },
+    );
+    let record = Record::new(&Parts {
+        version: LogPosition { lsn: Lsn(7), seq: 1 },
+        last_modified: UnixSeconds(100),
+        stamp: Stamp {
+            class: Class::Inherited,
+            base: UnixSeconds(100),
+        },
+        etag: Etag(1),
+        number: 9,
+        id: b"id",
+        deadlines: &[date(1, 0x102), date(5, -1)],
+        unique: &[unique],
+        content: Content::Bson,
+        document: b"document",
+    });
+    let key = Bytes::from_static(ITEM_KEY);
+    let queued = |key: &str| {
+        (
+            Space::Expiry,
+            key.replace(' ', ""),
+            format!("00000008{}", hex(ITEM_KEY)),
+        )
+    };
+    let entries: Vec<_> = of(&key, &record)
+        .filter(|entry| matches!(entry.key.space, Space::Expiry) || entry.key.bytes.starts_with(b"K"))
+        .map(|entry| (entry.key.space, hex(&entry.key.bytes), hex(&entry.value())))
+        .collect();
+    assert_eq!(
+        entries,
+        [
+            (
+                Space::Index,
+                format!("4b0000000345{}", "a1".repeat(DIGEST_BYTES)),
+                hex(ITEM_KEY)
+            ),
+            queued("fd 00000001 8000000000000102 0000000000000007 00000001"),
+            queued("fd 00000005 7fffffffffffffff 0000000000000007 00000001"),
+        ]
+    );
 }

@@ -1,4 +1,4 @@
-use bolide_model::ttl::Horizon;
+use bolide_model::ttl::{DateHorizon, Horizon};
 use bolide_model::{Lsn, UnixSeconds};
 
 use super::*;
@@ -20,7 +20,11 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
             epk: epk.into(),
             from: format!("{epk}x").into(),
             upto: Lsn(9),
-            horizon: Horizon { inherited: -1, own: 7 },
+            horizon: Horizon {
+                inherited: -1,
+                own: 7,
+                dates: DateHorizon::default(),
+            },
             hidden: HiddenItems::default(),
         });
     }
@@ -31,6 +35,8 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         spent_total: RequestUnits(7.5),
         billed_total: RequestUnits(8.25),
         purge,
+        date_purge: DateCursors::default(),
+        purge_turn: 0,
         history_from: LogPosition { lsn: Lsn(2), seq: 1 },
         tombstones,
         ghosts: Ghosts::behind(purge),

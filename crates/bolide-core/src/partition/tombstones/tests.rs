@@ -16,7 +16,11 @@ fn item_and_tombstones(upto: u64) -> (Bytes, PartitionKeyTombstones) {
     tombstones.push(PartitionKeyTombstone {
         epk: Bytes::copy_from_slice(keys::epk_of_item(&item)),
         upto: Lsn(upto),
-        horizon: Horizon { inherited: 0, own: 0 },
+        horizon: Horizon {
+            inherited: 0,
+            own: 0,
+            dates: DateHorizon::default(),
+        },
         from: Bytes::new(),
         hidden: HiddenItems::default(),
     });

@@ -7,8 +7,8 @@ use bolide_storage::{PartitionId, Scan, Space};
 
 use super::*;
 use crate::format::etag::Etag;
-use crate::format::keys::{DIGEST_BYTES, LogPosition};
-use crate::format::record::Parts;
+use crate::format::keys::{DIGEST_BYTES, LogPosition, UniqueKey};
+use crate::format::record::{Content, Parts};
 
 async fn child() -> Child {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
@@ -35,8 +35,13 @@ fn item(number: u64, lsn: u64, id: &str, unique: u8, document: &[u8]) -> (Key, R
         },
         etag: Etag(1),
         number,
-        id,
-        unique: &[[unique; DIGEST_BYTES]],
+        id: id.as_bytes(),
+        deadlines: &[],
+        unique: &[UniqueKey {
+            index: 0,
+            digest: [unique; DIGEST_BYTES],
+        }],
+        content: Content::Json,
         document,
     });
     (keys::item(&Epk::from_bytes(b"E".to_vec()), number), record)

@@ -87,7 +87,7 @@ async fn a_ghost_stays_while_a_reader_may_judge_it_live() {
     fixture.at(101);
     fixture.upsert(json!({"id": "younger"})).await;
     fixture.at(120);
-    let pin = fixture.container.pin_reads_at(UnixSeconds(110));
+    let pin = fixture.container.pin_reads_at(UnixMillis(110_000));
     assert_eq!(
         forced(&fixture).await,
         (1, End::Read),

@@ -1,0 +1,140 @@
+//! Documents of MongoDB collections: writes, and tasks that read many of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::{Result, UnixMillis};
+
+use super::Account;
+use crate::background::BuildFailure;
+use crate::container::Container;
+use crate::documents::{DocumentBatch, DocumentTransaction, DraftOptions, ReadScope, Undecided};
+use crate::executor::Watch;
+use crate::items::Kind;
+use crate::response::ChargedResult;
+use crate::runtime::RequestContext;
+
+#[derive(Clone)]
+/// A task's thread: it may wait for reads, and must ask often whether it is to end.
+pub struct Task {
+    watch: Arc<Watch>,
+    requests: tokio::runtime::Handle,
+}
+
+impl Task {
+    /// Waits for a read.
+    pub fn wait<T>(&self, read: impl Future<Output = T>) -> T {
+        self.requests.block_on(read)
+    }
+
+    /// Lets other tasks run, and tells whether this one must end.
+    ///
+    /// # Errors
+    /// `Timeout`, `Unavailable` and others that end the task.
+    pub fn check(&self) -> Result<()> {
+        self.watch.check()
+    }
+}
+
+/// Operations on documents.
+impl Account {
+    /// Returns what this account makes of documents that are written now.
+    pub fn draft_options(&self) -> DraftOptions {
+        DraftOptions {
+            reads_own_ttl: self.mongo_document_ttl(),
+            ttl_mode: self.runtime().options().mongo_ttl_mode,
+        }
+    }
+
+    /// Begins the reads of a user's command. They consume request units.
+    pub fn read_scope(&self, ctx: &RequestContext) -> ReadScope {
+        ReadScope::of_request(self.runtime(), ctx)
+    }
+
+    /// Decides and commits a write of one document, or a few. See [`DocumentBatch`].
+    ///
+    /// # Errors
+    /// The error with which `decide` refused, or the reason why nothing could be committed.
+    pub async fn write_document<T, F>(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        decide: F,
+    ) -> ChargedResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
+    {
+        self.runtime()
+            .write_documents(ctx, container, Kind::Single, decide)
+            .await
+    }
+
+    /// Like [`Account::write_document`], for many documents: writes of single documents do not wait for all of them.
+    ///
+    /// # Errors
+    /// As [`Account::write_document`].
+    pub async fn write_documents<T, F>(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        decide: F,
+    ) -> ChargedResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
+    {
+        self.runtime()
+            .write_documents(ctx, container, Kind::Batch, decide)
+            .await
+    }
+
+    /// Gives the documents of a collection the keys and deadlines of indexes that are being built. Afterwards these can be put into force.
+    ///
+    /// # Errors
+    /// From the engine; `NotFound` if the collection was removed.
+    pub async fn build_indexes(&self, container: &Arc<Container>) -> Result<Result<(), BuildFailure>> {
+        self.runtime().build_indexes(container, self.draft_options()).await
+    }
+
+    /// Begins a transaction on the collections of the database of `container`, which is judged at `now` and lasts until server time `until`, at most for
+    /// a minute.
+    ///
+    /// # Errors
+    /// `Unavailable` if too many transactions are open.
+    pub async fn begin_transaction(
+        &self,
+        container: &Arc<Container>,
+        now: UnixMillis,
+        until: UnixMillis,
+    ) -> Result<DocumentTransaction> {
+        self.runtime().begin_transaction(container, now, until).await
+    }
+
+    /// Commits a transaction: all of its writes, or none.
+    ///
+    /// # Errors
+    /// `Conflict` with [`Reason::WriteConflict`](bolide_model::Reason) if others have changed a document that it wrote, or if such a document has ended;
+    /// `Timeout` if the outcome is unknown. After all other errors nothing was written.
+    pub async fn commit_transaction(&self, transaction: DocumentTransaction) -> Result<()> {
+        self.runtime().commit_transaction(transaction).await
+    }
+
+    /// Runs work that may take long on the threads for queries, for at most `limit`. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// `Throttled` if too many tasks are running already; `Unavailable` when the account closes; the errors of the work itself.
+    pub async fn run_task<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl FnOnce(&Task) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.runtime().executor().run_blocking(limit, work_of(work)).await
+    }
+}
+
+fn work_of<T>(
+    work: impl FnOnce(&Task) -> Result<T> + Send + 'static,
+) -> impl FnOnce(Arc<Watch>, tokio::runtime::Handle) -> Result<T> + Send + 'static {
+    move |watch, requests| work(&Task { watch, requests })
+}

@@ -1,0 +1,269 @@
+//! MongoDB collections: create, rename, change. They are containers whose rows also describe options and indexes, and are found and deleted as these.
+
+use std::sync::Arc;
+
+use bolide_model::container::ContainerProperties;
+use bolide_model::epk::EpkRange;
+use bolide_model::error::Resource;
+use bolide_model::partition_key::PartitionKeyDefinition;
+use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::ttl::{Policy, RuleId, Settings};
+use bolide_model::{Error, Result, UnixMillis};
+use bolide_storage::{HomeId, PartitionId};
+use serde_json::json;
+
+use super::Catalog;
+use super::batch::CatalogBatch;
+use super::databases;
+use super::names::Name;
+use super::offers::new_offer;
+use super::rows::{ContainerRow, RowKey, Unknown};
+use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod};
+use crate::partition::Placement;
+use crate::partition::write_batch::Decision;
+use crate::throughput::{OfferType, PacingSettings, Throughput};
+
+/// A change of a collection, while it is decided.
+pub struct CollectionChange<'c> {
+    /// Options and indexes.
+    pub definition: &'c mut CollectionDefinition,
+    /// The time to live of the index on `_ts`.
+    pub policy: &'c mut Policy,
+    /// Server time of the change.
+    pub now: UnixMillis,
+    /// Whether no documents are stored, ghosts included: then new indexes need not be built.
+    pub is_empty: bool,
+    /// Set it to leave everything as it is.
+    pub is_cancelled: bool,
+}
+
+impl Catalog {
+    /// Creates a collection, and its database if there is none.
+    ///
+    /// # Errors
+    /// `Conflict` if the database has a collection or a container with this name; `BadRequest` for a bad throughput.
+    pub async fn create_collection(
+        &self,
+        database: &str,
+        name: &str,
+        (definition, policy): (CollectionDefinition, Policy),
+        throughput: Option<Throughput>,
+    ) -> Result<Arc<Container>> {
+        check_throughput(throughput)?;
+        let (database, name) = (database.to_owned(), name.to_owned());
+        let definition = Arc::new(definition);
+        let create = move |batch: &mut CatalogBatch<'_, '_>| {
+            let database = database_rid(batch, &database)?;
+            create(batch, database, &name, (&definition, policy), throughput)
+        };
+        let rid = self.commit(create).await?;
+        self.container(rid).await
+    }
+
+    /// Gives a collection another name inside its database. A collection that has the name is removed if `replaces`.
+    ///
+    /// # Errors
+    /// `Conflict` if the name is taken.
+    pub async fn rename_collection(&self, container: &Arc<Container>, name: &str, replaces: bool) -> Result<()> {
+        let rid = container.rid();
+        if replaces && let Ok(taken) = self.collection_by_name(rid.database(), name) {
+            // Checked first, so that nothing is removed for a rename that will be refused.
+            self.read(move |batch| batch.container(rid)).await?;
+            self.delete_container(taken.rid(), None).await?;
+        }
+        let change = container.lock().await;
+        let to = name.to_owned();
+        let renamed = self.commit_unseen(move |batch| {
+            let mut row = batch.container(rid)?;
+            if batch.named(Name::Container(rid.database(), &to))?.is_some() {
+                return Err(Error::name_taken(Resource::Container, &to).into());
+            }
+            row.properties = Arc::new(ContainerProperties {
+                id: to.clone(),
+                ..(*row.properties).clone()
+            });
+            let commit_point = batch.commit_point();
+            (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
+            batch.replace(RowKey::Container(rid), row.clone())?;
+            Ok(row)
+        });
+        let (row, committed) = renamed.await?;
+        self.put_into_force(&change, &row).await?;
+        self.remember(committed).await;
+        Ok(())
+    }
+
+    /// Returns the collection with a name.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, or if the name is that of a container of items.
+    pub fn collection_by_name(&self, database: DatabaseRid, name: &str) -> Result<Arc<Container>> {
+        let container = self.container_by_name(database, name)?;
+        match container.state().collection {
+            Some(_) => Ok(container),
+            None => Err(Error::missing(Resource::Container, name)),
+        }
+    }
+
+    /// Removes the indexes whose build a stop of the process has interrupted.
+    pub async fn remove_unbuilt_indexes(&self) -> Result<()> {
+        for container in self.all_containers() {
+            let Some(collection) = container.collection() else {
+                continue;
+            };
+            if collection.indexes.iter().all(|index| !index.is_building) {
+                continue;
+            }
+            let remove = |change: &mut CollectionChange<'_>| {
+                change.definition.remove_unbuilt_indexes(change.now);
+                Ok(())
+            };
+            self.change_collection(&container, remove).await?;
+        }
+        Ok(())
+    }
+
+    /// Changes a collection: all requests see either the state before or the state after it.
+    ///
+    /// # Errors
+    /// The errors of `decide`; `NotFound` if the collection was removed.
+    pub async fn change_collection<T, F>(&self, container: &Arc<Container>, mut decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut CollectionChange<'_>) -> Result<T> + Send + 'static,
+    {
+        let change = container.lock().await;
+        let mut stored = 0;
+        for partition in &change.state().layout.partitions {
+            stored += partition.stored_items().await?;
+        }
+        let unused = unused_rules(&change.state()).await?;
+        let decided = Arc::new(parking_lot::Mutex::new(None));
+        let result = decided.clone();
+        let changed = self.commit_state(container, &change, move |commit_point, row| {
+            let Some(known) = &row.collection else {
+                return Err(Error::missing(Resource::Container, &row.properties.id));
+            };
+            let (mut definition, mut policy) = ((**known).clone(), row.properties.policy);
+            definition.forget_rules(&unused);
+            let mut change = CollectionChange {
+                definition: &mut definition,
+                policy: &mut policy,
+                now: commit_point.millis,
+                is_empty: stored == 0,
+                is_cancelled: false,
+            };
+            let value = decide(&mut change)?;
+            if change.is_cancelled {
+                *result.lock() = Some(value);
+                return Ok(false);
+            }
+            let properties = ContainerProperties {
+                policy,
+                ..(*row.properties).clone()
+            };
+            row.replace_properties(properties, commit_point.now);
+            row.collection = Some(Arc::new(definition));
+            (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
+            *result.lock() = Some(value);
+            Ok(true)
+        });
+        let after = changed.await?;
+        for partition in after.iter().flat_map(|state| &state.layout.partitions) {
+            partition.expect_due(i64::MIN);
+        }
+        let value = decided.lock().take();
+        value.ok_or_else(|| Error::internal("a change of a collection was not decided"))
+    }
+}
+
+/// Returns the date rules of a collection under which no document has a deadline.
+async fn unused_rules(state: &ContainerState) -> Result<Vec<RuleId>> {
+    let mut unused = Vec::new();
+    for rule in state.collection.iter().flat_map(|collection| &collection.rules) {
+        let mut is_used = false;
+        for partition in &state.layout.partitions {
+            is_used |= partition.has_deadlines(rule.id).await?;
+        }
+        if !is_used {
+            unused.push(rule.id);
+        }
+    }
+    Ok(unused)
+}
+
+/// Returns the database with a name, which is created if there is none.
+fn database_rid(batch: &mut CatalogBatch<'_, '_>, name: &str) -> Decision<DatabaseRid> {
+    match batch.named(Name::Database(name))? {
+        Some(RowKey::Database(rid)) => Ok(rid),
+        _ => databases::create(batch, name, None).map(|created| created.rid),
+    }
+}
+
+fn create(
+    batch: &mut CatalogBatch<'_, '_>,
+    rid: DatabaseRid,
+    name: &str,
+    (definition, policy): (&Arc<CollectionDefinition>, Policy),
+    throughput: Option<Throughput>,
+) -> Decision<ContainerRid> {
+    if batch.named(Name::Container(rid, name))?.is_some() {
+        return Err(Error::name_taken(Resource::Container, name).into());
+    }
+    let mut database = batch.database(rid)?;
+    let mut account = batch.account()?;
+    let number = account.next_partition;
+    account.next_partition += 1;
+    let exhausted = || Error::internal("the account has no partition numbers left");
+    let number = u32::try_from(number).map_err(|_| exhausted())?;
+    let home = *database.home.get_or_insert(number);
+    let commit_point = batch.commit_point();
+    let container = ContainerRid::new(rid, database.next_container);
+    database.next_container += 1;
+    let row = ContainerRow {
+        properties: Arc::new(properties(name, policy)?),
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
+        floors: Settings::new(policy).floors,
+        history: vec![PolicyPeriod {
+            start: commit_point.now,
+            policy,
+        }],
+        offer: throughput.map(|_| new_offer(&mut account, throughput, OfferType::default(), commit_point)),
+        pacing: PacingSettings::of(throughput),
+        keeps_all_versions: false,
+        collection: Some(definition.clone()),
+        layout_version: 1,
+        next_range: 1,
+        placements: vec![Placement {
+            id: PartitionId::in_home(HomeId(home), number).ok_or_else(exhausted)?,
+            range: 0,
+            epk: EpkRange::all(),
+            parents: vec![],
+        }],
+        unknown: Unknown::default(),
+    };
+    batch.replace(RowKey::Account, account)?;
+    batch.replace(RowKey::Database(rid), database)?;
+    batch.create(RowKey::Container(container), row)?;
+    Ok(container)
+}
+
+/// Checks the throughput of a collection, which has one range.
+fn check_throughput(throughput: Option<Throughput>) -> Result<()> {
+    let Some(throughput) = throughput else { return Ok(()) };
+    throughput.validate()?;
+    match throughput.least_ranges() {
+        1 => Ok(()),
+        _ => Err(Error::bad_request(
+            "A collection can have at most 10000 request units per second.",
+        )),
+    }
+}
+
+/// Returns the definition that clients of the NoSQL API see: a container without a partition key.
+fn properties(name: &str, policy: Policy) -> Result<ContainerProperties> {
+    let partition_key = PartitionKeyDefinition::system().to_json();
+    let properties = ContainerProperties::from_json(&json!({"id": name, "partitionKey": partition_key}))?;
+    Ok(ContainerProperties { policy, ..properties })
+}

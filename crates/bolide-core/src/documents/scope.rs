@@ -1,0 +1,139 @@
+//! What one command reads: its time, and the collections that it has entered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bolide_model::rid::ContainerRid;
+use bolide_model::{RequestUnits, Result, UnixMillis, charge};
+use parking_lot::Mutex;
+
+use super::{Lifetime, OpenTransaction};
+use crate::container::{Container, ContainerState, OwnedReadGuard, ReadPin};
+use crate::items::Admission;
+use crate::partition::Partition;
+use crate::runtime::{RequestContext, Runtime};
+
+/// The reads of one command (mongo.md §18.6): all are judged at one time, by one state of each collection, and the purge removes nothing that is still live
+/// then. Dropping it lets changes of the collections continue.
+pub struct ReadScope {
+    now: UnixMillis,
+    entered: Mutex<HashMap<ContainerRid, Entered>>,
+    transaction: Option<Arc<OpenTransaction>>,
+    /// Present if the reads consume request units.
+    admission: Option<Admission>,
+}
+
+struct Entered {
+    guard: OwnedReadGuard,
+    _pin: ReadPin,
+    now: UnixMillis,
+    /// Whether the start of a query was charged.
+    is_queried: bool,
+}
+
+impl ReadScope {
+    /// Creates a scope without collections whose reads consume no request units. `now`: the time of the command.
+    pub fn new(now: UnixMillis) -> ReadScope {
+        ReadScope {
+            now,
+            entered: Mutex::default(),
+            transaction: None,
+            admission: None,
+        }
+    }
+
+    /// Creates the scope of a user's command: its reads consume request units, and are refused while none are left.
+    pub(crate) fn of_request(runtime: &Runtime, ctx: &RequestContext) -> ReadScope {
+        ReadScope {
+            admission: (!ctx.is_admin).then(|| Admission::of(runtime, ctx)),
+            ..ReadScope::new(ctx.now)
+        }
+    }
+
+    /// Creates the scope of a command inside a transaction: it reads what the transaction reads.
+    pub fn in_transaction(now: UnixMillis, transaction: Arc<OpenTransaction>) -> ReadScope {
+        ReadScope {
+            transaction: Some(transaction),
+            ..ReadScope::new(now)
+        }
+    }
+
+    pub(crate) fn transaction(&self) -> Option<&Arc<OpenTransaction>> {
+        self.transaction.as_ref()
+    }
+
+    /// Enters a collection, if it is not entered yet. Returns its state, and the time at which it is judged.
+    ///
+    /// # Errors
+    /// `NotFound` if it was removed; `Throttled` if its throughput is used up.
+    pub(crate) async fn enter(&self, container: &Arc<Container>) -> Result<(Arc<ContainerState>, UnixMillis)> {
+        if let Some(entered) = self.entered.lock().get(&container.rid()) {
+            return Ok((entered.guard.state.clone(), entered.now));
+        }
+        let guard = container.enter_interruptible_owned().await?;
+        if let Some(admission) = &self.admission {
+            let mut partitions = guard.state.layout.partitions.iter();
+            partitions.try_for_each(|partition| admission.admit(partition, &guard.state))?;
+        }
+        let pin = container.pin_reads_at(self.now);
+        // From here on the purge removes nothing that is live at `self.now`. What it has removed before had ended at the time of the newest commit.
+        let mut now = self.now;
+        for partition in &guard.state.layout.partitions {
+            now = now.max(partition.head().await?.stamp);
+        }
+        if let Some(partition) = guard.state.layout.partitions.first() {
+            partition.show_exactly(&guard.state.settings, now).await;
+        }
+        let state = guard.state.clone();
+        let entered = Entered {
+            guard,
+            _pin: pin,
+            now,
+            is_queried: false,
+        };
+        self.entered.lock().insert(container.rid(), entered);
+        Ok((state, now))
+    }
+
+    /// Charges a read of one document, or of none.
+    pub(super) fn charge_read(&self, state: &ContainerState, partition: &Partition, bytes: usize) {
+        self.charge(state, partition, charge::point_read(bytes));
+    }
+
+    /// Charges documents that a scan has read, and in each collection the start of a query before the first of them.
+    pub(super) fn charge_scan(
+        &self,
+        container: &Container,
+        (state, partition): (&ContainerState, &Partition),
+        (documents, bytes): (usize, usize),
+    ) {
+        let is_queried = match self.entered.lock().get_mut(&container.rid()) {
+            Some(entered) => std::mem::replace(&mut entered.is_queried, true),
+            None => true,
+        };
+        let start = if is_queried {
+            RequestUnits::ZERO
+        } else {
+            charge::QUERY_START
+        };
+        self.charge(state, partition, start + charge::query_work(documents, bytes, 0));
+    }
+
+    fn charge(&self, state: &ContainerState, partition: &Partition, units: RequestUnits) {
+        if self.admission.is_some() && !state.pacing.count_only_load {
+            partition.meter().lock().consume(self.now.seconds(), units);
+        }
+    }
+
+    /// Tells whether a document that was read in an earlier scope is still live.
+    ///
+    /// # Errors
+    /// `NotFound` if the collection was removed.
+    pub async fn is_live(&self, container: &Arc<Container>, lifetime: &Lifetime) -> Result<bool> {
+        if self.transaction.is_some() {
+            return Ok(true);
+        }
+        let (state, now) = self.enter(container).await?;
+        Ok(lifetime.lasts(&state.settings.horizon(now)))
+    }
+}

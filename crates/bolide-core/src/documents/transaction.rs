@@ -1,0 +1,429 @@
+//! Transactions over the unsharded collections of one database (mongo.md §7, extensions.md §2).
+//!
+//! A transaction reads a held snapshot of the database's home, judged at the time of its first command by the settings of that time (TTL-292); its own
+//! writes lie over it. Nothing is locked. The commit compares every document that was written with the one that is stored now, and writes all or nothing
+//! at one time: a document that others have changed, or that has ended since the transaction began, is a write conflict, whether it is purged or not.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bolide_model::rid::ContainerRid;
+use bolide_model::{Error, ErrorKind, Reason, RequestUnits, Result, UnixMillis, charge};
+use bolide_storage::{HeldSnapshot, HoldError, HomeId, ReadRequest};
+use bytes::Bytes;
+use tokio::sync::Mutex;
+
+use super::write::{Journal, JournalEntry};
+use super::{DocumentBatch, DocumentDraft, DocumentId, StoredDocument, Undecided};
+use crate::container::{Container, ContainerState};
+use crate::format::keys;
+use crate::items::Admission;
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction, hold_error};
+use crate::partition::state::PartitionState;
+use crate::partition::write_batch::WriteBatch;
+use crate::partition::{JointDecision, Partition, commit_jointly};
+use crate::runtime::Runtime;
+
+/// Maximum size of the documents that a transaction writes, in bytes.
+const WRITTEN_BYTES: usize = 64 * 1024 * 1024;
+
+/// A transaction that has begun; see the module.
+pub struct DocumentTransaction {
+    started: UnixMillis,
+    home: HomeId,
+    held: Arc<dyn HeldSnapshot>,
+    collections: HashMap<ContainerRid, Part>,
+    written_bytes: usize,
+    /// Whether its commands are refused while throughput is used up.
+    enforces_throughput: bool,
+}
+
+/// A transaction that several tasks may use: the command that runs, and cursors that rest. It ends for all of them at once.
+pub struct OpenTransaction(Mutex<Option<DocumentTransaction>>);
+
+impl OpenTransaction {
+    /// Shares a transaction.
+    pub fn new(transaction: DocumentTransaction) -> OpenTransaction {
+        OpenTransaction(Mutex::new(Some(transaction)))
+    }
+
+    /// Takes the transaction, to commit it or to end it.
+    pub async fn take(&self) -> Option<DocumentTransaction> {
+        self.0.lock().await.take()
+    }
+
+    /// See [`DocumentTransaction::find`].
+    ///
+    /// # Errors
+    /// As there; [`Reason::SnapshotEnded`] if it was taken.
+    pub async fn find(&self, container: &Arc<Container>, id: &DocumentId) -> Result<Option<StoredDocument>> {
+        let mut transaction = self.0.lock().await;
+        transaction
+            .as_mut()
+            .ok_or(Reason::SnapshotEnded)?
+            .find(container, id)
+            .await
+    }
+
+    /// See [`DocumentTransaction::write`].
+    ///
+    /// # Errors
+    /// As there; [`Reason::SnapshotEnded`] if it was taken.
+    pub async fn write<T>(
+        &self,
+        container: &Arc<Container>,
+        decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
+    ) -> Result<T> {
+        let mut transaction = self.0.lock().await;
+        transaction
+            .as_mut()
+            .ok_or(Reason::SnapshotEnded)?
+            .write(container, decide)
+            .await
+    }
+
+    pub(super) async fn page(
+        &self,
+        container: &Arc<Container>,
+        from: &Bytes,
+        limits: (usize, usize),
+    ) -> Result<(Vec<StoredDocument>, Option<Bytes>)> {
+        let mut transaction = self.0.lock().await;
+        transaction
+            .as_mut()
+            .ok_or(Reason::SnapshotEnded)?
+            .page(container, from, limits)
+            .await
+    }
+}
+
+/// The transaction in one collection.
+struct Part {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    partition: Arc<Partition>,
+    view: ExclusiveTransaction,
+    /// The written documents by their number, which is provisional for new ones.
+    written: BTreeMap<u64, Written>,
+}
+
+/// What a transaction has made of one document.
+struct Written {
+    /// The document in the snapshot; `None` if the transaction inserted it.
+    base: Option<StoredDocument>,
+    /// The new document; `None` if the transaction deleted it.
+    draft: Option<DocumentDraft>,
+}
+
+impl DocumentTransaction {
+    /// Returns the time at which it judges documents.
+    pub fn started(&self) -> UnixMillis {
+        self.started
+    }
+
+    /// Finds a document by its `_id`.
+    ///
+    /// # Errors
+    /// `Unavailable` with [`Reason::SnapshotEnded`] if the transaction lasted too long; from the engine.
+    pub async fn find(&mut self, container: &Arc<Container>, id: &DocumentId) -> Result<Option<StoredDocument>> {
+        let id = id.clone();
+        self.decide(container, move |batch| batch.find(&id)).await
+    }
+
+    /// Returns the next documents in natural order, and the key at which to go on.
+    ///
+    /// # Errors
+    /// As [`DocumentTransaction::find`].
+    pub async fn page(
+        &mut self,
+        container: &Arc<Container>,
+        from: &Bytes,
+        (rows, bytes): (usize, usize),
+    ) -> Result<(Vec<StoredDocument>, Option<Bytes>)> {
+        let part = self.part(container).await?;
+        let page = part.view.items(&part.state.settings, from, None, rows, bytes);
+        let page = page.await.map_err(refusal)?;
+        let documents = page
+            .items
+            .into_iter()
+            .map(|(key, record)| StoredDocument::new(key, record));
+        Ok((documents.collect(), page.next))
+    }
+
+    /// Decides writes on the snapshot and the transaction's earlier writes. If it is refused, it has written nothing.
+    ///
+    /// # Errors
+    /// The error with which `decide` refused; `TooLarge` if the transaction writes too much; as [`DocumentTransaction::find`].
+    pub async fn write<T>(
+        &mut self,
+        container: &Arc<Container>,
+        decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
+    ) -> Result<T> {
+        if self.written_bytes > WRITTEN_BYTES {
+            return Err(Reason::TransactionTooLarge.into());
+        }
+        self.decide(container, decide).await
+    }
+
+    async fn decide<T>(
+        &mut self,
+        container: &Arc<Container>,
+        mut decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
+    ) -> Result<T> {
+        let part = self.part(container).await?;
+        let (state, partition) = (part.state.clone(), part.partition.clone());
+        let mut journal = Journal::default();
+        let decided = part.view.decide(|batch| {
+            journal.clear();
+            batch.keeping_writes(|batch| {
+                let mut documents = DocumentBatch::new(&state, &partition, batch).with_journal(&mut journal);
+                decide(&mut documents).map_err(Undecided::into_stop)
+            })
+        });
+        let value = decided.await.map_err(refusal)?;
+        let written = journal.iter().map(JournalEntry::size).sum::<usize>();
+        for entry in journal.drain(..) {
+            part.note(entry);
+        }
+        self.written_bytes += written;
+        Ok(value)
+    }
+
+    async fn part(&mut self, container: &Arc<Container>) -> Result<&mut Part> {
+        let rid = container.rid();
+        if !self.collections.contains_key(&rid) {
+            let part = self.enter(container).await?;
+            self.collections.insert(rid, part);
+        }
+        let part = self.collections.get_mut(&rid);
+        let part = part.ok_or_else(|| Error::internal("a collection was just entered"))?;
+        if self.enforces_throughput {
+            let now = part.partition.now().await?;
+            Admission::of_user(now).admit(&part.partition, &part.state)?;
+        }
+        Ok(part)
+    }
+
+    async fn enter(&self, container: &Arc<Container>) -> Result<Part> {
+        let guard = container.enter().await?;
+        let partition = guard
+            .state
+            .layout
+            .partition_of(&bolide_model::epk::Epk::start())?
+            .clone();
+        if partition.id.home() != self.home {
+            return Err(Reason::OtherDatabase.into());
+        }
+        partition.show_exactly(&guard.state.settings, self.started).await;
+        let request = ReadRequest {
+            gets: vec![keys::state()],
+            ..ReadRequest::default()
+        };
+        let (head, state) = match self.held.read(partition.id, request).await {
+            Ok(mut reply) => (reply.head, PartitionState::of_row(reply.gets.pop().flatten())?),
+            // It was created after the transaction began, so for the transaction it is empty.
+            Err(HoldError::Engine(bolide_storage::EngineError::NoPartition(_))) => {
+                let view = ExclusiveTransaction::over_nothing(partition.id, self.started);
+                return Ok(Part::new(container, guard.state.clone(), partition, view));
+            }
+            Err(error) => return Err(hold_error(error)),
+        };
+        let view = ExclusiveTransaction::over(self.held.clone(), partition.id, head, self.started, state);
+        Ok(Part::new(container, guard.state.clone(), partition, view))
+    }
+
+    /// Returns the number of documents that it has written.
+    pub fn written(&self) -> usize {
+        self.collections.values().map(|part| part.written.len()).sum()
+    }
+}
+
+impl Part {
+    fn new(
+        container: &Arc<Container>,
+        state: Arc<ContainerState>,
+        partition: Arc<Partition>,
+        view: ExclusiveTransaction,
+    ) -> Part {
+        Part {
+            container: container.clone(),
+            state,
+            partition,
+            view,
+            written: BTreeMap::new(),
+        }
+    }
+
+    fn note(&mut self, entry: JournalEntry) {
+        match entry {
+            JournalEntry::Inserted { number, draft } => {
+                let draft = Some(draft);
+                self.written.insert(number, Written { base: None, draft });
+            }
+            JournalEntry::Replaced { base, draft } => {
+                let number = base.number();
+                let written = self.written.entry(number).or_insert(Written {
+                    base: Some(base),
+                    draft: None,
+                });
+                written.draft = Some(draft);
+            }
+            JournalEntry::Deleted { base } => {
+                let number = base.number();
+                let written = self.written.entry(number).or_insert(Written {
+                    base: Some(base),
+                    draft: None,
+                });
+                written.draft = None;
+                if written.base.is_none() {
+                    self.written.remove(&number);
+                }
+            }
+        }
+    }
+
+    /// Returns what the writes cost.
+    fn charge(&self) -> RequestUnits {
+        let size = |written: &Written| match (&written.draft, &written.base) {
+            (Some(draft), _) => draft.document().as_bytes().len(),
+            (None, base) => base.as_ref().map_or(0, |base| base.record().size()),
+        };
+        self.written.values().map(|written| charge::write(size(written))).sum()
+    }
+
+    /// Returns the decision that writes everything over what is stored at the commit.
+    fn commit(self) -> (Arc<Partition>, JointDecision) {
+        let Part {
+            state,
+            partition,
+            written,
+            ..
+        } = self;
+        let deciding = partition.clone();
+        let decide = move |batch: &mut WriteBatch<'_>| {
+            batch.keeping_writes(|batch| {
+                let mut documents = DocumentBatch::new(&state, &deciding, batch);
+                apply(&mut documents, &written).map_err(Undecided::into_stop)
+            })
+        };
+        (partition, Box::new(decide))
+    }
+}
+
+/// Writes the documents of a transaction. Deletions come first, and replacements before insertions, so that unique keys that move between documents are
+/// free.
+fn apply(documents: &mut DocumentBatch<'_, '_>, written: &BTreeMap<u64, Written>) -> Result<(), Undecided> {
+    let mut stored = Vec::new();
+    for change in written.values() {
+        let Some(base) = &change.base else { continue };
+        match documents.again(base)? {
+            Some(now) if now.version() == base.version() => stored.push((now, &change.draft)),
+            _ => return Err(Error::from(Reason::WriteConflict).into()),
+        }
+    }
+    documents.foresee_all(written.values().filter_map(|change| change.draft.as_ref()))?;
+    let conflict = || Undecided::from(Error::from(Reason::WriteConflict));
+    for (now, draft) in &stored {
+        if draft.is_none() {
+            documents.delete(now);
+        }
+    }
+    let replaced: Vec<(&StoredDocument, &DocumentDraft)> = stored
+        .iter()
+        .filter_map(|(now, draft)| draft.as_ref().map(|draft| (now, draft)))
+        .collect();
+    documents.replace_all(&replaced)?.map_err(|_| conflict())?;
+    for change in written.values().filter(|change| change.base.is_none()) {
+        if let Some(draft) = &change.draft {
+            documents.insert(draft)?.map_err(|_| conflict())?;
+        }
+    }
+    Ok(())
+}
+
+fn refusal(end: ExclusiveEnd) -> Error {
+    match end {
+        ExclusiveEnd::Refused(error) => error,
+        ExclusiveEnd::Stale => Reason::SnapshotEnded.into(),
+    }
+}
+
+impl Runtime {
+    /// See `Account::begin_transaction`.
+    pub(crate) async fn begin_transaction(
+        &self,
+        container: &Arc<Container>,
+        now: UnixMillis,
+        until: UnixMillis,
+    ) -> Result<DocumentTransaction> {
+        let guard = container.enter().await?;
+        let partition = guard.state.layout.partition_of(&bolide_model::epk::Epk::start())?;
+        let home = partition.id.home();
+        let held = self.engine().hold(home, until).await;
+        let held = held.map_err(crate::partition::engine_error)?;
+        Ok(DocumentTransaction {
+            started: now,
+            home,
+            held,
+            collections: HashMap::new(),
+            written_bytes: 0,
+            enforces_throughput: self.enforces_throughput(),
+        })
+    }
+
+    /// See `Account::commit_transaction`.
+    pub(crate) async fn commit_transaction(&self, transaction: DocumentTransaction) -> Result<()> {
+        let engine = self.shared_engine();
+        // To its end, even if the request is dropped: the workers wait for the outcome.
+        let commit = tokio::spawn(async move { commit(engine, transaction).await });
+        commit
+            .await
+            .unwrap_or_else(|_| Err(Error::internal("a commit of a transaction panicked")))
+    }
+}
+
+async fn commit(engine: Arc<dyn bolide_storage::Engine>, transaction: DocumentTransaction) -> Result<()> {
+    let DocumentTransaction { held, collections, .. } = transaction;
+    drop(held);
+    let mut parts: Vec<Part> = collections
+        .into_values()
+        .filter(|part| !part.written.is_empty())
+        .collect();
+    // In one order everywhere, so that no two transactions wait for each other.
+    parts.sort_by_key(|part| part.partition.id);
+    let containers: Vec<Arc<Container>> = parts.iter().map(|part| part.container.clone()).collect();
+    let mut guards = Vec::with_capacity(containers.len());
+    for (container, part) in containers.iter().zip(&parts) {
+        let guard = container.enter().await.map_err(|error| match error.kind {
+            ErrorKind::NotFound => Error::from(Reason::WriteConflict),
+            _ => error,
+        })?;
+        // The documents were drafted for these indexes.
+        if guard.state.etag != part.state.etag {
+            return Err(Reason::WriteConflict.into());
+        }
+        guards.push(guard);
+    }
+    let charged = parts
+        .iter()
+        .zip(&guards)
+        .filter(|(_, guard)| !guard.state.pacing.count_only_load);
+    let charged: Vec<_> = charged
+        .map(|(part, _)| (part.partition.clone(), part.charge()))
+        .collect();
+    let decisions: Vec<(Arc<Partition>, JointDecision)> = parts.into_iter().map(Part::commit).collect();
+    if decisions.is_empty() {
+        return Ok(());
+    }
+    let now = engine.time().lo.seconds();
+    let committed = commit_jointly(engine, decisions).await;
+    for (partition, units) in charged {
+        let units = if committed.is_ok() {
+            units
+        } else {
+            charge::point_read(0)
+        };
+        partition.meter().lock().consume(now, units);
+    }
+    committed
+}

@@ -1,0 +1,106 @@
+//! A worker's part of a joint commit: it lends its partition until the outcome is known (`super::super::joint`).
+
+use std::panic::AssertUnwindSafe;
+
+use bolide_model::{Error, Result, UnixMillis};
+use bolide_storage::{Batch, Key};
+use futures_util::FutureExt;
+
+use super::Worker;
+use crate::clock;
+use crate::partition::after_commit::AfterCommit;
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
+use crate::partition::joint::{Drafted, JointDecision, JointPart, PartDraft, PartOutcome};
+use crate::partition::state::PartitionState;
+use crate::partition::write_batch::Decided;
+
+/// What takes effect once a part is committed: the state, what is to be done after the commit, and the changed keys.
+type Committable = (PartitionState, AfterCommit, Vec<Key>);
+
+impl Worker {
+    /// Lends the partition to a joint commit.
+    pub(super) async fn run_joint(&mut self, part: JointPart) {
+        let Ok(now) = clock::exact_now(self.engine.as_ref()).await else {
+            return;
+        };
+        // If a channel is closed, the commit was given up, and nothing was committed.
+        if part.entered.send(now.max(self.head.stamp)).is_err() {
+            return;
+        }
+        let Ok(stamp) = part.stamp.await else { return };
+        let mut decide = part.decide;
+        let decided = self.decide_part(stamp, &mut decide).await;
+        let (result, decided) = match decided {
+            Ok(Some(decided)) => self.draft_of(decided),
+            Ok(None) => (Ok(PartDraft::Stale), None),
+            Err(error) => (Err(error), None),
+        };
+        let is_stale = matches!(result, Ok(PartDraft::Stale));
+        let sent = part.drafted.send(Drafted { decide, result }).is_ok();
+        if is_stale {
+            // What is read again is the state of the new head, or the error shows at the next commit.
+            let _ = self.refresh().await;
+        }
+        let (Some((state, after, keys)), true) = (decided, sent) else {
+            return;
+        };
+        match part.outcome.await {
+            Ok(PartOutcome::Done(head)) => {
+                self.unresolved.clear();
+                self.shared.dirty_keys.record(keys);
+                self.shared.committed(&after, stamp.seconds(), &state);
+                self.advance(head, state);
+            }
+            Ok(PartOutcome::Unknown) => {
+                self.unresolved.extend(keys);
+                self.shared.perhaps_committed(&after, stamp.seconds());
+            }
+            Ok(PartOutcome::NotDone) | Err(_) => {}
+        }
+    }
+
+    /// Decides a part of a joint commit at `stamp`. Returns `None` if the partition's head has moved.
+    async fn decide_part(&mut self, stamp: UnixMillis, decide: &mut JointDecision) -> Result<Option<Decided>> {
+        let mut exclusive = ExclusiveTransaction::new(
+            self.engine.clone(),
+            self.partition,
+            self.head,
+            stamp,
+            self.state.clone(),
+        );
+        let decided = AssertUnwindSafe(exclusive.decide(&mut **decide)).catch_unwind().await;
+        match decided {
+            Ok(Ok(())) => Ok(Some(exclusive.into_decided(&self.state))),
+            Ok(Err(ExclusiveEnd::Stale)) => Ok(None),
+            Ok(Err(ExclusiveEnd::Refused(error))) => Err(error),
+            Err(_) => Err(Error::internal(
+                "a part of a transaction panicked; nothing of it was stored",
+            )),
+        }
+    }
+
+    /// Returns the batch of a decided part, and what is left to be done once it is committed.
+    fn draft_of(&mut self, decided: Decided) -> (Result<PartDraft>, Option<Committable>) {
+        let Decided {
+            changes,
+            state,
+            stamp,
+            after,
+        } = decided;
+        let Some(changes) = changes else {
+            return (Ok(PartDraft::Nothing), None);
+        };
+        let keys = self.shared.dirty_keys.keys_of(&changes);
+        let batch = Batch {
+            base: self.head.lsn,
+            next: changes.next,
+            stamp,
+            edition: self.head.edition,
+            token: self.tokens.next(),
+            puts: changes.puts,
+            deletes: changes.deletes,
+            may_block: false,
+        };
+        (Ok(PartDraft::Changes(batch)), Some((state, after, keys)))
+    }
+}

@@ -1,0 +1,48 @@
+//! Indexes that are created while there are documents.
+
+use bolide_core::BuildFailure;
+use bolide_mql::bson::rawdoc;
+
+use super::fixture::{START, TestCollection, date_index, dated};
+
+#[tokio::test]
+async fn a_ttl_index_ends_documents_that_were_there_before_it() {
+    // TTL-086, mongo.md §18.1.
+    let mut test = TestCollection::new().await;
+    test.insert(dated(1, START - 20_000)).await.unwrap();
+    test.insert(dated(2, START)).await.unwrap();
+    test.insert(rawdoc! {"_id": 3}).await.unwrap();
+    test.create_index(date_index(10)).await.unwrap().unwrap();
+    assert_eq!(test.ids().await, [2, 3]);
+    test.reopen().await;
+    test.set_clock(START + 10_000);
+    assert_eq!(test.ids().await, [3]);
+}
+
+#[tokio::test]
+async fn a_unique_index_is_not_built_over_documents_with_equal_keys() {
+    let test = TestCollection::new().await;
+    test.insert(rawdoc! {"_id": 1, "n": 5}).await.unwrap();
+    test.insert(rawdoc! {"_id": 2, "n": 5.0}).await.unwrap();
+    let unique = || rawdoc! {"key": {"n": 1}, "name": "n_1", "unique": true};
+    let failed = test.create_index(unique()).await.unwrap();
+    assert!(
+        matches!(failed, Err(BuildFailure::Duplicate { index: 1, .. })),
+        "{failed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_unique_index_is_built_over_ghosts_with_equal_keys() {
+    // mongo.md §18.5: unique index builds do not see the dead.
+    let test = TestCollection::new().await;
+    test.create_index(date_index(0)).await.unwrap().unwrap();
+    let with = |id: i32, date: i64| rawdoc! {"_id": id, "n": 5, "at": bolide_mql::bson::DateTime::from_millis(date)};
+    test.insert(with(1, START + 1_000)).await.unwrap();
+    test.insert(with(2, START + 9_000)).await.unwrap();
+    test.set_clock(START + 1_000);
+    let unique = rawdoc! {"key": {"n": 1}, "name": "n_1", "unique": true};
+    test.create_index(unique).await.unwrap().unwrap();
+    assert_eq!(test.insert(rawdoc! {"_id": 3, "n": 5}).await.unwrap_err().index, 2);
+    assert_eq!(test.ids().await, [2]);
+}

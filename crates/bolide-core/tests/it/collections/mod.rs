@@ -1,0 +1,12 @@
+//! Claims about MongoDB collections, one by one.
+
+mod charges;
+mod crashes;
+mod fixture;
+mod indexes;
+mod items;
+mod model;
+mod purge;
+mod random;
+mod transactions;
+mod visibility;

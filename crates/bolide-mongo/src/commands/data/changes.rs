@@ -1,0 +1,368 @@
+//! Updates and deletions of the documents that match a filter.
+//!
+//! Documents are found as by a query. Each is then decided in the worker of its partition, on the version that is stored at that moment: if it has changed,
+//! the filter must match it again; if it has ended or was deleted, it does not match. So two statements never both change what only one of them found.
+
+mod decider;
+
+use std::sync::Arc;
+
+use bolide_core::{Container, DocumentId, Duplicate, StoredDocument, Task};
+use bolide_mql::context::memory::StageMemory;
+use bolide_mql::filter::Filter;
+use bolide_mql::sort::Sorter;
+use bolide_mql::update::Update;
+use bolide_mql::{Code, Context, Error, Result};
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+
+use super::super::context::CommandContext;
+use super::find::Matches;
+use super::order::Order;
+use super::retry::RetryableWrite;
+use super::writer::DataContext;
+use super::{drafts, tasks};
+use crate::namespace::Namespace;
+use decider::{Decider, Outcome};
+
+/// Maximum number of documents of one commit, and their size in bytes.
+const CHUNK_DOCUMENTS: usize = 200;
+const CHUNK_BYTES: usize = 4 * 1024 * 1024;
+
+/// How often an upsert is tried that finds nothing to update and then cannot insert, because others insert and delete the same document.
+const UPSERT_TRIES: usize = 5;
+
+/// What a statement does with the documents that match.
+#[derive(Clone)]
+pub enum Action {
+    /// Deletes them.
+    Delete,
+    /// Updates them.
+    Update {
+        /// The update.
+        update: Arc<Update>,
+        /// Whether a document is inserted if none matches.
+        is_upsert: bool,
+        /// Whether the validator is bypassed.
+        bypasses_validation: bool,
+    },
+}
+
+/// One statement of `update`, `delete` or `findAndModify`.
+pub struct Statement<'a> {
+    /// The command.
+    pub context: &'a CommandContext<'a>,
+    /// Its time and transaction.
+    pub data: &'a DataContext,
+    /// The collection.
+    pub container: &'a Arc<Container>,
+    /// Its name.
+    pub namespace: &'a Namespace,
+    /// Which documents.
+    pub filter: Arc<Filter>,
+    /// Collation and variables.
+    pub language: Context,
+    /// What is done with them.
+    pub action: Action,
+    /// Whether all matching documents are changed; otherwise the first.
+    pub is_multi: bool,
+    /// The order in which the first one is chosen.
+    pub order: Order,
+    /// The retryable write, and the id of the statement in it.
+    pub retry: Option<(RetryableWrite, i32)>,
+}
+
+/// What a statement did.
+#[derive(Debug, Clone, Default)]
+pub struct Changed {
+    /// Number of documents that matched.
+    pub matched: u64,
+    /// Number of documents whose bytes changed, or that were deleted.
+    pub modified: u64,
+    /// The `_id` of the inserted document.
+    pub upserted: Option<RawBson>,
+    /// The result of a statement on one document that was changed; that of the first time, if it is a retry.
+    pub result: Option<RawDocumentBuf>,
+    /// Whether the statement was carried out before, by the same retryable write.
+    pub is_retried: bool,
+}
+
+/// What a statement is about to do to one document.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Effect<'a> {
+    /// The document before; `None` if it is inserted.
+    pub before: Option<&'a RawDocument>,
+    /// The document after; `None` if it is deleted.
+    pub after: Option<&'a RawDocument>,
+    /// Whether the bytes of an existing document change, or it is deleted.
+    pub is_changed: bool,
+    /// The `_id` of an inserted document.
+    pub upserted: Option<&'a RawBson>,
+}
+
+/// Makes the result of a statement on one document, which retries return, too. If it fails, nothing is changed.
+pub type ResultEncoder = Arc<dyn Fn(&Effect<'_>) -> Result<RawDocumentBuf> + Send + Sync>;
+
+impl Changed {
+    fn retried(result: RawDocumentBuf) -> Changed {
+        Changed {
+            result: Some(result),
+            is_retried: true,
+            ..Changed::default()
+        }
+    }
+
+    /// Whether there was a document to change.
+    fn has_matched(&self) -> bool {
+        self.matched > 0 || self.is_retried
+    }
+}
+
+/// Number of documents, in their order, that are tried before all are sorted again.
+const CANDIDATES: usize = 10;
+/// Maximum size of these documents: each may be as large as documents can be.
+const CANDIDATE_BYTES: usize = (CANDIDATES + 1) * 17 * 1024 * 1024;
+
+/// A document that matched, with its place in the order.
+type Candidate = (Vec<u8>, StoredDocument);
+
+impl Statement<'_> {
+    /// Carries the statement out. `encode` makes the stored result of a retryable write.
+    ///
+    /// # Errors
+    /// Of the language; `DuplicateKey`; `DocumentValidationFailure`; of the storage. What was changed before the error stays changed.
+    pub async fn run(self, encode: ResultEncoder) -> Result<Changed> {
+        let decider = Arc::new(Decider::new(&self, encode)?);
+        if let Some(stored) = self.stored_result(&decider).await? {
+            return Ok(stored);
+        }
+        for _ in 0..UPSERT_TRIES {
+            let changed = match self.is_multi {
+                true => self.change_all(&decider).await?,
+                false => self.change_first(&decider).await?,
+            };
+            if changed.has_matched() || !decider.is_upsert() {
+                return Ok(changed);
+            }
+            match self.upsert(&decider).await? {
+                Ok(upserted) => return Ok(upserted),
+                // Others have inserted it since; then it can be updated, unless the key is that of a document which does not match.
+                Err(duplicate) if !self.may_match(&duplicate) => return Err(duplicate),
+                Err(_) => {}
+            }
+        }
+        self.upsert(&decider).await?
+    }
+
+    /// Returns the result of a retryable write that was carried out before.
+    async fn stored_result(&self, decider: &Arc<Decider>) -> Result<Option<Changed>> {
+        if decider.retry.is_none() {
+            return Ok(None);
+        }
+        let decider = decider.clone();
+        let read = self.data.write(self.context, self.container, move |batch| {
+            let Some((retry, statement)) = &decider.retry else {
+                return Ok(Ok(None));
+            };
+            match retry.load(batch)? {
+                Ok(stored) => retry.result(batch, &stored, *statement),
+                Err(error) => Ok(Err(error)),
+            }
+        });
+        Ok(read.await??.map(Changed::retried))
+    }
+
+    /// Whether a document with a taken key may match the filter, so that the upsert is to be tried again.
+    fn may_match(&self, error: &Error) -> bool {
+        error.code == Code::DUPLICATE_KEY && self.data.transaction.is_none()
+    }
+
+    async fn change_first(&self, decider: &Arc<Decider>) -> Result<Changed> {
+        if let Some(id) = self.only_id()? {
+            let deciding = decider.clone();
+            let written = self
+                .data
+                .write(self.context, self.container, move |batch| match batch.find(&id)? {
+                    Some(found) => deciding.change_one(batch, &found, None),
+                    None => Ok(Ok(None)),
+                });
+            return Ok(decider.named(self.namespace, written.await??)?.unwrap_or_default());
+        }
+        if !self.order.is_natural() {
+            return self.change_least(decider).await;
+        }
+        let mut matches = Some(self.matches()?);
+        while let Some(source) = matches.take() {
+            let (source, found) = self.find_some(source, 1).await?;
+            let Some(found) = found.into_iter().next() else { break };
+            if let Some(changed) = self.change_found(decider, found).await? {
+                return Ok(changed);
+            }
+            matches = Some(source);
+        }
+        Ok(Changed::default())
+    }
+
+    /// Changes the first document in the order of the statement. If it no longer matches, the next one is tried.
+    async fn change_least(&self, decider: &Arc<Decider>) -> Result<Changed> {
+        let mut after = None;
+        loop {
+            let candidates = self.find_least(after.take()).await?;
+            let is_all = candidates.len() < CANDIDATES;
+            for (key, found) in candidates {
+                if let Some(changed) = self.change_found(decider, found).await? {
+                    return Ok(changed);
+                }
+                after = Some(key);
+            }
+            if is_all {
+                return Ok(Changed::default());
+            }
+        }
+    }
+
+    /// Changes a document that matched, if it still does.
+    async fn change_found(&self, decider: &Arc<Decider>, found: StoredDocument) -> Result<Option<Changed>> {
+        let deciding = decider.clone();
+        let written = self.data.write(self.context, self.container, move |batch| {
+            match batch.again(&found)? {
+                Some(now) => deciding.change_one(batch, &now, Some(&found)),
+                None => Ok(Ok(None)),
+            }
+        });
+        decider.named(self.namespace, written.await??)
+    }
+
+    async fn change_all(&self, decider: &Arc<Decider>) -> Result<Changed> {
+        let (mut changed, mut matches) = (Changed::default(), Some(self.matches()?));
+        while let Some(source) = matches.take() {
+            let (source, found) = self.find_some(source, CHUNK_DOCUMENTS).await?;
+            if found.is_empty() {
+                break;
+            }
+            let deciding = decider.clone();
+            let written = self.data.write(self.context, self.container, move |batch| {
+                let mut done = Changed::default();
+                for known in &found {
+                    let Some(now) = batch.again(known)? else { continue };
+                    match deciding.change_one(batch, &now, Some(known))? {
+                        Ok(Some(Outcome::Changed(one))) => {
+                            done.matched += one.matched;
+                            done.modified += one.modified;
+                        }
+                        Ok(Some(Outcome::Duplicate(duplicate, document))) => {
+                            return Ok((done, Some(Failure::Duplicate(duplicate, document))));
+                        }
+                        Ok(None) => {}
+                        Err(error) => return Ok((done, Some(Failure::Error(error)))),
+                    }
+                }
+                Ok((done, None))
+            });
+            let (done, failure) = written.await?;
+            changed.matched += done.matched;
+            changed.modified += done.modified;
+            match failure {
+                None => {}
+                Some(Failure::Error(error)) => return Err(error),
+                Some(Failure::Duplicate(duplicate, document)) => {
+                    return Err(drafts::duplicate(
+                        &decider.definition,
+                        self.namespace,
+                        &document,
+                        &duplicate,
+                    ));
+                }
+            }
+            matches = Some(source);
+        }
+        Ok(changed)
+    }
+
+    async fn upsert(&self, decider: &Arc<Decider>) -> Result<Result<Changed>> {
+        let Action::Update { update, .. } = &self.action else {
+            return Ok(Ok(Changed::default()));
+        };
+        let document = update.upsert(&self.filter, &self.language)?;
+        decider.validator.check(&document, &self.language)?;
+        let draft = drafts::draft(self.context, &decider.definition, document)?;
+        let id = draft.document().get("_id").ok().flatten().map(RawBson::from);
+        let deciding = decider.clone();
+        let written = self.data.write(self.context, self.container, move |batch| {
+            deciding.insert(batch, &draft, &id)
+        });
+        match written.await?? {
+            Outcome::Changed(changed) => Ok(Ok(changed)),
+            Outcome::Duplicate(duplicate, document) => Ok(Err(drafts::duplicate(
+                &decider.definition,
+                self.namespace,
+                &document,
+                &duplicate,
+            ))),
+        }
+    }
+
+    fn matches(&self) -> Result<Matches> {
+        Matches::new(self.container.clone(), self.filter.clone(), &self.language)
+    }
+
+    /// Returns the `_id` that the filter names, if it names exactly one.
+    fn only_id(&self) -> Result<Option<DocumentId>> {
+        Ok(self.matches()?.only_id())
+    }
+
+    /// Finds the next documents that match, at most `max`.
+    async fn find_some(&self, mut matches: Matches, max: usize) -> Result<(Matches, Vec<StoredDocument>)> {
+        let (scope, mut language) = (self.data.scope(), self.language.clone());
+        tasks::run(self.context.state, move |task: &Task| {
+            language.interrupt = tasks::interrupt(task, language.interrupt.clone());
+            let (mut found, mut bytes) = (Vec::new(), 0);
+            while found.len() < max && bytes < CHUNK_BYTES {
+                let Some(document) = task.wait(matches.next(&scope, &language))? else {
+                    break;
+                };
+                bytes += document.document().as_bytes().len();
+                found.push(document);
+            }
+            Ok((matches, found))
+        })
+        .await
+    }
+
+    /// Finds the first documents in the order of the statement, after the one with the key `after`.
+    async fn find_least(&self, after: Option<Vec<u8>>) -> Result<Vec<Candidate>> {
+        let (scope, mut language) = (self.data.scope(), self.language.clone());
+        let (mut matches, filter, order) = (self.matches()?, self.filter.clone(), self.order.clone());
+        tasks::run(self.context.state, move |task: &Task| {
+            language.interrupt = tasks::interrupt(task, language.interrupt.clone());
+            let memory = StageMemory::with_limit("$sort", CANDIDATE_BYTES);
+            let mut sorter = Sorter::new(Some(CANDIDATES), memory);
+            while let Some(document) = task.wait(matches.next(&scope, &language))? {
+                let mut key = order.key(&document, &filter, &language)?;
+                // Documents that sort alike are told apart, so that none is tried twice.
+                key.extend_from_slice(&document.number().to_be_bytes());
+                if after.as_ref().is_some_and(|after| key <= *after) {
+                    continue;
+                }
+                let bytes = document.document().as_bytes().len();
+                sorter.push(key.clone(), (key, document), bytes)?;
+            }
+            Ok(sorter.finish().collect())
+        })
+        .await
+    }
+}
+
+/// Why a statement on many documents ended.
+enum Failure {
+    Error(Error),
+    Duplicate(Duplicate, RawDocumentBuf),
+}
+
+/// Reads a document that a retryable write has stored as its result: the number in a field, 0 if it is missing.
+pub fn stored_count(stored: &RawDocument, field: &str) -> u64 {
+    match stored.get(field).ok().flatten() {
+        Some(RawBsonRef::Int32(count)) => u64::try_from(count).unwrap_or_default(),
+        Some(RawBsonRef::Int64(count)) => u64::try_from(count).unwrap_or_default(),
+        _ => 0,
+    }
+}

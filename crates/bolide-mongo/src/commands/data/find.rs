@@ -1,0 +1,162 @@
+//! The documents of one collection that match a filter, in natural order: for `find`, and for the walks of writes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bolide_core::{Container, DocumentId, DocumentScan, ReadScope, StoredDocument};
+use bolide_mql::filter::Filter;
+use bolide_mql::{Context, Result};
+
+use super::collections;
+use crate::codes;
+
+/// A scan of the documents that match a filter; between batches it keeps the documents that it has read and not returned.
+pub struct Matches {
+    container: Arc<Container>,
+    filter: Arc<Filter>,
+    source: Source,
+    /// Documents that were read in this or in an earlier command.
+    read: VecDeque<StoredDocument>,
+    /// Whether the documents in `read` were read in an earlier command, so that some may have ended.
+    is_resumed: bool,
+    /// Number of live documents that the filter was asked about.
+    examined: u64,
+}
+
+enum Source {
+    /// The documents with one of these values of `_id`.
+    Ids(VecDeque<DocumentId>),
+    Scan(DocumentScan),
+}
+
+impl Matches {
+    /// Creates a scan. Filters that name the values of `_id` read these documents only.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` if the collection was removed.
+    pub fn new(container: Arc<Container>, filter: Arc<Filter>, context: &Context) -> Result<Matches> {
+        let definition = collections::definition(&container)?;
+        let of_collection = definition.collation.as_deref();
+        // The `_id`s are stored by the collation of the collection; another one may find more values equal.
+        let is_same = match (context.collation.as_deref(), of_collection) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.to_document() == other.to_document(),
+            _ => false,
+        };
+        let ids = match is_same {
+            true => filter.id_in(of_collection),
+            false => None,
+        };
+        let source = match ids {
+            Some(ids) => {
+                let ids = ids.into_iter();
+                Source::Ids(
+                    ids.map(|id| DocumentId::of(id.as_raw_bson_ref(), of_collection))
+                        .collect(),
+                )
+            }
+            None => Source::Scan(DocumentScan::default()),
+        };
+        Ok(Matches {
+            container,
+            filter,
+            source,
+            read: VecDeque::new(),
+            is_resumed: false,
+            examined: 0,
+        })
+    }
+
+    /// Whether it reads few documents only, so that it needs no thread of its own.
+    pub fn is_short(&self) -> bool {
+        matches!(&self.source, Source::Ids(ids) if ids.len() <= 1)
+    }
+
+    /// Returns all documents that it reads, whether they match or not: the caller applies the filter.
+    pub fn return_all(&mut self) {
+        self.filter = Arc::new(Filter::all());
+    }
+
+    /// Whether it reads documents by their `_id`.
+    pub fn is_by_id(&self) -> bool {
+        matches!(&self.source, Source::Ids(_))
+    }
+
+    /// Returns the `_id` of the only document that can match; `None` if the filter does not name one.
+    pub fn only_id(&self) -> Option<DocumentId> {
+        match &self.source {
+            Source::Ids(ids) if ids.len() == 1 => ids.front().cloned(),
+            _ => None,
+        }
+    }
+
+    /// Returns how many values of `_id` it still reads by; `None` if it reads the whole collection.
+    pub fn ids(&self) -> Option<usize> {
+        match &self.source {
+            Source::Ids(ids) => Some(ids.len()),
+            Source::Scan(_) => None,
+        }
+    }
+
+    /// Returns how many live documents were compared with the filter.
+    pub fn examined(&self) -> u64 {
+        self.examined
+    }
+
+    /// Continues in another command, at its time.
+    pub fn resume(&mut self) {
+        self.is_resumed = true;
+    }
+
+    /// Returns the next matching document; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the storage and of the filter.
+    pub async fn next(&mut self, scope: &ReadScope, context: &Context) -> Result<Option<StoredDocument>> {
+        loop {
+            while let Some(document) = self.read.pop_front() {
+                context.interrupt.check(1)?;
+                let is_gone = self.is_resumed && !self.is_live(scope, &document).await?;
+                if is_gone {
+                    continue;
+                }
+                self.examined += 1;
+                if self.filter.matches(document.document(), context)? {
+                    return Ok(Some(document));
+                }
+            }
+            self.is_resumed = false;
+            if !self.fill(scope).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether a document that was read in an earlier command is still there to be returned.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` if the collection was removed.
+    pub async fn is_live(&self, scope: &ReadScope, document: &StoredDocument) -> Result<bool> {
+        let is_live = scope.is_live(&self.container, &document.lifetime()).await;
+        is_live.map_err(|error| codes::error(&error))
+    }
+
+    /// Reads more documents. Returns `false` at the end.
+    async fn fill(&mut self, scope: &ReadScope) -> Result<bool> {
+        match &mut self.source {
+            Source::Ids(ids) => {
+                let Some(id) = ids.pop_front() else { return Ok(false) };
+                let found = scope.find(&self.container, &id).await;
+                self.read.extend(found.map_err(|error| codes::error(&error))?);
+            }
+            Source::Scan(scan) => {
+                let page = scan.next_page(scope, &self.container).await;
+                let Some(page) = page.map_err(|error| codes::error(&error))? else {
+                    return Ok(false);
+                };
+                self.read.extend(page.documents);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,183 @@
+//! The arguments by which a command changes how values are compared and which variables exist.
+
+use std::sync::Arc;
+
+use bolide_core::{CollectionDefinition, Container, RequestContext};
+use bolide_mql::collation::Collation;
+use bolide_mql::expression::{Expression, ParseScope, Scope};
+use bolide_mql::filter::Filter;
+use bolide_mql::index::IndexDefinition;
+use bolide_mql::text_search::TextSource;
+use bolide_mql::vector::VectorIndex;
+use bolide_mql::{Code, Context, Error, Result};
+use bson::raw::RawBsonRef;
+use bson::{RawBson, RawDocument, RawDocumentBuf};
+
+use super::super::arguments::{Arguments, wrong_type};
+use super::super::context::CommandContext;
+
+/// `collation` and `let`.
+#[derive(Debug, Clone, Default)]
+pub struct LanguageArguments<'a> {
+    collation: Option<&'a RawDocument>,
+    variables: Option<&'a RawDocument>,
+    constants: Option<&'a RawDocument>,
+}
+
+impl<'a> LanguageArguments<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// `TypeMismatch`.
+    pub fn read(arguments: &mut Arguments<'a>) -> Result<LanguageArguments<'a>> {
+        Ok(LanguageArguments {
+            collation: arguments.document("collation")?,
+            variables: arguments.document("let")?,
+            constants: None,
+        })
+    }
+
+    /// The same variables with the collation of one statement.
+    #[must_use]
+    pub fn with_collation(&self, collation: Option<&'a RawDocument>) -> LanguageArguments<'a> {
+        LanguageArguments {
+            collation,
+            ..self.clone()
+        }
+    }
+
+    /// The same with the constants of one statement (`c` of an update), which are variables, too.
+    #[must_use]
+    pub fn with_constants(&self, constants: Option<&'a RawDocument>) -> LanguageArguments<'a> {
+        LanguageArguments {
+            constants,
+            ..self.clone()
+        }
+    }
+
+    /// What the query language needs to know of the command. Without a collation of its own it has that of the collection.
+    ///
+    /// # Errors
+    /// Of the collation; of the expressions of `let`.
+    pub fn context(
+        &self,
+        context: &CommandContext<'_>,
+        request: &RequestContext,
+        container: Option<&Arc<Container>>,
+    ) -> Result<Context> {
+        let collation = match self.collation.filter(|collation| !collation.is_empty()) {
+            Some(collation) => Collation::parse(collation)?,
+            None => container
+                .and_then(|container| container.collection())
+                .and_then(|definition| definition.collation.clone()),
+        };
+        let mut language = Context {
+            collation,
+            text: container.and_then(|container| text_source(container)).map(Arc::new),
+            vector_indexes: container
+                .map(|container| vector_indexes(container))
+                .unwrap_or_default()
+                .into(),
+            ..context.language(request)
+        };
+        if self.variables.is_some() || self.constants.is_some() {
+            let mut values = match self.variables {
+                Some(variables) => variable_values(variables, &language)?,
+                None => Vec::new(),
+            };
+            for constant in self.constants.into_iter().flatten() {
+                let (name, value) = constant?;
+                values.push((name.as_str().to_owned(), value.into()));
+            }
+            language.variables = values.into();
+        }
+        Ok(language)
+    }
+}
+
+/// What the collection's text index takes words from; `None` if it has none.
+fn text_source(container: &Container) -> Option<TextSource> {
+    let definition = container.collection()?;
+    let mut indexes = definition.indexes.iter();
+    indexes.find_map(|index| index.definition.text_source())
+}
+
+fn vector_indexes(container: &Container) -> Vec<VectorIndex> {
+    let definition = container.collection();
+    let indexes = definition.iter().flat_map(|definition| &definition.indexes);
+    indexes.filter_map(|index| index.definition.vector_index()).collect()
+}
+
+/// Parses the filter of a command; without one it matches every document.
+///
+/// # Errors
+/// Of the filter.
+pub fn filter(document: Option<&RawDocument>, language: &Context) -> Result<Arc<Filter>> {
+    let filter = match document {
+        Some(document) => Filter::parse_in(document, &ParseScope::new(language))?,
+        None => Filter::all(),
+    };
+    Ok(Arc::new(filter))
+}
+
+/// Returns the values of the variables of `let`, which are expressions without fields.
+fn variable_values(variables: &RawDocument, language: &Context) -> Result<Vec<(String, RawBson)>> {
+    let document = RawDocumentBuf::new();
+    let mut values = Vec::new();
+    for variable in variables {
+        let (name, value) = variable?;
+        let value =
+            Expression::parse(value, &mut ParseScope::new(language))?.evaluate(&Scope::new(language, &document))?;
+        values.push((name.as_str().to_owned(), value.unwrap_or(RawBson::Null)));
+    }
+    Ok(values)
+}
+
+/// Reads `hint`: the name or the key of an index. Every query reads the whole collection or by `_id`, so it changes nothing, but it must name an index.
+///
+/// # Errors
+/// `TypeMismatch`.
+pub fn read_hint<'a>(arguments: &mut Arguments<'a>) -> Result<Option<RawBsonRef<'a>>> {
+    match arguments.value("hint") {
+        Some(hint @ (RawBsonRef::String(_) | RawBsonRef::Document(_))) => Ok(Some(hint)),
+        Some(other) => Err(wrong_type("hint", other, "types '[string, object]'")),
+        None => Ok(None),
+    }
+}
+
+/// Checks that a hint names an index of the collection, or the natural order.
+///
+/// # Errors
+/// `BadValue`.
+pub fn check_hint(container: &Container, hint: Option<RawBsonRef<'_>>) -> Result<()> {
+    let (Some(hint), Some(definition)) = (hint, container.collection()) else {
+        return Ok(());
+    };
+    let is_natural = match hint {
+        RawBsonRef::Document(key) => {
+            key.is_empty() || matches!(key.iter().next(), Some(Ok((name, _))) if name.as_str() == "$natural")
+        }
+        _ => false,
+    };
+    if is_natural || hinted_index(&definition, hint).is_some() {
+        return Ok(());
+    }
+    let text = "error processing query: planner returned error: hint provided does not correspond to an existing index";
+    Err(Error::new(Code::BAD_VALUE, text))
+}
+
+/// Returns the index that a hint names.
+pub fn hinted_index<'d>(definition: &'d CollectionDefinition, hint: RawBsonRef<'_>) -> Option<&'d IndexDefinition> {
+    let index = match hint {
+        RawBsonRef::String(name) => definition.index(name),
+        RawBsonRef::Document(key) => {
+            let mut indexes = definition.indexes.iter();
+            indexes.find(|index| index.definition.key().is_same(key))
+        }
+        _ => None,
+    };
+    index.map(|index| &*index.definition)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Pipelines over stored documents: what they read, command by command.
+//!
+//! A pipeline is opened once and pulled from by several commands, each at its own time. What it reads comes through [`Reads`], which each command
+//! sets up for its batch: its scope, its thread, and what ends it.
+
+use std::sync::Arc;
+
+use bolide_core::{Container, Lifetime as StoredLifetime, ReadScope, Task};
+use bolide_mql::aggregation::{
+    BoxSource, Collections, Document, Documents, Lifetime, Namespace, Pipeline, Source, SourceStage,
+};
+use bolide_mql::context::Interrupt;
+use bolide_mql::filter::Filter;
+use bolide_mql::{Code, Context, Error, Result};
+use parking_lot::Mutex;
+
+use super::find::Matches;
+use super::tasks;
+use crate::codes;
+use crate::state::MongoState;
+
+/// What the pipeline's sources use in the command that runs now.
+pub struct Reads {
+    state: Arc<MongoState>,
+    /// Without the interrupt of one command.
+    language: Context,
+    current: Mutex<Option<Current>>,
+}
+
+#[derive(Clone)]
+struct Current {
+    task: Task,
+    scope: Arc<ReadScope>,
+    interrupt: Arc<dyn Interrupt>,
+    /// Counts the commands: sources judge kept documents again in each.
+    command: u64,
+}
+
+/// A pipeline between batches.
+pub struct OpenPipeline {
+    reads: Arc<Reads>,
+    source: BoxSource,
+    commands: u64,
+}
+
+impl OpenPipeline {
+    /// Opens a pipeline over a collection, over other documents, or over nothing.
+    ///
+    /// # Errors
+    /// Those of the stages.
+    pub fn open(state: Arc<MongoState>, pipeline: &Pipeline, input: Input, language: Context) -> Result<OpenPipeline> {
+        let reads = Arc::new(Reads {
+            state,
+            language: language.clone(),
+            current: Mutex::default(),
+        });
+        let language = Context {
+            interrupt: Arc::new(OfCommand(reads.clone())),
+            ..language
+        };
+        let input: BoxSource = match input {
+            Input::Documents(documents) => Box::new(Documents::new(
+                documents.into_iter().map(Document::new).collect::<Vec<_>>(),
+            )),
+            Input::Collection(None) => Box::new(Documents::new(Vec::new())),
+            Input::Collection(Some(container)) => reads.collection(container, pipeline.leading_filter())?,
+        };
+        let source = pipeline.open(input, language, Arc::new(CollectionsOf(reads.clone())))?;
+        Ok(OpenPipeline {
+            reads,
+            source,
+            commands: 0,
+        })
+    }
+
+    /// Begins to pull in a command.
+    pub fn enter(&mut self, task: &Task, scope: Arc<ReadScope>, interrupt: Arc<dyn Interrupt>) {
+        self.commands += 1;
+        *self.reads.current.lock() = Some(Current {
+            task: task.clone(),
+            scope,
+            interrupt: tasks::interrupt(task, interrupt),
+            command: self.commands,
+        });
+    }
+
+    /// Ends pulling in a command, so that its collections can be changed.
+    pub fn leave(&self) {
+        *self.reads.current.lock() = None;
+    }
+
+    /// Returns the next document; must be inside a command.
+    ///
+    /// # Errors
+    /// Those of the stages and of the storage.
+    pub fn pull(&mut self) -> Result<Option<Document>> {
+        self.source.next()
+    }
+
+    /// Whether a document that was kept since an earlier command is still to be returned.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` if its collection was removed.
+    pub fn is_live(&self, document: &Document) -> Result<bool> {
+        match &document.lifetime {
+            Some(lifetime) => self.reads.is_live(lifetime),
+            None => Ok(true),
+        }
+    }
+}
+
+/// What a pipeline reads.
+pub enum Input {
+    /// The documents of a collection; `None`: it does not exist.
+    Collection(Option<Arc<Container>>),
+    /// These.
+    Documents(Vec<bson::RawDocumentBuf>),
+}
+
+/// Until when a stored document lives, and where it is stored.
+struct StoredIn {
+    container: Arc<Container>,
+    lifetime: StoredLifetime,
+}
+
+impl Reads {
+    fn current(&self) -> Result<Current> {
+        let current = self.current.lock().clone();
+        current.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "a pipeline is used outside of a command"))
+    }
+
+    fn collection(self: &Arc<Self>, container: Arc<Container>, filter: Option<&Filter>) -> Result<BoxSource> {
+        // Only what the filter says about `_id` is used; the pipeline applies it itself.
+        let filter = Arc::new(filter.cloned().unwrap_or_else(Filter::all));
+        let mut matches = Matches::new(container.clone(), filter, &self.language)?;
+        matches.return_all();
+        Ok(Box::new(CollectionSource {
+            reads: self.clone(),
+            container,
+            matches,
+            command: 0,
+        }))
+    }
+
+    fn is_live(&self, lifetime: &Lifetime) -> Result<bool> {
+        let Some(stored) = lifetime.get::<StoredIn>() else {
+            return Ok(true);
+        };
+        let current = self.current()?;
+        let is_live = current
+            .task
+            .wait(current.scope.is_live(&stored.container, &stored.lifetime));
+        is_live.map_err(|error| codes::error(&error))
+    }
+}
+
+/// The documents of a collection.
+struct CollectionSource {
+    reads: Arc<Reads>,
+    container: Arc<Container>,
+    matches: Matches,
+    command: u64,
+}
+
+impl Source for CollectionSource {
+    fn next(&mut self) -> Result<Option<Document>> {
+        let current = self.reads.current()?;
+        if self.command != 0 && self.command != current.command {
+            self.matches.resume();
+        }
+        self.command = current.command;
+        let language = Context {
+            interrupt: current.interrupt.clone(),
+            ..self.reads.language.clone()
+        };
+        let next = current.task.wait(self.matches.next(&current.scope, &language))?;
+        Ok(next.map(|stored| Document {
+            lifetime: Some(Lifetime::new(StoredIn {
+                container: self.container.clone(),
+                lifetime: stored.lifetime(),
+            })),
+            ..Document::new(stored.document().to_owned())
+        }))
+    }
+}
+
+/// The collections that stages such as `$lookup` read.
+struct CollectionsOf(Arc<Reads>);
+
+impl Collections for CollectionsOf {
+    fn open(&self, namespace: &Namespace, filter: Option<&Filter>) -> Result<BoxSource> {
+        let account = &self.0.state.account;
+        let (database, collection) = (&namespace.database, &namespace.collection);
+        let is_of_users = crate::namespace::Namespace::new(database, collection).is_ok_and(|name| name.is_of_users());
+        match account.find_collection(database, collection).filter(|_| !is_of_users) {
+            Some(container) => self.0.collection(container, filter),
+            None => Ok(Box::new(Documents::new(Vec::new()))),
+        }
+    }
+
+    fn open_stage(&self, _: &Namespace, stage: &SourceStage) -> Result<BoxSource> {
+        let text = format!("{} is not supported inside of other stages", stage.name);
+        Err(Error::new(Code::NOT_IMPLEMENTED, text))
+    }
+
+    fn is_live(&self, lifetime: &Lifetime) -> bool {
+        // An error shows when the collection is read next.
+        self.0.is_live(lifetime).unwrap_or(true)
+    }
+}
+
+/// Ends the work of the command that pulls now.
+struct OfCommand(Arc<Reads>);
+
+impl Interrupt for OfCommand {
+    fn check(&self, steps: u64) -> Result<()> {
+        let current = self.0.current.lock().as_ref().map(|current| current.interrupt.clone());
+        current.map_or(Ok(()), |interrupt| interrupt.check(steps))
+    }
+}

@@ -1,0 +1,104 @@
+//! Where a command writes: directly, or in the transaction of its session.
+
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, DocumentBatch, OpenTransaction, ReadScope, RequestContext, Undecided};
+use bolide_mql::Result;
+
+use super::super::context::CommandContext;
+use super::collections;
+use crate::codes;
+use crate::namespace::Namespace;
+
+/// The time of a command, and the transaction in which it runs.
+#[derive(Clone)]
+pub struct DataContext {
+    account: Arc<Account>,
+    /// The request, at the time of the command.
+    pub request: RequestContext,
+    /// The transaction of its session.
+    pub transaction: Option<Arc<OpenTransaction>>,
+}
+
+impl DataContext {
+    /// Begins the reads and writes of a command.
+    ///
+    /// # Errors
+    /// Of the engine's clock.
+    pub async fn begin(context: &CommandContext<'_>) -> Result<DataContext> {
+        let request = context.begin().await?;
+        let transaction = match &context.transaction {
+            None => None,
+            Some(transaction) => {
+                // All unsharded collections of a database are in one snapshot. Without any there is nothing to read.
+                let collections = context.state.account.list_collections(context.database);
+                match collections.first() {
+                    None => None,
+                    Some(container) => Some(transaction.view(&context.state.account, container, request.now).await?),
+                }
+            }
+        };
+        Ok(DataContext {
+            account: context.state.account.clone(),
+            request,
+            transaction,
+        })
+    }
+
+    /// Begins further writes of a command that is in no transaction, at the time that it is now.
+    ///
+    /// # Errors
+    /// Of the engine's clock.
+    pub async fn outside_of_transactions(context: &CommandContext<'_>) -> Result<DataContext> {
+        Ok(DataContext {
+            account: context.state.account.clone(),
+            request: context.begin().await?,
+            transaction: None,
+        })
+    }
+
+    /// Returns the collection of a namespace for a write; creates it if there is none.
+    ///
+    /// # Errors
+    /// As [`collections::find_or_create`].
+    pub async fn find_or_create(
+        &mut self,
+        context: &CommandContext<'_>,
+        namespace: &Namespace,
+    ) -> Result<Arc<Container>> {
+        let container = collections::find_or_create(context, namespace).await?;
+        if context.transaction.is_some() && self.transaction.is_none() {
+            // There was no collection before that the transaction could begin on.
+            self.transaction = DataContext::begin(context).await?.transaction;
+        }
+        Ok(container)
+    }
+
+    /// Returns what the command reads.
+    pub fn scope(&self) -> ReadScope {
+        match &self.transaction {
+            Some(transaction) => ReadScope::in_transaction(self.request.now, transaction.clone()),
+            None => self.account.read_scope(&self.request),
+        }
+    }
+
+    /// Decides and carries out writes of documents. They are one commit, or part of the transaction.
+    ///
+    /// # Errors
+    /// Those of the core; nothing was written.
+    pub async fn write<T, F>(&self, context: &CommandContext<'_>, container: &Arc<Container>, decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
+    {
+        if let Some(transaction) = &self.transaction {
+            let written = transaction.write(container, decide).await;
+            return written.map_err(|error| codes::error(&error));
+        }
+        let account = &context.state.account;
+        match account.write_documents(&self.request, container, decide).await {
+            Ok(written) => Ok(written.value),
+            Err(refusal) => Err(codes::error(&refusal.error)),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `explain`.
+//!
+//! There is one plan for every query: a scan of the collection, or reads by `_id`. The statistics come from running the reading side; nothing is written.
+
+mod plan;
+mod request;
+
+use bolide_mql::value::text::render_document;
+use bolide_mql::{Error, Result};
+use bson::raw::{RawBsonRef, cstr};
+use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::arguments::{Arguments, wrong_type};
+use super::build_info::VERSION;
+use super::context::{CommandContext, Reply};
+use super::data::statements;
+use super::data::writer::DataContext;
+use plan::{Execution, Plan};
+use request::Explained;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verbosity {
+    QueryPlanner,
+    ExecutionStats,
+    AllPlansExecution,
+}
+
+/// `{explain: command, verbosity?}` → `{explainVersion, queryPlanner, executionStats?, command, serverInfo, serverParameters}`.
+pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let command = match arguments.first() {
+        Some(RawBsonRef::Document(command)) => command,
+        other => {
+            let value = other.unwrap_or(RawBsonRef::Null);
+            return Err(wrong_type("explain.explain", value, "type 'object'"));
+        }
+    };
+    let verbosity = match arguments.string("verbosity")? {
+        Some("queryPlanner") => Verbosity::QueryPlanner,
+        Some("executionStats") => Verbosity::ExecutionStats,
+        None | Some("allPlansExecution") => Verbosity::AllPlansExecution,
+        Some(other) => {
+            let text = format!("Enumeration value '{other}' for field 'explain.verbosity' is not a valid value.");
+            return Err(Error::bad_value(text));
+        }
+    };
+    arguments.finish()?;
+    let explained = Explained::read(context, command)?;
+    let data = DataContext::begin(context).await?;
+    let namespace = explained.namespace.to_string();
+    let plan = Plan::new(context, &data, explained)?;
+    let mut reply = rawdoc! {
+        "explainVersion": "1",
+        "queryPlanner": {
+            "namespace": namespace,
+            "indexFilterSet": false,
+            "parsedQuery": plan.parsed_query()?,
+            "winningPlan": plan.tree(None),
+            "rejectedPlans": [],
+        },
+    };
+    if verbosity > Verbosity::QueryPlanner {
+        let tree = plan.clone();
+        let execution = plan.execute(context, &data).await?;
+        let mut statistics = execution_stats(&tree, &execution);
+        if verbosity == Verbosity::AllPlansExecution {
+            statistics.append(cstr!("allPlansExecution"), RawArrayBuf::new());
+        }
+        reply.append(cstr!("executionStats"), statistics);
+    }
+    reply.append(cstr!("command"), shown(command, context.database)?);
+    let host = &context.state.options.host;
+    reply.append(
+        cstr!("serverInfo"),
+        rawdoc! {
+            "host": host.name.as_str(),
+            "port": i32::from(host.port),
+            "version": VERSION,
+            "gitVersion": "unknown",
+        },
+    );
+    reply.append(cstr!("serverParameters"), RawDocumentBuf::new());
+    Ok(reply.into())
+}
+
+fn execution_stats(plan: &Plan, execution: &Execution) -> RawDocumentBuf {
+    rawdoc! {
+        "executionSuccess": true,
+        "nReturned": statements::count(plan.returned(execution)),
+        "executionTimeMillis": execution.millis,
+        "totalKeysExamined": statements::count(execution.keys_examined),
+        "totalDocsExamined": statements::count(execution.examined),
+        "executionStages": plan.tree(Some(execution)),
+    }
+}
+
+/// The command that is explained, with its database.
+fn shown(command: &RawDocument, database: &str) -> Result<RawDocumentBuf> {
+    let mut shown = RawDocumentBuf::new();
+    for field in command {
+        let (name, value) = field?;
+        if name.as_str() != "$db" {
+            shown.append(name, value);
+        }
+    }
+    shown.append(cstr!("$db"), database);
+    Ok(shown)
+}
+
+/// The error for a command that cannot be explained.
+fn cannot_explain(command: &RawDocument) -> Error {
+    let text = format!("Cannot explain cmd: {}", render_document(command));
+    Error::new(bolide_mql::Code::ILLEGAL_OPERATION, text)
+}
+
+#[cfg(test)]
+mod tests;

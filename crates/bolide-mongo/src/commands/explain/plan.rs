@@ -1,0 +1,385 @@
+//! The plan of a query, and what its execution counts.
+
+use std::sync::Arc;
+
+use bolide_core::{Container, Task};
+use bolide_mql::filter::{Filter, MatchDetails};
+use bolide_mql::update::Update;
+use bolide_mql::{Context, Result};
+use bson::raw::{RawBsonRef, cstr};
+use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::request::{Explained, Purpose};
+use crate::commands::context::CommandContext;
+use crate::commands::data::find::Matches;
+use crate::commands::data::language::{check_hint, filter};
+use crate::commands::data::statements::count;
+use crate::commands::data::writer::DataContext;
+use crate::commands::data::{collections, tasks};
+
+/// How a query would be carried out.
+#[derive(Clone)]
+pub struct Plan {
+    /// `None`: there is no such collection.
+    container: Option<Arc<Container>>,
+    filter: Arc<Filter>,
+    /// The filter as it was sent.
+    sent: RawDocumentBuf,
+    language: Context,
+    access: Access,
+    sort: Option<RawDocumentBuf>,
+    projection: Option<RawDocumentBuf>,
+    skip: u64,
+    limit: u64,
+    root: Root,
+}
+
+/// How documents are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// There is no such collection.
+    Nothing,
+    Scan {
+        is_backward: bool,
+    },
+    /// By one value of `_id`.
+    Id,
+    /// By several.
+    Ids,
+}
+
+/// What is done with them.
+#[derive(Clone)]
+enum Root {
+    Return,
+    Count,
+    Delete,
+    Update { update: Arc<Update>, is_upsert: bool },
+}
+
+/// What an execution counted. Documents that have ended count nowhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Execution {
+    /// Documents that were read.
+    pub examined: u64,
+    /// Keys of the index on `_id` that were read.
+    pub keys_examined: u64,
+    /// Documents that matched.
+    matched: u64,
+    /// Documents that the update would change.
+    modified: u64,
+    /// Time in milliseconds.
+    pub millis: i32,
+}
+
+/// A stage of the plan.
+struct Stage {
+    name: &'static str,
+    /// Its parameters.
+    details: RawDocumentBuf,
+    /// How many documents it returned.
+    returned: u64,
+    /// What else it counted.
+    counters: RawDocumentBuf,
+}
+
+impl Stage {
+    fn new(name: &'static str, details: RawDocumentBuf, returned: u64) -> Stage {
+        Stage {
+            name,
+            details,
+            returned,
+            counters: RawDocumentBuf::new(),
+        }
+    }
+}
+
+impl Plan {
+    /// Plans a command.
+    ///
+    /// # Errors
+    /// Of the filter, the collation, the hint and the update.
+    pub fn new(context: &CommandContext<'_>, data: &DataContext, explained: Explained<'_>) -> Result<Plan> {
+        let container = collections::find(context, &explained.namespace);
+        let language = explained.language.context(context, &data.request, container.as_ref())?;
+        let filter = filter(explained.filter, &language)?;
+        let natural = explained.sort.and_then(|sort| sort.get("$natural").ok().flatten());
+        let is_backward = natural
+            .and_then(bolide_mql::value::number::whole)
+            .is_some_and(|direction| direction < 0);
+        let access = match &container {
+            None => Access::Nothing,
+            Some(container) => {
+                check_hint(container, explained.hint)?;
+                match Matches::new(container.clone(), filter.clone(), &language)?.ids() {
+                    None => Access::Scan { is_backward },
+                    Some(1) => Access::Id,
+                    Some(_) => Access::Ids,
+                }
+            }
+        };
+        let root = match explained.purpose {
+            Purpose::Return => Root::Return,
+            Purpose::Count => Root::Count,
+            Purpose::Delete => Root::Delete,
+            Purpose::Update {
+                update,
+                array_filters,
+                options,
+                is_upsert,
+            } => Root::Update {
+                update: Arc::new(Update::parse(update, array_filters, options, &language)?),
+                is_upsert,
+            },
+        };
+        Ok(Plan {
+            container,
+            filter,
+            sent: explained.filter.map(ToOwned::to_owned).unwrap_or_default(),
+            language,
+            access,
+            sort: explained.sort.filter(|_| natural.is_none()).map(ToOwned::to_owned),
+            projection: explained.projection.map(ToOwned::to_owned),
+            skip: explained.skip,
+            limit: explained.limit,
+            root,
+        })
+    }
+
+    /// The filter in the form in which MongoDB shows it: equalities with `$eq`, several conditions under `$and`.
+    ///
+    /// # Errors
+    /// The filter is invalid BSON.
+    pub fn parsed_query(&self) -> Result<RawDocumentBuf> {
+        let mut conditions = Vec::new();
+        for condition in &self.sent {
+            let (path, value) = condition?;
+            let is_operator = match value {
+                RawBsonRef::Document(document) => has_operator(document),
+                RawBsonRef::RegularExpression(_) => true,
+                _ => path.as_str().starts_with('$'),
+            };
+            let mut shown = RawDocumentBuf::new();
+            match is_operator {
+                true => shown.append(path, value),
+                false => {
+                    let mut equal = RawDocumentBuf::new();
+                    equal.append(cstr!("$eq"), value);
+                    shown.append(path, equal);
+                }
+            }
+            conditions.push(shown);
+        }
+        Ok(match conditions.len() {
+            0 => RawDocumentBuf::new(),
+            1 => conditions.swap_remove(0),
+            _ => {
+                let mut all = RawArrayBuf::new();
+                for condition in conditions {
+                    all.push(condition);
+                }
+                rawdoc! {"$and": all}
+            }
+        })
+    }
+
+    /// Carries out the reading side.
+    ///
+    /// # Errors
+    /// Of the storage, the filter and the update; the command is killed or late.
+    pub async fn execute(self, context: &CommandContext<'_>, data: &DataContext) -> Result<Execution> {
+        let Some(container) = self.container.clone() else {
+            return Ok(Execution::default());
+        };
+        let monotonic = context.state.monotonic().clone();
+        let begun = monotonic.now();
+        let scope = data.scope();
+        let executed = tasks::run(context.state, move |task: &Task| {
+            let mut language = self.language.clone();
+            language.interrupt = tasks::interrupt(task, language.interrupt.clone());
+            let mut matches = Matches::new(container, self.filter.clone(), &language)?;
+            let most = match (self.limit, &self.sort) {
+                (0, _) | (_, Some(_)) => u64::MAX,
+                (limit, None) => limit.saturating_add(self.skip),
+            };
+            let mut execution = Execution::default();
+            while execution.matched < most {
+                let Some(document) = task.wait(matches.next(&scope, &language))? else {
+                    break;
+                };
+                execution.matched += 1;
+                if self.would_modify(document.document(), &language)? {
+                    execution.modified += 1;
+                }
+            }
+            execution.examined = matches.examined();
+            execution.keys_examined = match self.access {
+                Access::Id | Access::Ids => execution.examined,
+                Access::Nothing | Access::Scan { .. } => 0,
+            };
+            Ok(execution)
+        });
+        let mut execution = executed.await?;
+        execution.millis = i32::try_from(monotonic.since(begun).as_millis()).unwrap_or(i32::MAX);
+        Ok(execution)
+    }
+
+    fn would_modify(&self, document: &RawDocument, language: &Context) -> Result<bool> {
+        let Root::Update { update, .. } = &self.root else {
+            return Ok(false);
+        };
+        let details = match update.uses_matched_element() {
+            true => self.filter.matches_with(document, language)?.unwrap_or_default(),
+            false => MatchDetails::default(),
+        };
+        Ok(update.apply(document, &details, language)?.changed)
+    }
+
+    /// How many documents a client would get.
+    pub fn returned(&self, execution: &Execution) -> u64 {
+        match self.root {
+            Root::Return => self.after_limit(execution.matched),
+            Root::Count | Root::Delete | Root::Update { .. } => 0,
+        }
+    }
+
+    fn after_limit(&self, matched: u64) -> u64 {
+        let left = matched.saturating_sub(self.skip);
+        match self.limit {
+            0 => left,
+            limit => left.min(limit),
+        }
+    }
+
+    /// The stages of the plan as documents inside each other, with what an execution counted.
+    pub fn tree(&self, execution: Option<&Execution>) -> RawDocumentBuf {
+        let counted = execution.copied().unwrap_or_default();
+        let mut tree: Option<RawDocumentBuf> = None;
+        for stage in self.stages(&counted) {
+            let mut document = rawdoc! {"stage": stage.name};
+            append_all(&mut document, &stage.details);
+            if execution.is_some() {
+                document.append(cstr!("nReturned"), count(stage.returned));
+                document.append(cstr!("executionTimeMillisEstimate"), counted.millis);
+                document.append(cstr!("isEOF"), 1);
+                append_all(&mut document, &stage.counters);
+            }
+            if let Some(input) = tree.take() {
+                document.append(cstr!("inputStage"), input);
+            }
+            tree = Some(document);
+        }
+        tree.unwrap_or_default()
+    }
+
+    /// The stages, each after its input.
+    fn stages(&self, counted: &Execution) -> Vec<Stage> {
+        let mut stages = self.access_stages(counted);
+        let mut returned = counted.matched;
+        if let Some(sort) = &self.sort {
+            let details = rawdoc! {"sortPattern": sort.clone(), "type": "simple"};
+            stages.push(Stage::new("SORT", details, returned));
+        }
+        let is_count = matches!(self.root, Root::Count);
+        if self.skip > 0 && !is_count {
+            returned = returned.saturating_sub(self.skip);
+            stages.push(Stage::new("SKIP", rawdoc! {"skipAmount": count(self.skip)}, returned));
+        }
+        if matches!(self.root, Root::Return) && self.limit > 0 {
+            returned = returned.min(self.limit);
+            stages.push(Stage::new(
+                "LIMIT",
+                rawdoc! {"limitAmount": count(self.limit)},
+                returned,
+            ));
+        }
+        stages.extend(self.root_stage(counted));
+        if let Some(projection) = &self.projection {
+            let details = rawdoc! {"transformBy": projection.clone()};
+            stages.push(Stage::new("PROJECTION_DEFAULT", details, returned));
+        }
+        stages
+    }
+
+    fn access_stages(&self, counted: &Execution) -> Vec<Stage> {
+        let mut filter = RawDocumentBuf::new();
+        if let Ok(parsed) = self.parsed_query()
+            && !parsed.is_empty()
+        {
+            filter.append(cstr!("filter"), parsed);
+        }
+        let id = rawdoc! {"keyPattern": {"_id": 1}, "indexName": "_id_"};
+        let examined = rawdoc! {"docsExamined": count(counted.examined)};
+        match self.access {
+            Access::Nothing => vec![Stage::new("EOF", RawDocumentBuf::new(), 0)],
+            Access::Scan { is_backward } => {
+                let direction = if is_backward { "backward" } else { "forward" };
+                filter.append(cstr!("direction"), direction);
+                vec![Stage {
+                    counters: examined,
+                    ..Stage::new("COLLSCAN", filter, counted.matched)
+                }]
+            }
+            Access::Id => {
+                let mut counters = rawdoc! {"keysExamined": count(counted.keys_examined)};
+                append_all(&mut counters, &examined);
+                vec![Stage {
+                    counters,
+                    ..Stage::new("IDHACK", id, counted.matched)
+                }]
+            }
+            Access::Ids => vec![
+                Stage {
+                    counters: rawdoc! {"keysExamined": count(counted.keys_examined)},
+                    ..Stage::new("IXSCAN", id, counted.keys_examined)
+                },
+                Stage {
+                    counters: examined,
+                    ..Stage::new("FETCH", filter, counted.matched)
+                },
+            ],
+        }
+    }
+
+    fn root_stage(&self, counted: &Execution) -> Option<Stage> {
+        // At most one document is changed, even if all were read to find the first in an order.
+        let changed = match self.limit {
+            0 => counted.matched,
+            limit => counted.matched.min(limit),
+        };
+        let (name, counters) = match &self.root {
+            Root::Return => return None,
+            Root::Count => {
+                let counted = self.after_limit(counted.matched);
+                let skipped = self.skip;
+                (
+                    "COUNT",
+                    rawdoc! {"nCounted": count(counted), "nSkipped": count(skipped)},
+                )
+            }
+            Root::Delete => ("DELETE", rawdoc! {"nWouldDelete": count(changed)}),
+            Root::Update { is_upsert, .. } => (
+                "UPDATE",
+                rawdoc! {
+                    "nMatched": count(changed),
+                    "nWouldModify": count(counted.modified.min(changed)),
+                    "nWouldUpsert": i32::from(*is_upsert && counted.matched == 0),
+                },
+            ),
+        };
+        Some(Stage {
+            counters,
+            ..Stage::new(name, RawDocumentBuf::new(), 0)
+        })
+    }
+}
+
+fn has_operator(document: &RawDocument) -> bool {
+    matches!(document.iter().next(), Some(Ok((name, _))) if name.as_str().starts_with('$'))
+}
+
+fn append_all(document: &mut RawDocumentBuf, fields: &RawDocument) {
+    for (name, value) in fields.iter().flatten() {
+        document.append(name, value);
+    }
+}

@@ -1,0 +1,103 @@
+//! What the sender of a command may do: an account key has rights everywhere, a user has roles in databases.
+
+use std::sync::Arc;
+
+use bolide_model::account_key::Access;
+
+use super::table::{Command, Rights};
+use crate::users::{Privilege, User};
+
+/// What a sender may do.
+#[derive(Debug, Clone)]
+pub enum Grants {
+    /// What an account key allows.
+    Key(Access),
+    /// What the roles of a user allow.
+    User(Arc<User>),
+}
+
+impl Grants {
+    /// Whether the sender may run a command on a database.
+    pub fn allow_command(&self, command: &Command, database: &str) -> bool {
+        match self {
+            Grants::Key(access) => command.rights.are_given_by(*access),
+            Grants::User(user) => user.may(of_command(command), database),
+        }
+    }
+
+    /// Whether the sender has rights on a database, for what depends on the arguments of a command.
+    pub fn allow(&self, rights: Rights, database: &str) -> bool {
+        match self {
+            Grants::Key(access) => rights.are_given_by(*access),
+            Grants::User(user) => user.may(of_rights(rights), database),
+        }
+    }
+
+    /// Whether the sender may see that a database exists.
+    pub fn allow_seeing(&self, database: &str) -> bool {
+        match self {
+            Grants::Key(_) => true,
+            Grants::User(user) => {
+                user.may(Privilege::ListDatabases, database) || user.may(Privilege::ReadDefinitions, database)
+            }
+        }
+    }
+
+    /// Whether the sender may see or change the users of a database.
+    pub fn allow_users(&self, database: &str) -> bool {
+        match self {
+            Grants::Key(access) => *access == Access::Full,
+            Grants::User(user) => user.may(Privilege::Users, database),
+        }
+    }
+}
+
+/// What a user needs for a command on its database. The rights of its row say it, except for those here.
+pub fn of_command(command: &Command) -> Privilege {
+    match command.name {
+        // The session is the sender's own.
+        "abortTransaction" | "commitTransaction" => Privilege::None,
+        // It shows the sender itself, and others only to who may see them.
+        "usersInfo" => Privilege::None,
+        // It shows the databases that the sender may see.
+        "listDatabases" => Privilege::None,
+        "collStats" | "dataSize" | "dbHash" | "dbStats" | "listCollections" | "listIndexes" => {
+            Privilege::ReadDefinitions
+        }
+        "convertToCapped" | "create" | "createIndexes" | "drop" | "dropIndexes" | "renameCollection" => {
+            Privilege::Collections
+        }
+        "collMod" | "compact" | "customAction" | "dropDatabase" | "profile" | "reIndex" | "shardCollection"
+        | "validate" => Privilege::Database,
+        "createRole"
+        | "createUser"
+        | "dropAllRolesFromDatabase"
+        | "dropAllUsersFromDatabase"
+        | "dropRole"
+        | "dropUser"
+        | "grantPrivilegesToRole"
+        | "grantRolesToRole"
+        | "grantRolesToUser"
+        | "revokePrivilegesFromRole"
+        | "revokeRolesFromRole"
+        | "revokeRolesFromUser"
+        | "rolesInfo"
+        | "updateRole"
+        | "updateUser" => Privilege::Users,
+        "currentOp" | "getCmdLineOpts" | "getLog" | "getParameter" | "hostInfo" | "replSetGetConfig"
+        | "replSetGetStatus" | "serverStatus" | "top" => Privilege::Monitor,
+        _ => of_rights(command.rights),
+    }
+}
+
+fn of_rights(rights: Rights) -> Privilege {
+    match rights {
+        Rights::None => Privilege::None,
+        Rights::Read => Privilege::Read,
+        Rights::Write => Privilege::Write,
+        Rights::Admin => Privilege::Server,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use bson::{RawDocumentBuf, rawdoc};
+
+use crate::commands::fixture::Shell;
+
+fn rename(from: &str, to: &str) -> RawDocumentBuf {
+    rawdoc! { "renameCollection": from, "to": to, "$db": "admin" }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_and_indexes_move() {
+    let shell = Shell::new().await;
+    shell.insert("a", &[rawdoc! { "_id": 1 }]).await;
+    let index = rawdoc! { "key": { "d": 1 }, "name": "d_1", "expireAfterSeconds": 5 };
+    shell.ok(rawdoc! { "createIndexes": "a", "indexes": [index] }).await;
+    shell.ok(rename("db.a", "db.b")).await;
+    assert_eq!(shell.first_batch(rawdoc! { "find": "a" }).await.len(), 0);
+    assert_eq!(shell.first_batch(rawdoc! { "find": "b" }).await, [rawdoc! { "_id": 1 }]);
+    let indexes = shell.first_batch(rawdoc! { "listIndexes": "b" }).await;
+    assert_eq!(indexes[1].get_i32("expireAfterSeconds").expect("seconds"), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_is_replaced_only_on_demand() {
+    let shell = Shell::new().await;
+    shell.insert("a", &[rawdoc! { "_id": 1 }]).await;
+    shell.insert("b", &[rawdoc! { "_id": 2 }]).await;
+    assert_eq!(shell.code(rename("db.a", "db.b")).await, 48);
+    assert_eq!(shell.first_batch(rawdoc! { "find": "b" }).await, [rawdoc! { "_id": 2 }]);
+    let replacing = rawdoc! { "renameCollection": "db.a", "to": "db.b", "dropTarget": true, "$db": "admin" };
+    shell.ok(replacing).await;
+    assert_eq!(shell.first_batch(rawdoc! { "find": "b" }).await, [rawdoc! { "_id": 1 }]);
+}
+
+#[tokio::test]
+async fn bad_names_are_refused() {
+    let shell = Shell::new().await;
+    shell.ok(rawdoc! { "create": "a" }).await;
+    for (command, expected) in [
+        (rename("db.none", "db.b"), 26),
+        (rename("db.a", "db.a"), 20),
+        (rename("db.a", "other.a"), 20),
+        (rename("db.a", "db"), 73),
+        (rename("db.a", "db."), 73),
+        (rename("db.a", "db.$x"), 73),
+        (rename("db.a", "db.system.foo"), 73),
+        (rawdoc! { "renameCollection": "db.a", "$db": "admin" }, 40414),
+        (rawdoc! { "renameCollection": "db.a", "to": "db.b" }, 13),
+        (rawdoc! { "renameCollection": 1, "to": "db.b", "$db": "admin" }, 14),
+        (rename("db.a", "db.b"), 0),
+    ] {
+        assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
+    }
+}

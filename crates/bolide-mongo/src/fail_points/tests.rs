@@ -1,0 +1,44 @@
+use super::*;
+
+fn find_fails() -> FailCommand {
+    FailCommand {
+        commands: vec!["find".to_owned()],
+        error_code: Some(11600),
+        ..FailCommand::default()
+    }
+}
+
+fn applied(mode: Mode) -> Vec<bool> {
+    let points = FailPoints::default();
+    points.set(Some((mode, find_fails())));
+    (0..3).map(|_| points.take("find", "", "db.c").is_some()).collect()
+}
+
+#[test]
+fn modes() {
+    assert_eq!(applied(Mode::AlwaysOn), [true, true, true]);
+    assert_eq!(applied(Mode::Times(2)), [true, true, false]);
+    assert_eq!(applied(Mode::Times(0)), [false, false, false]);
+    assert_eq!(applied(Mode::Skip(2)), [false, false, true]);
+    assert_eq!(applied(Mode::Probability(0.0)), [false, false, false]);
+    assert_eq!(applied(Mode::Probability(1.0)), [true, true, true]);
+}
+
+#[test]
+fn it_applies_to_the_named_commands_applications_and_namespaces() {
+    let points = FailPoints::default();
+    assert!(points.take("find", "app", "db.c").is_none());
+    let fail_command = FailCommand {
+        application: Some("app".to_owned()),
+        namespace: Some("db.c".to_owned()),
+        ..find_fails()
+    };
+    points.set(Some((Mode::AlwaysOn, fail_command)));
+    assert!(points.take("insert", "app", "db.c").is_none());
+    assert!(points.take("find", "other", "db.c").is_none());
+    assert!(points.take("find", "app", "db.d").is_none());
+    let found = points.take("find", "app", "db.c").expect("it applies");
+    assert_eq!(found.error().expect("an error").code, Code(11600));
+    assert_eq!(points.set(None), 1);
+    assert!(points.take("find", "app", "db.c").is_none());
+}

@@ -1,0 +1,260 @@
+//! The transactions of sessions: at most one for each session, the newest.
+//!
+//! Source: mongo.md §7.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bolide_core::{Account, Container, OpenTransaction};
+use bolide_model::UnixMillis;
+use bolide_model::time::Monotonic;
+use bolide_mql::{Code, Error, Result};
+use parking_lot::Mutex;
+
+use crate::codes;
+use crate::sessions::SessionId;
+
+/// The longest time of a transaction (`transactionLifetimeLimitSeconds`).
+const LIFETIME: Duration = Duration::from_secs(60);
+/// Maximum number of transactions that are known, ended ones included.
+const TRANSACTIONS: usize = 10_000;
+
+/// The transactions of a server.
+pub struct Transactions {
+    monotonic: Monotonic,
+    newest: Mutex<HashMap<SessionId, Arc<SessionTransaction>>>,
+}
+
+/// The transaction of a session.
+pub struct SessionTransaction {
+    number: i64,
+    began: Instant,
+    state: Mutex<State>,
+    /// Held by the command that uses it, so that its commands run one after the other.
+    view: tokio::sync::Mutex<Option<Arc<OpenTransaction>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    InProgress,
+    Committed,
+    Aborted,
+}
+
+impl Transactions {
+    /// No transactions yet.
+    pub fn new(monotonic: Monotonic) -> Transactions {
+        Transactions {
+            monotonic,
+            newest: Mutex::default(),
+        }
+    }
+
+    /// Begins a transaction; an earlier one of the session ends.
+    ///
+    /// # Errors
+    /// `TransactionTooOld`, `ConflictingOperationInProgress`; too many transactions.
+    pub fn begin(&self, session: &SessionId, number: i64) -> Result<Arc<SessionTransaction>> {
+        let now = self.monotonic.now();
+        let mut newest = self.newest.lock();
+        if let Some(known) = newest.get(session) {
+            known.check_newer(number)?;
+            if known.number == number {
+                let text = format!("Given transaction number {number} is already in progress or has ended");
+                return Err(Error::new(Code::CONFLICTING_OPERATION_IN_PROGRESS, text));
+            }
+            known.end(State::Aborted);
+        }
+        if newest.len() >= TRANSACTIONS {
+            newest.retain(|_, known| !known.is_over(now));
+        }
+        if newest.len() >= TRANSACTIONS {
+            let text = format!("too many transactions are open. limit={TRANSACTIONS}");
+            return Err(Error::new(Code::EXCEEDED_TIME_LIMIT, text));
+        }
+        let transaction = Arc::new(SessionTransaction {
+            number,
+            began: now,
+            state: Mutex::new(State::InProgress),
+            view: tokio::sync::Mutex::default(),
+        });
+        newest.insert(session.clone(), transaction.clone());
+        Ok(transaction)
+    }
+
+    /// Returns the transaction of a session for another of its commands.
+    ///
+    /// # Errors
+    /// `NoSuchTransaction`, `TransactionTooOld`, `TransactionCommitted`.
+    pub fn find(&self, session: &SessionId, number: i64) -> Result<Arc<SessionTransaction>> {
+        let known = self.newest.lock().get(session).cloned();
+        let known = known.ok_or_else(|| no_such_transaction(number))?;
+        known.check_newer(number)?;
+        if known.number != number {
+            return Err(no_such_transaction(number));
+        }
+        if *known.state.lock() == State::InProgress && self.monotonic.since(known.began) >= LIFETIME {
+            known.end(State::Aborted);
+        }
+        Ok(known)
+    }
+
+    /// Notes that the session has sent a retryable write, which ends its transaction.
+    ///
+    /// # Errors
+    /// `TransactionTooOld` if the session has begun a newer transaction.
+    pub fn supersede(&self, session: &SessionId, number: i64) -> Result<()> {
+        let known = self.newest.lock().get(session).cloned();
+        let Some(known) = known else { return Ok(()) };
+        known.check_newer(number)?;
+        if known.number < number {
+            known.end(State::Aborted);
+        }
+        Ok(())
+    }
+
+    /// Aborts the transaction of a session that has ended.
+    pub fn end_session(&self, session: &SessionId) {
+        if let Some(known) = self.newest.lock().remove(session) {
+            known.end(State::Aborted);
+        }
+    }
+
+    /// Aborts the transactions that last too long.
+    pub fn expire(&self) {
+        let now = self.monotonic.now();
+        for known in self.newest.lock().values().filter(|known| known.is_over(now)) {
+            known.end(State::Aborted);
+        }
+    }
+}
+
+impl SessionTransaction {
+    /// Whether its next commands may read and write.
+    ///
+    /// # Errors
+    /// `NoSuchTransaction`, `TransactionCommitted`.
+    pub fn check_in_progress(&self) -> Result<()> {
+        match *self.state.lock() {
+            State::InProgress => Ok(()),
+            State::Aborted => Err(aborted(self.number)),
+            State::Committed => {
+                let text = format!("Transaction with {{ txnNumber: {} }} has been committed.", self.number);
+                Err(Error::new(Code::TRANSACTION_COMMITTED, text))
+            }
+        }
+    }
+
+    /// Returns what the transaction reads and writes; begins it on the database of a collection, if this is its first.
+    ///
+    /// # Errors
+    /// As [`SessionTransaction::check_in_progress`]; too many snapshots are held.
+    pub async fn view(
+        &self,
+        account: &Account,
+        container: &Arc<Container>,
+        now: UnixMillis,
+    ) -> Result<Arc<OpenTransaction>> {
+        let mut view = self.view.lock().await;
+        self.check_in_progress()?;
+        if let Some(view) = &*view {
+            return Ok(view.clone());
+        }
+        let until = UnixMillis(
+            now.0
+                .saturating_add(i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX)),
+        );
+        let begun = account.begin_transaction(container, now, until).await;
+        let begun = begun.map_err(|error| codes::error(&error))?;
+        let begun = Arc::new(OpenTransaction::new(begun));
+        *view = Some(begun.clone());
+        Ok(begun)
+    }
+
+    /// Commits it; doing so again succeeds.
+    ///
+    /// # Errors
+    /// `WriteConflict`, after which it is aborted; `NoSuchTransaction`; of the storage.
+    pub async fn commit(&self, account: &Account) -> Result<()> {
+        let mut view = self.view.lock().await;
+        match *self.state.lock() {
+            State::InProgress => {}
+            State::Committed => return Ok(()),
+            State::Aborted => return Err(aborted(self.number)),
+        }
+        let Some(view) = view.take() else {
+            self.end(State::Committed);
+            return Ok(());
+        };
+        let Some(transaction) = view.take().await else {
+            self.end(State::Aborted);
+            return Err(aborted(self.number));
+        };
+        match account.commit_transaction(transaction).await {
+            Ok(()) => {
+                self.end(State::Committed);
+                Ok(())
+            }
+            Err(error) => {
+                self.end(State::Aborted);
+                Err(codes::error(&error))
+            }
+        }
+    }
+
+    /// Aborts it: nothing of it is written.
+    ///
+    /// # Errors
+    /// `TransactionCommitted`, `NoSuchTransaction`.
+    pub async fn abort(&self) -> Result<()> {
+        self.check_in_progress()?;
+        self.end(State::Aborted);
+        self.view.lock().await.take();
+        Ok(())
+    }
+
+    /// Aborts it after one of its commands has failed.
+    pub fn fail(&self) {
+        if *self.state.lock() == State::InProgress {
+            self.end(State::Aborted);
+        }
+        if let Ok(mut view) = self.view.try_lock() {
+            view.take();
+        }
+    }
+
+    fn end(&self, ended: State) {
+        *self.state.lock() = ended;
+        // A command that runs keeps the snapshot until it ends.
+        if let Ok(mut view) = self.view.try_lock() {
+            view.take();
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now.duration_since(self.began) >= LIFETIME
+    }
+
+    fn check_newer(&self, number: i64) -> Result<()> {
+        if number >= self.number {
+            return Ok(());
+        }
+        let text = format!(
+            "Cannot start transaction {number} on session because a newer transaction with txnNumber {} has already \
+             started on this session.",
+            self.number
+        );
+        Err(Error::new(Code::TRANSACTION_TOO_OLD, text))
+    }
+}
+
+fn no_such_transaction(number: i64) -> Error {
+    let text = format!("Given transaction number {number} does not match any in-progress transactions.");
+    Error::new(Code::NO_SUCH_TRANSACTION, text)
+}
+
+fn aborted(number: i64) -> Error {
+    let text = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
+    Error::new(Code::NO_SUCH_TRANSACTION, text)
+}

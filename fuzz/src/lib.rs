@@ -10,6 +10,7 @@ pub mod document;
 pub mod epk;
 pub mod hybrid_row;
 mod input;
+pub mod mongo_message;
 pub mod partition_key;
 pub mod patch;
 pub mod query;

@@ -7,7 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_cosmos::{Payload, WELL_KNOWN_KEY};
+use bolide_cosmos::Payload;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::time::wall_clock;
 use bytes::Bytes;
 use hmac::{Hmac, Mac};

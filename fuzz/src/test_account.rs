@@ -5,10 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, CreateItem, RequestContext, Throughput};
-use bolide_cosmos::{
-    AccountKey, ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, WELL_KNOWN_KEY,
-};
+use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload};
 use bolide_model::UnixMillis;
+use bolide_model::account_key::{AccountKey, WELL_KNOWN_KEY};
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::time::Clock;

@@ -102,7 +102,14 @@ fn base_arguments(mut command: Command, port: u16) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::inherit());
-    command.args(["--key", &account_key(), "--port", &port.to_string()]);
+    command.args([
+        "--key",
+        &account_key(),
+        "--port",
+        &port.to_string(),
+        "--mongo-port",
+        "0",
+    ]);
     command
 }
 

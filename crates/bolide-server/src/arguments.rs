@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 
 /// Options with a secret, and the environment variables for them.
 const SECRETS: [(&str, &str); 4] = [

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, fallback};
+use bolide_mongo::service::MongoService;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -25,7 +26,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SetOnce};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -99,6 +100,8 @@ pub struct Shared {
     clock: ServerClock,
     /// Not set until the store is open.
     service: OnceLock<CosmosService>,
+    /// As `service`, if there is a listener for it.
+    mongo: SetOnce<MongoService>,
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
@@ -112,6 +115,7 @@ impl Shared {
     pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
             service: OnceLock::new(),
+            mongo: SetOnce::new(),
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
@@ -126,6 +130,32 @@ impl Shared {
     pub fn start(&self, service: CosmosService) {
         let is_first = self.service.set(service).is_ok();
         debug_assert!(is_first, "a server starts once");
+    }
+
+    /// MongoDB's clients are served by `service` from now on.
+    pub fn start_mongo(&self, service: MongoService) {
+        let is_first = self.mongo.set(service).is_ok();
+        debug_assert!(is_first, "a server starts once");
+    }
+
+    /// The front end for MongoDB's clients; waits until it is started.
+    pub async fn mongo(&self) -> MongoService {
+        self.mongo.wait().await.clone()
+    }
+
+    /// The same, if it is started.
+    pub fn started_mongo(&self) -> Option<&MongoService> {
+        self.mongo.get()
+    }
+
+    /// The limits for clients.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Accepts TLS connections.
+    pub fn tls(&self) -> &TlsAcceptor {
+        &self.tls
     }
 
     /// Whether requests wait for memory.

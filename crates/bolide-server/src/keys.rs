@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use bolide_cosmos::{Access, AccountKey, Keys, WELL_KNOWN_KEY};
+use bolide_cosmos::Keys;
+use bolide_model::account_key::{Access, AccountKey, WELL_KNOWN_KEY};
 use clap::Args;
 
 use crate::server::Failure;

@@ -31,11 +31,12 @@ fn host_name() -> Option<String> {
 
 /// Default memory for requests: a quarter of the memory that the process may use.
 pub fn request_memory_bytes() -> u64 {
-    share(&Files {
-        memory: "/proc/meminfo".into(),
-        membership: "/proc/self/cgroup".into(),
-        groups: "/sys/fs/cgroup".into(),
-    })
+    share(&Files::system())
+}
+
+/// Memory that the process may use, in bytes; `None` where the system does not tell.
+pub fn memory_bytes() -> Option<u64> {
+    usable_bytes(&Files::system())
 }
 
 /// The files in which Linux reports memory.
@@ -45,9 +46,23 @@ struct Files {
     groups: PathBuf,
 }
 
+impl Files {
+    fn system() -> Files {
+        Files {
+            memory: "/proc/meminfo".into(),
+            membership: "/proc/self/cgroup".into(),
+            groups: "/sys/fs/cgroup".into(),
+        }
+    }
+}
+
+/// The memory of the machine, or of its container if that is less.
+fn usable_bytes(files: &Files) -> Option<u64> {
+    [machine_bytes(files), group_bytes(files)].into_iter().flatten().min()
+}
+
 fn share(files: &Files) -> u64 {
-    let limits = [machine_bytes(files), group_bytes(files)];
-    let bytes = limits.into_iter().flatten().min();
+    let bytes = usable_bytes(files);
     // Only Linux reports this; elsewhere the minimum is used.
     bytes.map_or(MIN_BYTES, |bytes| (bytes / 4).clamp(MIN_BYTES, MAX_BYTES))
 }

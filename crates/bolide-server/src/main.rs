@@ -17,6 +17,7 @@ mod files;
 mod keys;
 mod listeners;
 mod machine;
+mod mongo;
 mod options;
 mod query;
 mod ready_file;

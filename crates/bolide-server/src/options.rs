@@ -16,6 +16,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::connection::Limits;
 use crate::keys::{AccountKeys, KeyOptions};
 use crate::machine;
+use crate::mongo::MongoListenerOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
@@ -26,7 +27,7 @@ const DATA_DIR: &str = "./bolide-data";
 /// Memory for requests per open HTTP/2 request: each uses some ten kilobytes that are not counted.
 const BYTES_PER_STREAM: usize = 64 * 1024;
 
-/// A document database that speaks Azure Cosmos DB for NoSQL and expires data exactly.
+/// A document database that speaks Azure Cosmos DB for NoSQL and MongoDB, and expires data exactly.
 #[derive(Debug, Parser)]
 #[command(name = "bolide", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -72,9 +73,8 @@ pub struct ServeOptions {
     /// Port for HTTP and HTTPS, distinguished by the first byte of a connection; 0 picks a free one.
     #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
     pub port: u16,
-    /// Reserved for the MongoDB wire protocol: nothing listens on this port yet.
-    #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255, hide = true)]
-    pub mongo_port: u16,
+    #[command(flatten)]
+    pub mongo: MongoListenerOptions,
     #[command(flatten)]
     pub keys: KeyOptions,
     /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in container networks.
@@ -244,6 +244,7 @@ impl ServeOptions {
                 self.host
             )));
         }
+        self.mongo.validate(&self.host, keys.is_public)?;
         let origins = Origins::parse(&self.allowed_origins);
         let origins = origins.map_err(|origin| {
             Failure::new(format!(

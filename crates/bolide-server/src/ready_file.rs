@@ -5,19 +5,19 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::files::{self, Readers};
-use crate::server::Failure;
+use crate::mongo;
+use crate::server::{Failure, Ports};
 
 /// Writes endpoints and process id, atomically.
 ///
 /// # Errors
 /// An error of the file system.
-pub fn write(path: &Path, host: &str, port: u16) -> Result<(), Failure> {
-    let endpoint = endpoint(host, port);
+pub fn write(path: &Path, host: &str, ports: Ports) -> Result<(), Failure> {
+    let endpoint = endpoint(host, ports.http);
     let ready = json!({
         "cosmos": format!("http://{endpoint}"),
         "cosmosTls": format!("https://{endpoint}"),
-        // The MongoDB protocol is not supported yet.
-        "mongo": null,
+        "mongo": ports.mongo.map(|port| mongo::url(host, port)),
         "pid": std::process::id(),
     });
     // It contains no secrets, and the user who reads it may differ from the one who starts the server.

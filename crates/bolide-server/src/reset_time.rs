@@ -25,6 +25,7 @@ use clap::Args;
 use futures_util::stream;
 
 use crate::files;
+use crate::mongo::TtlModeOption;
 use crate::script_host;
 use crate::server::{Failure, TIME_AHEAD_SECONDS};
 
@@ -45,6 +46,9 @@ pub struct ResetTimeOptions {
     /// The new directory, for a server to start on.
     #[arg(long, value_name = "NEW")]
     pub to: PathBuf,
+    /// The mode in which the server ran and will run: which values of MongoDB documents decide when they end.
+    #[arg(long, env = "BOLIDE_MONGO_TTL_MODE", value_enum, default_value_t = TtlModeOption::Mongodb, value_name = "MODE")]
+    pub mongo_ttl_mode: TtlModeOption,
 }
 
 /// The number of copied objects.
@@ -83,7 +87,7 @@ pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
-    let copied = runtime.block_on(copy(&options.data_dir, &draft))?;
+    let copied = runtime.block_on(copy(options, &draft))?;
     let finished = fs::rename(&draft, &options.to).and_then(|()| sync_parent(&options.to));
     finished.map_err(|error| Failure::new(format!("--to: cannot make {}: {error}", options.to.display())))?;
     let Copied {
@@ -125,9 +129,9 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-async fn copy(from: &Path, to: &Path) -> Result<Copied, Failure> {
+async fn copy(options: &ResetTimeOptions, to: &Path) -> Result<Copied, Failure> {
     files::survive_size_limit()?;
-    let old = open("--data-dir", from).await?;
+    let old = open("--data-dir", &options.data_dir, options).await?;
     let ahead = old.server_time().0 - Clock::System.now().0;
     if ahead / 1000 < TIME_AHEAD_SECONDS {
         close(&old).await?;
@@ -135,7 +139,7 @@ async fn copy(from: &Path, to: &Path) -> Result<Copied, Failure> {
             "--data-dir: server time is not ahead of the wall clock; a server can start on this directory",
         ));
     }
-    let new = open("--to", to).await?;
+    let new = open("--to", to, options).await?;
     let copied = copy_all(&old, &new)
         .await
         .map_err(|error| Failure::new(error.to_string()))?;
@@ -150,12 +154,13 @@ async fn close(account: &Account) -> Result<(), Failure> {
 }
 
 /// Opens a store without purging.
-async fn open(option: &str, directory: &Path) -> Result<Arc<Account>, Failure> {
+async fn open(option: &str, directory: &Path, given: &ResetTimeOptions) -> Result<Arc<Account>, Failure> {
     let failure = |error: &dyn std::fmt::Display| Failure::new(format!("{option}: {error}"));
     let clock = Arc::new(Clock::System);
     let engine = LsmEngine::open(directory, clock, LsmOptions::default()).map_err(|error| failure(&error))?;
     let options = AccountOptions {
         background_purge: false,
+        mongo_ttl_mode: given.mongo_ttl_mode.into(),
         script_hosting: script_host::hosting()?,
         ..AccountOptions::default()
     };

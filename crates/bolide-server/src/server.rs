@@ -15,11 +15,11 @@ use tracing_subscriber::EnvFilter;
 use crate::clock::ServerClock;
 use crate::connection::Shared;
 use crate::descriptors::Descriptors;
-use crate::listeners::Listeners;
+use crate::listeners::{self, Listeners, PortOption};
 use crate::options::{ServeOptions, Settings};
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, files, ready_file, script_host, store};
+use crate::{banner, files, mongo, ready_file, script_host, store};
 
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
@@ -63,8 +63,16 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     settings.keys.warn();
     let mut signals = shutdown::Signals::install()?;
     files::survive_size_limit()?;
-    let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
-    let port = listeners.port();
+    let host = &settings.options.host;
+    let listeners = Listeners::bind(host, settings.options.port, PortOption::Http).await?;
+    let mongo_listeners = match settings.options.mongo.no_mongo {
+        true => None,
+        false => Some(Listeners::bind(host, settings.options.mongo.mongo_port, PortOption::Mongo).await?),
+    };
+    let ports = Ports {
+        http: listeners.port(),
+        mongo: mongo_listeners.as_ref().map(Listeners::port),
+    };
     let certificate = Certificate::find_or_make(&settings.options)?;
     let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
@@ -73,14 +81,50 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         ServerClock::new(monotonic.clone()),
     ));
     let shutdown = Shutdown::default();
-    let serving = tokio::spawn(listeners.serve(shared.clone(), shutdown.clone()));
+    let serving = tokio::spawn(listeners::serve(
+        listeners,
+        mongo_listeners,
+        shared.clone(),
+        shutdown.clone(),
+    ));
 
     let account = tokio::select! {
         opened = open_account(&settings, descriptors.store_files, monotonic) => opened?,
         () = signals.stop() => return Ok(()),
     };
     warn_of_time_ahead(&account, &settings.clock);
-    let options = CosmosOptions {
+    let options = cosmos_options(&settings, &certificate, &shared);
+    shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
+    if let Some(port) = ports.mongo {
+        let service = mongo::service(&settings, account.clone(), port, descriptors.connections);
+        let background = service.clone();
+        tokio::spawn(async move { background.run_background().await });
+        shared.start_mongo(service);
+    }
+    // Requests are served while this syncs its files; the server is reported as ready after it.
+    certificate.keep(&settings.options)?;
+    if let Some(path) = &settings.options.ready_file {
+        ready_file::write(path, &settings.options.host, ports)?;
+    }
+    banner::print(&settings, ports, account.engine_name());
+
+    signals.stop().await;
+    tracing::info!("stopping");
+    shutdown.begin();
+    shutdown::finish(serving, &account).await
+}
+
+/// The ports that the server listens on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    /// For HTTP and HTTPS.
+    pub http: u16,
+    /// For MongoDB's drivers.
+    pub mongo: Option<u16>,
+}
+
+fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Shared) -> CosmosOptions {
+    CosmosOptions {
         clock: settings.clock.clone(),
         faults_enabled: settings.options.enable_faults,
         certificate_pem: Some(certificate.pem()),
@@ -90,19 +134,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
-    };
-    shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
-    // Requests are served while this syncs its files; the server is reported as ready after it.
-    certificate.keep(&settings.options)?;
-    if let Some(path) = &settings.options.ready_file {
-        ready_file::write(path, &settings.options.host, port)?;
     }
-    banner::print(&settings, port, account.engine_name());
-
-    signals.stop().await;
-    tracing::info!("stopping");
-    shutdown.begin();
-    shutdown::finish(serving, &account).await
 }
 
 /// Warns the operator that nothing expires because the clock was ahead earlier, and server time waits for it (TTL-202).
@@ -127,6 +159,7 @@ async fn open_account(settings: &Settings, store_files: usize, monotonic: Monoto
         purge_hold: Duration::from_secs(settings.options.purge_hold),
         script_hosting: script_host::hosting()?,
         script_errors: bolide_cosmos::script_error,
+        mongo_ttl_mode: settings.options.mongo.mongo_ttl_mode.into(),
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         monotonic,
         ..AccountOptions::default()

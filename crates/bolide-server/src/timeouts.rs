@@ -127,6 +127,11 @@ impl Activity {
         Some((kind, self.idle_since.load(Ordering::Relaxed)))
     }
 
+    /// A part of a request has arrived.
+    pub fn read(&self) {
+        self.enter(READING);
+    }
+
     /// The head of a request is complete.
     pub fn begin(&self) {
         self.enter(BUSY);

@@ -10,7 +10,11 @@ fn banner(arguments: &[&str]) -> String {
     let Command::Serve(options) = cli.into_command() else {
         panic!("another command")
     };
-    text(&options.validate().expect("valid"), 8081, "memory")
+    let ports = Ports {
+        http: 8081,
+        mongo: Some(10255),
+    };
+    text(&options.validate().expect("valid"), ports, "memory")
 }
 
 #[test]
@@ -18,6 +22,17 @@ fn only_the_well_known_key_is_printed() {
     assert!(banner(&[]).contains(WELL_KNOWN_KEY));
     let own = banner(&["--key", OWN_KEY]);
     assert!(!own.contains(OWN_KEY) && own.contains("<your key>"), "{own}");
+}
+
+#[test]
+fn the_url_for_mongodb_can_be_pasted() {
+    let key = "C2y6yDjf5%2FR%2Bob0N8A7Cgv30VRDJIWEHLM%2B4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw%2FJw%3D%3D";
+    let url = format!("mongodb://localhost:{key}@127.0.0.1:10255/?replicaSet=globaldb");
+    assert!(banner(&[]).contains(&url), "{}", banner(&[]));
+    let own = banner(&["--key", OWN_KEY]);
+    assert!(own.contains("mongodb://localhost:<your key>@127.0.0.1:10255/"), "{own}");
+    let open = banner(&["--mongo-no-auth", "--mongo-set-name", "rs0"]);
+    assert!(open.contains("mongodb://127.0.0.1:10255/?replicaSet=rs0"), "{open}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 
 use super::*;
 
@@ -30,10 +30,16 @@ fn a_directory_and_memory_are_one_too_many() {
 }
 
 #[test]
-fn the_help_speaks_of_nothing_that_is_not_there() {
-    let help = <Cli as clap::CommandFactory>::command().render_long_help().to_string();
-    assert!(!help.to_lowercase().contains("mongo"), "{help}");
-    assert!(settings(&["--mongo-port", "0"]).is_ok());
+fn authentication_of_mongodb_needs_the_well_known_key_and_loopback_to_be_off() {
+    assert!(settings(&["--mongo-no-auth"]).is_ok());
+    let own = ["--mongo-no-auth", "--key", "MDEyMzQ1Njc4OWFiY2RlZg=="];
+    assert!(settings(&own).expect_err("an own key").contains("--mongo-no-auth"));
+    let public = ["--mongo-no-auth", "--host", "0.0.0.0", "--emulator"];
+    assert!(
+        settings(&public)
+            .expect_err("a public address")
+            .contains("--mongo-no-auth")
+    );
 }
 
 #[test]

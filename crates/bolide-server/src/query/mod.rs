@@ -12,7 +12,7 @@ mod table;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::partition_key::PartitionKey;
 use clap::{Args, ValueEnum};
 use serde_json::Value;

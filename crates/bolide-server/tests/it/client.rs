@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::time::wall_clock;
 use hmac::{Hmac, Mac as _};
 use serde_json::Value;

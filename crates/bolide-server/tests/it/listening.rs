@@ -16,6 +16,11 @@ pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects with TLS, trusting only the server's certificate.
 pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
+    Client::new(tls_stream(server.port(), pem, name))
+}
+
+/// As [`tls_client`], to any port.
+pub fn tls_stream(port: u16, pem: &[u8], name: &str) -> Tls {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(pem).expect("a certificate"))
@@ -28,8 +33,8 @@ pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
         .with_no_client_auth();
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
-    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
-    Client::new(StreamOwned::new(connection, stream))
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    StreamOwned::new(connection, stream)
 }
 
 pub fn certificate(server: &Server) -> Vec<u8> {
@@ -105,6 +110,10 @@ fn the_ready_file_names_the_endpoints() {
     let port = server.port();
     assert_eq!(ready["cosmos"], format!("http://127.0.0.1:{port}"));
     assert_eq!(ready["cosmosTls"], format!("https://127.0.0.1:{port}"));
-    assert!(ready["mongo"].is_null());
+    let mongo = ready["mongo"].as_str().expect("a URL");
+    assert!(
+        mongo.starts_with("mongodb://127.0.0.1:") && !mongo.ends_with(":0"),
+        "{mongo}"
+    );
     assert_eq!(ready["pid"], server.pid());
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 
 use crate::client::{Request, create_container};
 use crate::server::Server;

@@ -17,6 +17,7 @@ mod keys;
 mod listening;
 mod logging;
 mod memory;
+mod mongo;
 mod names;
 mod permissions;
 mod plans;

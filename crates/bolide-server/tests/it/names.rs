@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::account_key::WELL_KNOWN_KEY;
 
 use crate::client::{Client, Request, Response, create_container, create_item};
 use crate::http2::{HEADERS, Http2, STATUS_200, STATUS_400};

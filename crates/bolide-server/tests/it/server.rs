@@ -69,7 +69,7 @@ impl Server {
         let files = TempDir::new().expect("a temporary directory");
         let ready = files.path().join("ready.json");
         let mut child = command
-            .args(["serve", "--port", "0", "--ready-file"])
+            .args(["serve", "--port", "0", "--mongo-port", "0", "--ready-file"])
             .arg(&ready)
             .args(arguments)
             .stdout(Stdio::null())

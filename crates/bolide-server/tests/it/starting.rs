@@ -176,7 +176,7 @@ fn writes_survive_a_restart() {
 #[test]
 fn the_well_known_key_on_a_public_address_whichever_key_it_is_given_as() {
     const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
-    let public = bolide_cosmos::WELL_KNOWN_KEY;
+    let public = bolide_model::account_key::WELL_KNOWN_KEY;
     let begin = ["--memory", "--host", "0.0.0.0", "--port", "0"];
     fails(&[&begin[..], &["--key", public]].concat(), "--emulator");
     for option in ["--secondary-key", "--readonly-key", "--secondary-readonly-key"] {

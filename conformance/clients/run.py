@@ -14,6 +14,19 @@ Parts, each of which can be named with `--only`:
     go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests
     rust-suite    the tests of azure_data_cosmos and of its driver that ask a server; with `--whole` or named only
 
+And for the MongoDB API:
+
+    mongo-python          tour with PyMongo
+    mongo-node            tour with the MongoDB driver for Node.js, and with Mongoose
+    mongo-shell           tour with mongosh
+    mongo-rust            tour with the mongodb crate
+    mongo-go              tour with the MongoDB driver for Go
+    mongo-java            tour with the MongoDB driver for Java
+    mongo-tools           a database through mongodump, mongorestore, mongoexport and mongoimport
+    mongo-specifications  the tests of MongoDB's driver specifications, in the Unified Test Format
+    pymongo-suite         the test files that PyMongo ships in its source archive and that use a server
+    mongo-corpus          the BSON corpus: every document through the server and back, damaged ones refused
+
 A tour is a list of small named checks. Each tour runs over HTTP and over HTTPS on a server that keeps everything in
 memory, and once more over HTTP on a server with a data directory. A suite is an SDK's own tests, run over HTTPS and
 compared with a list of those that fail. The servers are started here and stopped with SIGTERM, which must end in status
@@ -26,6 +39,7 @@ import sys
 from pathlib import Path
 
 from runner import parts, readme
+from runner.mongo import pymongo_suite, specifications, tours
 from runner.places import Places
 from runner.report import Report
 from runner.results import Results
@@ -38,11 +52,21 @@ TOURS = {
     "java": parts.run_java_tour,
     "dotnet": parts.run_dotnet_tour,
     "readme": readme.run,
+    "mongo-python": tours.run_python_tour,
+    "mongo-node": tours.run_node_tour,
+    "mongo-shell": tours.run_shell_tour,
+    "mongo-rust": tours.run_rust_tour,
+    "mongo-go": tours.run_go_tour,
+    "mongo-java": tours.run_java_tour,
+    "mongo-tools": tours.run_tools_tour,
 }
 SUITES = {
     "python-suite": parts.run_python_suite,
     "go-suite": parts.run_go_suite,
     "rust-suite": parts.run_rust_suite,
+    "mongo-specifications": specifications.run_specifications,
+    "mongo-corpus": specifications.run_corpus,
+    "pymongo-suite": pymongo_suite.run,
 }
 # They take many minutes.
 ONLY_WHOLE = ["rust-suite"]
@@ -51,7 +75,7 @@ ONLY_WHOLE = ["rust-suite"]
 def main():
     """Runs the chosen parts, prints the summary, and returns the exit status."""
     options = arguments()
-    places = Places.of_repository(options.binary)
+    places = Places.of_repository(options.binary, options.cases)
     report = Report()
     for name in options.only or [name for name in [*TOURS, *SUITES] if options.whole or name not in ONLY_WHOLE]:
         if name in TOURS:
@@ -74,6 +98,9 @@ def arguments():
     parser.add_argument("--whole", action="store_true", help="run suites whole, and those that take many minutes")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="also write what ran to FILE, for `cargo xtask compatibility`"
+    )
+    parser.add_argument(
+        "--cases", type=Path, metavar="DIR", help="a folder with cases, instead of `../shared/cases` next to the project"
     )
     parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()

@@ -1,7 +1,9 @@
-//! `cargo xtask compatibility`: the compatibility page, from a list of features and from the results of client tours and SDK tests.
+//! `cargo xtask compatibility`: the compatibility pages, from a list of features and from the results of client tours and SDK tests.
 //!
-//! A cell says yes if a named check passed with that SDK, or a file of its own tests ran for it. So the page claims only what was run, and `tidy`
-//! checks that it is current. Suites that were never run with `--results` are not on it.
+//! A cell says yes if a named check passed with that SDK, or a file of its own tests ran for it. So the pages claim only what was run, and `tidy`
+//! checks that they are current. Suites that were never run with `--results` are not on them.
+
+mod mongo;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,8 +14,8 @@ use serde::Deserialize;
 use crate::Result;
 use crate::project::Project;
 
-/// The path of the page.
-pub const PAGE: &str = "docs/compatibility/cosmos.md";
+/// The path of the page of the Cosmos DB API.
+const PAGE: &str = "docs/compatibility/cosmos.md";
 const FEATURES: &str = "conformance/clients/features.json";
 const RESULTS: &str = "conformance/clients/results.json";
 /// For each SDK whose own tests run: its key in the results, its name, the list of expected failures.
@@ -64,34 +66,48 @@ struct Known {
     not_run: BTreeMap<String, String>,
 }
 
-/// Writes the page.
+/// Writes the pages.
 ///
 /// # Errors
 /// If a file is missing or has another format, or a feature names a check that no tour has.
 pub fn run(project: &Project) -> Result<()> {
-    let page = project.root().join(PAGE);
-    fs::create_dir_all(page.parent().ok_or("the page has no folder")?)?;
-    fs::write(page, render(project)?)?;
-    println!("{PAGE} is written");
+    for (path, content) in render(project)? {
+        let page = project.root().join(path);
+        fs::create_dir_all(page.parent().ok_or("the page has no folder")?)?;
+        fs::write(page, content)?;
+        println!("{path} is written");
+    }
     Ok(())
 }
 
-/// The expected content of the page.
+/// The path and the expected content of each page.
 ///
 /// # Errors
 /// As [`run`].
-pub fn render(project: &Project) -> Result<String> {
-    let features: Features = read(project, FEATURES)?;
+pub fn render(project: &Project) -> Result<Vec<(&'static str, String)>> {
     let results: Results = read(project, RESULTS)?;
+    Ok(vec![
+        (PAGE, render_cosmos(project, &results)?),
+        (mongo::PAGE, mongo::render(project, &results)?),
+    ])
+}
+
+fn render_cosmos(project: &Project, results: &Results) -> Result<String> {
+    let features: Features = read(project, FEATURES)?;
     let mut page = String::from(
         "# Compatibility with Azure Cosmos DB for NoSQL\n\n\
          Made by `cargo xtask compatibility` from what ran; do not edit by hand. A cell says yes where a check passed with that SDK, and is\n\
          empty where none has tried.\n\n",
     );
-    write_features(&mut page, &features, &results)?;
+    write_features(&mut page, &features, results)?;
     for (sdk, name, list) in SUITES {
         if let Some(files) = results.files.get(sdk) {
-            write_files(&mut page, name, files, &read(project, list)?)?;
+            write_files(
+                &mut page,
+                &format!("The {name} SDK's own tests"),
+                files,
+                &read(project, list)?,
+            )?;
         }
     }
     Ok(page)
@@ -156,11 +172,11 @@ fn is_shown(feature: &Feature, sdk: &str, results: &Results) -> bool {
     feature.checks.iter().any(|check| passed.contains(check)) || feature.files.iter().any(ran)
 }
 
-fn write_files(page: &mut String, sdk: &str, files: &Files, known: &Known) -> Result<()> {
+fn write_files(page: &mut String, title: &str, files: &Files, known: &Known) -> Result<()> {
     if !page.ends_with("\n\n") {
         page.push('\n');
     }
-    writeln!(page, "## The {sdk} SDK's own tests\n")?;
+    writeln!(page, "## {title}\n")?;
     writeln!(
         page,
         "| file | passed | fail for a listed reason |\n| --- | --- | --- |"

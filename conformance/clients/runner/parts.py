@@ -141,9 +141,17 @@ def run_tours(places, report, part, commands):
 
 
 def run_tour(places, report, name, command, endpoint):
-    """Runs one tour as a process; counts its `ok` and `FAIL` lines and repeats the latter."""
-    command = [str(word) for word in command] + ["--endpoint", endpoint, "--key", KEY]
-    environment = os.environ | trust(places, endpoint) | {"PYTHONDONTWRITEBYTECODE": "1"}
+    """Runs one tour as a process."""
+    run_program(places, report, name, [*command, "--endpoint", endpoint, "--key", KEY], trust(places, endpoint))
+
+
+def run_program(places, report, name, command, environment):
+    """Runs a program; counts its `ok` and `FAIL` lines and repeats the latter.
+
+    The first word of `name` is that of the SDK in the results.
+    """
+    command = [str(word) for word in command]
+    environment = os.environ | environment | {"PYTHONDONTWRITEBYTECODE": "1"}
     log = places.log(name)
     with log.open("w") as output:
         try:

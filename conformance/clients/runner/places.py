@@ -12,7 +12,7 @@ CLIENTS = Path(__file__).resolve().parent.parent
 class Places:
     """Paths of one run.
 
-    `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
+    `cases` is the folder of the cases that are outside the project; it need not exist. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
     data directories and ready files of this run.
     """
 
@@ -20,16 +20,18 @@ class Places:
     venv: Path
     work: Path
     scratch: Path
+    cases: Path
 
     @classmethod
-    def of_repository(cls, binary):
+    def of_repository(cls, binary, cases=None):
         """Derives the paths from the place of this file and `CARGO_TARGET_DIR`."""
         root = CLIENTS.parent.parent
         work = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")).resolve() / "clients"
         scratch = work / "scratch"
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
-        return cls(binary.resolve(), root / ".venv", work, scratch)
+        beside = root.parent / "shared" / "cases"
+        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside)
 
     @property
     def python(self):

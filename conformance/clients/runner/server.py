@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from urllib.parse import urlsplit
 
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 START_SECONDS = 20
@@ -17,19 +18,21 @@ class ServerFailed(Exception):
 class Server:
     """A running server on free ports; a context manager.
 
-    `name` names its log and ready file. Without `data_dir` it keeps everything in memory.
+    `name` names its log and ready file. Without `data_dir` it keeps everything in memory. `options` are further words of
+    its command line.
     """
 
-    def __init__(self, places, name, data_dir=None, virtual_clock=True):
+    def __init__(self, places, name, data_dir=None, virtual_clock=True, options=()):
         self._log_path = places.log(f"server {name}")
         self._ready_file = places.scratch / f"{name.replace(' ', '-')}.ready.json"
         store = ["--memory"] if data_dir is None else ["--data-dir", str(data_dir)]
         clock = ["--virtual-clock"] if virtual_clock else []
         ports = ["--port", "0", "--mongo-port", "0", "--ready-file", str(self._ready_file)]
-        self._command = [str(places.binary), "serve", "--key", KEY, *store, *clock, *ports]
+        self._command = [str(places.binary), "serve", "--key", KEY, *store, *clock, *ports, *options]
         self._process = None
         self.http = None
         self.https = None
+        self._mongo = None
 
     def __enter__(self):
         self._ready_file.unlink(missing_ok=True)
@@ -41,8 +44,15 @@ class Server:
             self._process.kill()
             self._process.wait()
             raise
-        self.http, self.https = ready["cosmos"], ready["cosmosTls"]
+        self.http, self.https, self._mongo = ready["cosmos"], ready["cosmosTls"], ready["mongo"]
         return self
+
+    @property
+    def mongo(self):
+        """Host and port of the MongoDB API, such as `127.0.0.1:10255`."""
+        if self._mongo is None:
+            raise ServerFailed("the server has no address of the MongoDB API in its ready file")
+        return urlsplit(self._mongo).netloc.rpartition("@")[2]
 
     def __exit__(self, kind, *_error):
         status = self._stop()

@@ -14,6 +14,7 @@ from runner.places import CLIENTS
 
 REQUIREMENTS = CLIENTS / "python" / "requirements.txt"
 AZCOSMOS = "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+MONGO_TOOLS = ["mongodump", "mongorestore", "mongoexport", "mongoimport"]
 NODE_MAJOR = 20
 RUST_SDK = ["azure_data_cosmos", "azure_data_cosmos_driver"]
 # The test files that use a server.
@@ -79,8 +80,8 @@ def prepare_python_sdk_tests(places):
     return folder / "tests"
 
 
-def prepare_node_modules():
-    """Installs exactly what the lock file names; returns the node executable."""
+def prepare_node_modules(folder=CLIENTS / "node"):
+    """Installs exactly what a folder's lock file names; returns the node executable."""
     node, npm = shutil.which("node"), shutil.which("npm")
     hint = f"install Node.js {NODE_MAJOR} or newer with npm"
     if node is None or npm is None:
@@ -88,7 +89,6 @@ def prepare_node_modules():
     major = int(subprocess.run([node, "--version"], capture_output=True, text=True).stdout.lstrip("v").split(".")[0])
     if major < NODE_MAJOR:
         raise Missing(f"Node.js {major} is too old; {hint}")
-    folder = CLIENTS / "node"
     installed = folder / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
         run([npm, "ci", "--no-audit", "--no-fund"], "npm ci", cwd=folder)
@@ -103,13 +103,13 @@ def cargo_command():
     return cargo
 
 
-def build_rust_tour(places):
-    """Builds the Rust tour beside the main build; returns its executable."""
+def build_rust_tour(places, folder=CLIENTS / "rust", name="bolide-rust-tour"):
+    """Builds the Rust tour of a folder beside the main build; returns its executable."""
     cargo = cargo_command()
-    target = places.work / "rust"
-    manifest = CLIENTS / "rust" / "Cargo.toml"
+    target = places.work / name.removeprefix("bolide-").removesuffix("-tour")
+    manifest = folder / "Cargo.toml"
     run([cargo, "build", "--locked", "--quiet", "--manifest-path", manifest, "--target-dir", target], "cargo build")
-    return target / "debug" / "bolide-rust-tour"
+    return target / "debug" / name
 
 
 def build_rust_sdk_tests(places):
@@ -159,23 +159,34 @@ def prepare_go_sdk_tests(places):
     return unpack(source, places.scratch / "azcosmos")
 
 
-def build_go_tour(places):
-    """Builds the Go tour; returns its executable."""
+def build_go_tour(places, folder=CLIENTS / "go", name="bolide-go-tour"):
+    """Builds the Go tour of a folder; returns its executable."""
     go = go_command()
-    tour = places.work / "go" / "bolide-go-tour"
-    run([go, "build", "-mod=readonly", "-buildvcs=false", "-o", tour, "."], "go build", cwd=CLIENTS / "go")
+    tour = places.work / "go" / name
+    run([go, "build", "-mod=readonly", "-buildvcs=false", "-o", tour, "."], "go build", cwd=folder)
     return tour
 
 
-def build_java_tour(places):
-    """Builds the Java tour; returns the command line that starts it."""
+def build_mongo_tools(places):
+    """Builds the programs of mongo-tools; returns their folder."""
+    go = go_command()
+    folder = places.work / "go" / "mongo-tools"
+    for name in MONGO_TOOLS:
+        package = f"github.com/mongodb/mongo-tools/{name}/main"
+        build = [go, "build", "-mod=readonly", "-buildvcs=false", "-o", folder / name, package]
+        run(build, "go build", cwd=CLIENTS / "mongo" / "tools")
+    return folder
+
+
+def build_java_tour(places, folder=CLIENTS / "java", name="java"):
+    """Builds the Java tour of a folder; returns the command line that starts it."""
     java, maven = shutil.which("java"), shutil.which("mvn")
     if java is None or maven is None:
         raise Missing("`java` or `mvn` is not on the path; install a JDK of version 17 or newer, and Maven")
-    build = places.work / "java"
+    build = places.work / name
     class_path = build / "class-path"
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"]
-    run([maven, "--batch-mode", "--quiet", f"-Dtour.build={build}", *goals], "mvn compile", cwd=CLIENTS / "java")
+    run([maven, "--batch-mode", "--quiet", f"-Dtour.build={build}", *goals], "mvn compile", cwd=folder)
     return [java, *JAVA_OPTIONS, "-cp", f"{build / 'classes'}:{class_path.read_text().strip()}", "bolide.Main"]
 
 

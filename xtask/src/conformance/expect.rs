@@ -27,6 +27,8 @@ pub struct SavedValues {
     pub charge: Option<f64>,
     /// The continuation of a query or feed.
     pub continuation: Option<String>,
+    /// The cursor that a command of the MongoDB API opened; 0 if it gave all its documents at once.
+    pub cursor: Option<i64>,
 }
 
 /// The saved values, by label.
@@ -60,7 +62,9 @@ pub fn check(expected: Option<&Map<String, Value>>, answer: &StepResult, labels:
             .iter()
             .try_for_each(|(key, value)| check_field(key, value, answer, labels)),
         None => match answer.fields.get("status").and_then(Value::as_u64) {
-            Some(200..300) | None => Ok(()),
+            Some(200..300) => Ok(()),
+            None if answer.fields.get("ok").is_none_or(|ok| ok.as_f64() == Some(1.0)) => Ok(()),
+            None => Err(differs("ok", 1, answer.fields["ok"].clone(), answer)),
             Some(status) => Err(differs("status", "a success", status, answer)),
         },
     }
@@ -71,6 +75,8 @@ fn check_field(key: &str, expected: &Value, answer: &StepResult, labels: &Labels
         "absent" => check_absent(expected, answer),
         "etag" => check_etag(expected, answer, labels),
         "charge" => check_charge(expected, answer, labels),
+        "docsWithout" => check_documents_without(expected, answer),
+        "minIndexesAdded" => check_indexes_added(expected, answer),
         _ => {
             let got = answer
                 .fields
@@ -105,6 +111,29 @@ fn check_absent(expected: &Value, answer: &StepResult) -> Result<(), String> {
     {
         Some(present) => Err(format!("absent: the body has `{present}`: {}", body[present])),
         None => Ok(()),
+    }
+}
+
+/// No document of the first batch has a field.
+fn check_documents_without(expected: &Value, answer: &StepResult) -> Result<(), String> {
+    let field = expected.as_str().ok_or("docsWithout: not a name")?;
+    let values = answer.fields.get("values").and_then(Value::as_array);
+    let documents = values.ok_or_else(|| differs("docsWithout", "documents", "none", answer))?;
+    match documents.iter().find(|document| document.get(field).is_some()) {
+        Some(document) => Err(format!("docsWithout: a document has `{field}`: {document}")),
+        None => Ok(()),
+    }
+}
+
+/// A command has created at least so many indexes.
+fn check_indexes_added(expected: &Value, answer: &StepResult) -> Result<(), String> {
+    let count = |name: &str| answer.fields.get(name).and_then(Value::as_f64);
+    let added = count("numIndexesAfter")
+        .zip(count("numIndexesBefore"))
+        .map(|(after, before)| after - before);
+    match (added, expected.as_f64()) {
+        (Some(added), Some(least)) if added >= least => Ok(()),
+        _ => Err(differs("minIndexesAdded", expected, format!("{added:?}"), answer)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The conformance runner: checks what clients see, over the wire against the built server.
 //!
 //!   scenario of steps ──▶ ttl ────────┐
+//!   mongo case of steps ──▶ mongo ────┤
 //!   query and result ──▶ cases::sql ──┼─ signed requests ─▶ bolide (a process of its own, virtual clock) ─▶ verdicts ─▶ report
 //!   query and plan ────▶ cases::plan ─┘
 //!
@@ -9,6 +10,7 @@
 mod cases;
 mod expect;
 mod gaps;
+mod mongo;
 mod report;
 mod scenario;
 mod server;
@@ -43,7 +45,7 @@ pub struct Options {
     /// The server to test; by default the development build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// A folder with cases in `sql` and `query-plan`, instead of `../shared/cases` next to the project.
+    /// A folder with cases in `sql`, `query-plan` and `mongo`, instead of `../shared/cases` next to the project.
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
 }
@@ -55,6 +57,8 @@ enum Suite {
     Ttl,
     /// The query language: queries and their results.
     Sql,
+    /// Time to live of the MongoDB API.
+    MongoTtl,
     /// Query plans, with which clients merge the results of several ranges.
     QueryPlan,
 }
@@ -66,6 +70,7 @@ impl Suite {
             Suite::Ttl => None,
             Suite::Sql => Some("sql"),
             Suite::QueryPlan => Some("query-plan"),
+            Suite::MongoTtl => Some(mongo::FAMILY),
         }
     }
 }
@@ -74,7 +79,7 @@ impl Suite {
 struct Run<'a> {
     binary: &'a Path,
     conformance: &'a Path,
-    /// The directory of the cases of `sql` and `query-plan`, if it exists.
+    /// The directory of the cases of all suites but `ttl`, if it exists.
     cases: Option<&'a Path>,
     gaps: &'a KnownGaps,
     filter: Option<&'a str>,
@@ -121,7 +126,7 @@ pub fn run(project: &Project, options: &Options) -> Result<Option<String>> {
                 not_run.push(format!("{listed} {family}"));
                 continue;
             };
-            cases::compare_count(folder, family, listed)?;
+            compare_count(suite, folder, listed)?;
         }
         for &engine in one_or_all(options.engine.as_ref()) {
             let report = play(suite, &run, engine)?;
@@ -140,12 +145,28 @@ pub fn run(project: &Project, options: &Options) -> Result<Option<String>> {
     }
 }
 
+/// Prints a note if a suite has another number of cases than listed. Cases change independently of the project, so this is not an error.
+fn compare_count(suite: Suite, folder: &Path, listed: u64) -> Result<()> {
+    let Some(family) = suite.family() else { return Ok(()) };
+    let found = match suite {
+        Suite::MongoTtl => mongo::count(folder)?,
+        _ => cases::number_of(folder, family)?,
+    };
+    if found as u64 != listed {
+        println!("hint: there are {found} {family} cases; case_counts.json says {listed}");
+    }
+    Ok(())
+}
+
 fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Report> {
     match (suite, run.cases) {
         (Suite::Ttl, _) => ttl::run(run, engine),
         (Suite::Sql, Some(folder)) => cases::sql(run, folder, engine),
         (Suite::QueryPlan, Some(folder)) => cases::plan(run, folder, engine),
-        (Suite::Sql | Suite::QueryPlan, None) => Err("the suite's cases are not beside the project".into()),
+        (Suite::MongoTtl, Some(folder)) => mongo::run(run, folder, engine),
+        (Suite::Sql | Suite::QueryPlan | Suite::MongoTtl, None) => {
+            Err("the suite's cases are not beside the project".into())
+        }
     }
 }
 
@@ -171,6 +192,7 @@ fn check_gap_names(gaps: &KnownGaps, conformance: &Path, cases: Option<&Path>) -
     let Some(cases) = cases else { return Ok(()) };
     let mut names: BTreeSet<String> = ttl::names(conformance)?;
     names.extend(cases::names(cases)?);
+    names.extend(mongo::names(cases)?);
     match gaps.keys().find(|name| !names.contains(*name)) {
         Some(name) => Err(format!("known_gaps.json names no scenario or case. name=`{name}`").into()),
         None => Ok(()),

@@ -92,6 +92,16 @@ pub enum Action {
     Load(Load),
     #[serde(rename = "import")]
     Import(Import),
+    #[serde(rename = "mongo")]
+    Mongo(MongoCommand),
+}
+
+/// A command of the MongoDB API, in Extended JSON; `cursor` is the label of the `find` whose cursor a `getMore` reads.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MongoCommand {
+    pub cmd: Map<String, Value>,
+    pub cursor: Option<String>,
 }
 
 /// Sets the wall clock (seconds, `ms` on top) or advances it; exactly one of `set` and `advance` is given.

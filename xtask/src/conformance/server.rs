@@ -40,36 +40,55 @@ impl Engine {
 /// A running server and its directory; both end when dropped.
 pub struct Server {
     process: Child,
-    endpoint: String,
+    endpoints: Endpoints,
     settings: ServerSettings,
+}
+
+/// The addresses of a running server.
+struct Endpoints {
+    /// Of the Cosmos DB API and the admin API, such as `http://127.0.0.1:41234`.
+    cosmos: String,
+    /// Of the MongoDB API, such as `127.0.0.1:41235`.
+    mongo: Option<String>,
 }
 
 /// The parameters that stay the same when a server is restarted.
 struct ServerSettings {
     binary: PathBuf,
     engine: Engine,
+    options: Vec<String>,
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts a server on an empty directory with its wall clock at `clock_ms` (epoch milliseconds).
-    pub fn start(binary: &Path, engine: Engine, clock_ms: i64) -> Result<Self> {
+    /// Starts a server on an empty directory with its wall clock at `clock_ms` (epoch milliseconds) and with more options, such as `--name=value`.
+    pub fn start(binary: &Path, engine: Engine, clock_ms: i64, options: &[String]) -> Result<Self> {
         let settings = ServerSettings {
             binary: binary.to_path_buf(),
             engine,
+            options: options.to_vec(),
             directory: tempfile::tempdir()?,
         };
-        let (process, endpoint) = settings.start(clock_ms)?;
+        let (process, endpoints) = settings.start(clock_ms)?;
         Ok(Self {
             process,
-            endpoint,
+            endpoints,
             settings,
         })
     }
 
     /// Its endpoint, such as `http://127.0.0.1:41234`.
     pub fn endpoint(&self) -> &str {
-        &self.endpoint
+        &self.endpoints.cosmos
+    }
+
+    /// The address of its MongoDB API, such as `127.0.0.1:41235`.
+    ///
+    /// # Errors
+    /// If the server has none.
+    pub fn mongo_address(&self) -> Result<&str> {
+        let address = self.endpoints.mongo.as_deref();
+        address.ok_or_else(|| "the server has no address of the MongoDB API in its ready file".into())
     }
 
     /// Asks the server to stop, waits for it and starts it again on the same data.
@@ -99,7 +118,7 @@ impl Server {
     }
 
     fn start_again(&mut self, clock_ms: i64) -> Result<()> {
-        (self.process, self.endpoint) = self.settings.start(clock_ms)?;
+        (self.process, self.endpoints) = self.settings.start(clock_ms)?;
         Ok(())
     }
 }
@@ -117,18 +136,18 @@ fn end(process: &mut Child) {
 }
 
 impl ServerSettings {
-    /// Starts the process and waits for its endpoint.
-    fn start(&self, clock_ms: i64) -> Result<(Child, String)> {
+    /// Starts the process and waits for its endpoints.
+    fn start(&self, clock_ms: i64) -> Result<(Child, Endpoints)> {
         let ready_file = self.path("ready.json");
         // A file from an earlier run would name the wrong port.
         let _ = std::fs::remove_file(&ready_file);
         let mut process = self.command(&ready_file, clock_ms)?.spawn()?;
         let started = wait_until(START_LIMIT, || match process.try_wait()? {
             Some(status) => Err(format!("the server ended with {status} while starting{}", self.log_tail()).into()),
-            None => Ok(endpoint_in(&ready_file)),
+            None => Ok(endpoints_in(&ready_file)),
         });
         match started {
-            Ok(Some(endpoint)) => Ok((process, endpoint)),
+            Ok(Some(endpoints)) => Ok((process, endpoints)),
             outcome => {
                 end(&mut process);
                 Err(outcome
@@ -153,6 +172,7 @@ impl ServerSettings {
             .args(["--port=0", "--mongo-port=0", "--enable-faults"])
             .arg(format!("--virtual-clock={}", rfc_3339(clock_ms)?))
             .arg(option("--ready-file", ready_file))
+            .args(&self.options)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
@@ -192,10 +212,21 @@ fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) ->
     Ok(None)
 }
 
-/// The endpoint in a ready file, once it is written completely.
-fn endpoint_in(ready_file: &Path) -> Option<String> {
+/// The endpoints in a ready file, once it is written completely.
+fn endpoints_in(ready_file: &Path) -> Option<Endpoints> {
     let ready: Value = serde_json::from_str(&std::fs::read_to_string(ready_file).ok()?).ok()?;
-    Some(ready["cosmos"].as_str()?.to_owned())
+    Some(Endpoints {
+        cosmos: ready["cosmos"].as_str()?.to_owned(),
+        mongo: ready["mongo"].as_str().and_then(host_and_port),
+    })
+}
+
+/// Host and port in a connection string, such as `mongodb://user@127.0.0.1:10255/?replicaSet=globaldb`.
+fn host_and_port(connection_string: &str) -> Option<String> {
+    let (_, rest) = connection_string.split_once("://")?;
+    let hosts = rest.split(['/', '?']).next()?;
+    let host = hosts.rsplit('@').next()?;
+    Some(host.to_owned())
 }
 
 fn option(name: &str, path: &Path) -> OsString {

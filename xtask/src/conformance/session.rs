@@ -5,6 +5,7 @@ use std::path::Path;
 use ureq::http::Method;
 
 use super::expect::{self, Labels, SavedValues, StepResult};
+use super::mongo;
 use super::scenario::{Action, Clock, Restart, RestartMode, Scenario, Step};
 use super::server::{Engine, Server};
 use super::steps;
@@ -15,6 +16,8 @@ use crate::Result;
 pub struct Session {
     /// The client of the running server.
     pub client: Client,
+    /// The connection to the MongoDB API, once a step has used it.
+    mongo_client: Option<mongo::Client>,
     /// The scenario's own database.
     pub database: String,
     server: Server,
@@ -45,19 +48,29 @@ impl Session {
             Some(Action::Clock(clock)) => clock.applied_to(0),
             _ => return Err("the first step does not set the clock".into()),
         };
-        let server = Server::start(binary, engine, clock_ms)?;
+        let uses_mongo = scenario.requires.iter().any(|tag| tag == "mongo");
+        let options = if uses_mongo {
+            mongo::options_for(&scenario.requires)
+        } else {
+            Vec::new()
+        };
+        let server = Server::start(binary, engine, clock_ms, &options)?;
         let client = Client::new(server.endpoint());
         let session = Self {
             client,
+            mongo_client: None,
             database: scenario.name.clone(),
             server,
             labels: Labels::new(),
             clock_ms,
         };
-        session
-            .client
-            .send(steps::create_database(&session.database))?
-            .require("the database is not created")?;
+        // Databases of the MongoDB API exist with their first collection.
+        if !uses_mongo {
+            session
+                .client
+                .send(steps::create_database(&session.database))?
+                .require("the database is not created")?;
+        }
         Ok(session)
     }
 
@@ -93,6 +106,25 @@ impl Session {
             .ok_or_else(|| format!("no etag is kept under `{label}`").into())
     }
 
+    /// The cursor saved under a label.
+    pub fn cursor_of(&self, label: &str) -> Result<i64> {
+        let cursor = self.kept(label)?.cursor;
+        cursor.ok_or_else(|| format!("no cursor is kept under `{label}`").into())
+    }
+
+    /// The connection to the MongoDB API.
+    ///
+    /// # Errors
+    /// If the server has no such address, or nothing listens there.
+    pub fn mongo_client(&mut self) -> Result<&mut mongo::Client> {
+        if self.mongo_client.is_none() {
+            self.mongo_client = Some(mongo::Client::connect(self.server.mongo_address()?)?);
+        }
+        self.mongo_client
+            .as_mut()
+            .ok_or_else(|| "there is no connection".into())
+    }
+
     /// Moves the wall clock.
     pub fn set_clock(&mut self, clock: &Clock) -> Result<StepResult> {
         self.clock_ms = clock.applied_to(self.clock_ms);
@@ -109,6 +141,7 @@ impl Session {
             RestartMode::Crash => self.server.restart_after_crash(self.clock_ms)?,
         }
         self.client = Client::new(self.server.endpoint());
+        self.mongo_client = None;
         Ok(StepResult::default())
     }
 

@@ -16,7 +16,7 @@ use crate::Result;
 pub const DIRECTORIES: [&str; 2] = ["ttl", "ttl-more"];
 
 /// Abilities that scenarios may require and this runner does not have.
-const MISSING_ABILITIES: [&str; 4] = ["mongo", "mongo-doc-ttl-switch", "cosmos-ts-only", "replica"];
+const MISSING_ABILITIES: [&str; 1] = ["replica"];
 
 /// Abilities that need a server with durable data.
 const NEEDS_A_DISK: [&str; 3] = ["restart", "crash", "fault"];

@@ -53,11 +53,10 @@ pub fn run(project: &Project) -> Result<()> {
     problems.extend(links::check(&files, project.root()));
     problems.extend(requirements::check(requirements, &files));
     problems.extend(conformance::check_files(project).err().map(|error| error.to_string()));
-    if compatibility::render(project)? != read(&files, compatibility::PAGE)? {
-        problems.push(format!(
-            "{} is out of date; run `cargo xtask compatibility`",
-            compatibility::PAGE
-        ));
+    for (page, content) in compatibility::render(project)? {
+        if content != read(&files, page)? {
+            problems.push(format!("{page} is out of date; run `cargo xtask compatibility`"));
+        }
     }
     for problem in &problems {
         println!("tidy: {problem}");

@@ -29,7 +29,7 @@ pub struct CaseServer {
 impl CaseServer {
     /// Starts a server.
     pub fn start(binary: &std::path::Path, engine: Engine) -> Result<Self> {
-        let server = Server::start(binary, engine, super::CLOCK_MS)?;
+        let server = Server::start(binary, engine, super::CLOCK_MS, &[])?;
         let client = Client::new(server.endpoint());
         client
             .send(Request::signed(Method::POST, Target::feed(&[], "dbs")).json(&json!({ "id": DATABASE })))?

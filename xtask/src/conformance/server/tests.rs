@@ -14,9 +14,15 @@ fn the_clock_is_handed_over_with_its_milliseconds_and_beyond_2_to_the_32() {
 fn a_ready_file_counts_only_when_it_is_whole() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("ready.json");
-    assert_eq!(endpoint_in(&path), None);
+    assert!(endpoints_in(&path).is_none());
     std::fs::write(&path, r#"{"cosmos":"http://127"#).expect("writable");
-    assert_eq!(endpoint_in(&path), None);
-    std::fs::write(&path, r#"{"cosmos":"http://127.0.0.1:4711"}"#).expect("writable");
-    assert_eq!(endpoint_in(&path).as_deref(), Some("http://127.0.0.1:4711"));
+    assert!(endpoints_in(&path).is_none());
+    std::fs::write(
+        &path,
+        r#"{"cosmos":"http://127.0.0.1:4711","mongo":"mongodb://localhost@127.0.0.1:4712/?replicaSet=globaldb"}"#,
+    )
+    .expect("writable");
+    let endpoints = endpoints_in(&path).expect("the file is complete");
+    assert_eq!(endpoints.cosmos, "http://127.0.0.1:4711");
+    assert_eq!(endpoints.mongo.as_deref(), Some("127.0.0.1:4712"));
 }

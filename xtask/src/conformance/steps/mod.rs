@@ -4,6 +4,7 @@ mod admin;
 mod containers;
 mod feeds;
 mod items;
+mod mongo;
 mod scripts;
 
 pub use containers::create_database;
@@ -47,6 +48,7 @@ pub fn run(session: &mut Session, action: &Action) -> Result<StepResult> {
         Action::Verify(of) => admin::verify(session, of),
         Action::Load(load) => admin::load(session, load),
         Action::Import(import) => admin::import(session, import),
+        Action::Mongo(command) => mongo::run(session, command),
     }
 }
 
@@ -57,7 +59,7 @@ fn answer(response: &Response) -> StepResult {
         charge: response
             .header("x-ms-request-charge")
             .and_then(|charge| charge.parse().ok()),
-        continuation: None,
+        ..SavedValues::default()
     };
     let message = if response.succeeded() { None } else { response.message() };
     StepResult {

@@ -1,0 +1,1 @@
+"""Runs tests in the Unified Test Format of MongoDB's driver specifications with PyMongo as the client."""

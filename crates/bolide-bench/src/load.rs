@@ -132,6 +132,25 @@ where
     }
 }
 
+/// A connection over which a load generator sends prepared requests.
+pub trait Link: Sized + Send + 'static {
+    /// Connects.
+    fn open(address: SocketAddr) -> impl Future<Output = Result<Self>> + Send;
+
+    /// Sends a request; returns the status of the response.
+    fn status(&mut self, request: &[u8]) -> impl Future<Output = Result<u16>> + Send;
+}
+
+impl Link for Connection {
+    async fn open(address: SocketAddr) -> Result<Connection> {
+        Connection::open(address).await
+    }
+
+    async fn status(&mut self, request: &[u8]) -> Result<u16> {
+        Ok(self.ask(request).await?.status)
+    }
+}
+
 /// A request of an open loop.
 pub struct Planned<K> {
     pub kind: K,
@@ -167,11 +186,21 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
         connections: usize,
         plan: impl Fn(u64) -> Planned<K> + Send + Sync + 'static,
     ) -> OpenLoop<K> {
+        OpenLoop::over::<Connection>(address, rate, connections, plan)
+    }
+
+    /// As [`OpenLoop::start`], over connections of another protocol.
+    pub fn over<L: Link>(
+        address: SocketAddr,
+        rate: u32,
+        connections: usize,
+        plan: impl Fn(u64) -> Planned<K> + Send + Sync + 'static,
+    ) -> OpenLoop<K> {
         let (starts, queue) = mpsc::unbounded_channel();
         let (queue, plan) = (Arc::new(Mutex::new(queue)), Arc::new(plan));
         let mut tasks = JoinSet::new();
         for _ in 0..connections {
-            tasks.spawn(answer_starts(address, queue.clone(), plan.clone()));
+            tasks.spawn(answer_starts::<K, L>(address, queue.clone(), plan.clone()));
         }
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -217,13 +246,13 @@ fn pace(rate: u32, starts: &mpsc::UnboundedSender<(u64, Instant)>, stopped: &Ato
     }
 }
 
-async fn answer_starts<K: Copy>(
+async fn answer_starts<K: Copy, L: Link>(
     address: SocketAddr,
     queue: Arc<Mutex<mpsc::UnboundedReceiver<(u64, Instant)>>>,
     plan: Arc<impl Fn(u64) -> Planned<K>>,
 ) -> Result<Vec<Sample<K>>> {
     let mut samples = Vec::new();
-    let mut connection = None;
+    let mut connection: Option<L> = None;
     loop {
         let next = queue.lock().await.recv().await;
         let Some((number, intended)) = next else {
@@ -247,10 +276,10 @@ async fn answer_starts<K: Copy>(
 }
 
 /// The status of the response to a request, over the existing connection or a new one.
-async fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &[u8]) -> Result<u16> {
+async fn ask<L: Link>(connection: &mut Option<L>, address: SocketAddr, request: &[u8]) -> Result<u16> {
     let connection = match connection {
         Some(connection) => connection,
-        None => connection.insert(Connection::open(address).await?),
+        None => connection.insert(L::open(address).await?),
     };
-    Ok(connection.ask(request).await?.status)
+    connection.status(request).await
 }

@@ -14,6 +14,8 @@
 //!   split     the longest wait of a writer while a range with a million items is split   compared with   no split
 //!   query     filters, aggregates, sorting, joins   compared with   DuckDB and SQLite over the same JSON
 //!   json      the query language's scanner of stored items   compared with   serde_json
+//!   mongo     inserts, reads, updates, aggregations of MongoDB's API   compared with   FerretDB over SQLite
+//!   sessions  latencies of a session store while 100,000 sessions expire   compared with   latencies before
 //!   hostile   latencies during attacks   compared with   latencies without
 //!   start     time to the first response, idle memory, size of the binary
 //! ```
@@ -38,6 +40,7 @@ mod item;
 mod json;
 mod load;
 mod machine;
+mod mongo;
 mod process;
 mod purge;
 mod query;
@@ -96,6 +99,10 @@ enum Command {
     Query(query::Options),
     /// The query language's scanner of stored items, compared with serde_json over the same texts.
     Json(json::Options),
+    /// Inserts, reads, updates and aggregations of MongoDB's API, compared with FerretDB.
+    Mongo(mongo::Options),
+    /// Latencies of a session store of MongoDB's API while sessions expire, compared with latencies before.
+    Sessions(mongo::sessions::Options),
     /// Latencies of well-behaved clients, memory, descriptors and threads during attacks.
     Hostile(hostile::Options),
     /// Time to the first response, idle memory, size of the binary.
@@ -128,6 +135,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Stalls(options) => print_section(&stalls::run(&options)?),
         Command::Json(options) => print_section(&json::run(&options)?),
         Command::Split(options) => print_section(&split::run(&options)?),
+        Command::Mongo(options) => print_section(&mongo::run(&bolide()?, &options)?),
+        Command::Sessions(options) => print_section(&mongo::sessions::run(&bolide()?, &options)?),
         Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {

@@ -28,6 +28,8 @@ pub enum Store {
 pub struct Server {
     child: OwnedChild,
     pub address: SocketAddr,
+    /// Where it speaks MongoDB's protocol.
+    pub mongo: Option<SocketAddr>,
     // After the child: the directory is deleted after the process has ended.
     _home: TempDir,
 }
@@ -59,6 +61,20 @@ impl Server {
         Server::started(command, home)
     }
 
+    /// As [`Server::start`] on the embedded engine, with the well-known key, so that MongoDB's clients need not authenticate.
+    pub fn start_with_mongo(bolide: &Path) -> Result<Server> {
+        let home = tempfile::tempdir()?;
+        let mut command = Command::new(bolide);
+        command
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .args(["--port", "0", "--mongo-port", "0", "--mongo-no-auth"])
+            .arg("--data-dir")
+            .arg(home.path().join("data"));
+        Server::started(command, home)
+    }
+
     fn started(mut command: Command, home: TempDir) -> Result<Server> {
         let ready = home.path().join("ready.json");
         let child = OwnedChild(command.arg("--ready-file").arg(&ready).spawn()?);
@@ -69,8 +85,11 @@ impl Server {
             }
             std::thread::sleep(POLL);
         }
+        let ready: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&ready)?)?;
+        let mongo = ready["mongo"].as_str().map(address_in).transpose()?;
         Ok(Server {
-            address: address_in(&std::fs::read_to_string(&ready)?)?,
+            address: address_in(ready["cosmos"].as_str().ok_or("the ready file has no endpoint")?)?,
+            mongo,
             child,
             _home: home,
         })
@@ -129,8 +148,7 @@ pub fn find(given: Option<PathBuf>) -> Result<PathBuf> {
     .into())
 }
 
-fn address_in(ready_file: &str) -> Result<SocketAddr> {
-    let ready: serde_json::Value = serde_json::from_str(ready_file)?;
-    let url = ready["cosmos"].as_str().ok_or("the ready file has no endpoint")?;
-    Ok(url.trim_start_matches("http://").parse()?)
+fn address_in(url: &str) -> Result<SocketAddr> {
+    let (_, address) = url.split_once("://").ok_or("an endpoint without a scheme")?;
+    Ok(address.trim_end_matches('/').parse()?)
 }

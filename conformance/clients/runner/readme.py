@@ -20,6 +20,7 @@ from runner.server import Server, ServerFailed
 README = CLIENTS.parent.parent / "README.md"
 # The address that all snippets use for the server.
 ENDPOINT = "http://localhost:8081"
+MONGO_ENDPOINT = "localhost:10255"
 SECONDS = 240
 
 
@@ -66,6 +67,8 @@ USED = {
     ("First items", "go"),
     ("First items", "csharp"),
     ("First items", "bash"),
+    ("First documents", "python"),
+    ("First documents", "js"),
     ("Thirty days in milliseconds", "python"),
 }
 
@@ -101,6 +104,9 @@ def programs(snippets):
     yield Program("Java", one(items, "java"), java, "tea")
     yield Program("Go", one(items, "go"), go, "tea", {"SSL_CERT_FILE": "bolide.pem"})
     yield Program("curl", one(items, "bash"), curl, "gone in a minute", {"CURL_CA_BUNDLE": "bolide.pem"})
+    documents = "First documents"
+    yield Program("PyMongo", one(documents, "python"), python, "'tea'", schemes=("http",))
+    yield Program("mongosh", one(documents, "js"), mongosh, "2 documents", schemes=("http",))
     clock = one("Thirty days in milliseconds", "python")
     yield Program("thirty days", clock, python, "gone, to the second", virtual_clock=True, schemes=("http",))
 
@@ -116,7 +122,9 @@ def run_one(places, report, program, scheme):
             port = urlsplit(server.http).port
             (folder / "bolide.pem").write_text(ssl.get_server_certificate(("127.0.0.1", port)))
             text = program.snippet.text.replace(ENDPOINT, f"{scheme}://localhost:{port}")
+            text = text.replace(MONGO_ENDPOINT, server.mongo)
             command = program.prepare(places, folder, text, scheme)
+            command = [str(word).replace(MONGO_ENDPOINT, server.mongo) for word in command]
             trust = program.trust if scheme == "https" else {}
             done = subprocess.run(
                 [str(word) for word in command],
@@ -156,6 +164,14 @@ def node(_places, folder, text, _scheme):
     executable = tools.prepare_node_modules()
     (folder / "node_modules").symlink_to(CLIENTS / "node" / "node_modules")
     return [executable, written(folder, "snippet.mjs", text)]
+
+
+def mongosh(_places, folder, text, _scheme):
+    """The shell on a file, with the connection string of the README."""
+    shell = CLIENTS / "mongo" / "shell"
+    tools.prepare_node_modules(shell)
+    (connection,) = set(re.findall(r'mongosh "(mongodb:[^"]+)"', README.read_text()))
+    return [shell / "node_modules" / ".bin" / "mongosh", "--quiet", connection, written(folder, "snippet.js", text)]
 
 
 def rust(places, folder, text, _scheme):

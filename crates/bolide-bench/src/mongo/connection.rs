@@ -56,7 +56,9 @@ impl MongoConnection {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err("the server closed the connection".into());
             }
-            let Some(length) = self.buffer.first_chunk::<4>() else { continue };
+            let Some(length) = self.buffer.first_chunk::<4>() else {
+                continue;
+            };
             let length = usize::try_from(i32::from_le_bytes(*length))?;
             if self.buffer.len() >= length {
                 break length;

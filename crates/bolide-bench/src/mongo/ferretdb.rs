@@ -35,8 +35,16 @@ impl FerretDb {
         let data = home.path().join("data");
         std::fs::create_dir(&data)?;
         let child = Command::new(executable)
-            .args(["--handler=sqlite", "--telemetry=disable", "--debug-addr=-", "--log-level=error"])
-            .arg(format!("--sqlite-url=file:{}/?_pragma=synchronous(full)", data.display()))
+            .args([
+                "--handler=sqlite",
+                "--telemetry=disable",
+                "--debug-addr=-",
+                "--log-level=error",
+            ])
+            .arg(format!(
+                "--sqlite-url=file:{}/?_pragma=synchronous(full)",
+                data.display()
+            ))
             .arg(format!("--listen-addr={address}"))
             .arg(format!("--state-dir={}", home.path().display()))
             .stdin(Stdio::null())

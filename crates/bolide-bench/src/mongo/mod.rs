@@ -41,7 +41,7 @@ const ITEMS: i64 = 10_000;
 /// Groups of the aggregation.
 const GROUPS: i64 = 100;
 /// Bytes of a document's padding, so that it has 1 KB.
-const PADDING: usize = 960;
+const PADDING: usize = 965;
 /// Collections: of the documents that are read and updated, of those that are aggregated, of those that are inserted.
 const READ: &str = "items";
 const AGGREGATED: &str = "rows";
@@ -149,7 +149,10 @@ impl Side {
         let mut count = 0;
         for group in groups {
             let group = group?.as_document().ok_or("a group that is no document")?;
-            count += group.get("n")?.and_then(|n| n.as_i32()).ok_or("a group without a count")?;
+            count += group
+                .get("n")?
+                .and_then(|n| n.as_i32())
+                .ok_or("a group without a count")?;
         }
         match i64::from(count) == documents {
             true => Ok(()),

@@ -211,7 +211,10 @@ fn plan(number: u64) -> Planned<Kind> {
     let number = i64::try_from(number).unwrap_or_default();
     let live = LIVE_IDS + number / 4 * 31 % LIVE;
     let (kind, command) = match number % 4 {
-        0 => (Kind::Insert, insert(INSERTED_IDS + number..INSERTED_IDS + number + 1, after(LATER))),
+        0 => (
+            Kind::Insert,
+            insert(INSERTED_IDS + number..INSERTED_IDS + number + 1, after(LATER)),
+        ),
         1 => {
             let touch = rawdoc! {"q": {"_id": live}, "u": {"$set": {"expireAt": after(LATER)}}};
             (

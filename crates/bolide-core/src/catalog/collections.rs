@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::EpkRange;
 use bolide_model::error::Resource;
+use bolide_model::names::validate_resource_id;
 use bolide_model::partition_key::PartitionKeyDefinition;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, RuleId, Settings};
@@ -63,8 +64,10 @@ impl Catalog {
     /// Gives a collection another name inside its database. A collection that has the name is removed if `replaces`.
     ///
     /// # Errors
-    /// `Conflict` if the name is taken.
+    /// `Conflict` if the name is taken; `BadRequest` for a name that no container can have.
     pub async fn rename_collection(&self, container: &Arc<Container>, name: &str, replaces: bool) -> Result<()> {
+        // A row with such a name could not be read again.
+        validate_resource_id(name)?;
         let rid = container.rid();
         if replaces && let Ok(taken) = self.collection_by_name(rid.database(), name) {
             // Checked first, so that nothing is removed for a rename that will be refused.

@@ -51,3 +51,22 @@ async fn bad_names_are_refused() {
         assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
     }
 }
+
+/// The rows of the catalog are checked when they are read, so a bad name would keep everybody from reading it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_no_container_can_have_is_refused_and_does_not_damage_the_catalog() {
+    let shell = Shell::new().await;
+    shell.insert("a", &[rawdoc! { "_id": 1 }]).await;
+    for name in ["db.a/b", "db.a?", "db.a#", "db.a\\", "db.a "] {
+        assert_eq!(shell.code(rename("db.a", name)).await, 2, "{name}");
+        let collection = name.trim_start_matches("db.");
+        let out = rawdoc! { "aggregate": "a", "pipeline": [{ "$out": collection }], "cursor": {} };
+        assert_eq!(shell.code(out).await, 2, "{name}");
+    }
+    shell.ok(rawdoc! { "create": "c" }).await;
+    let listed = shell
+        .first_batch(rawdoc! { "listCollections": 1, "nameOnly": true })
+        .await;
+    assert_eq!(listed.len(), 2);
+    assert_eq!(shell.first_batch(rawdoc! { "find": "a" }).await, [rawdoc! { "_id": 1 }]);
+}

@@ -166,4 +166,4 @@ impl Filter {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

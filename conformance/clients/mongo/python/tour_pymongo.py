@@ -8,8 +8,7 @@ indexes         definitions, uniqueness, conflicts
 expiry          both kinds of time to live, with the clock moved by hand
 transactions    sessions, retryable writes, transactions
 streams         change streams
-administration  databases, collections, validation, what tools ask
-commands        every command of the server, from a table
+administration  databases, collections, views, what tools ask
 models          schemas of MongoEngine and of Beanie
 """
 

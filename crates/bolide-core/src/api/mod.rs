@@ -3,7 +3,6 @@
 
 mod account;
 mod admin;
-mod change_streams;
 mod collections;
 mod containers;
 mod databases;

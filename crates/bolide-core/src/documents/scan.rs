@@ -1,4 +1,4 @@
-//! Scans of a collection's documents in natural order, forward and backward.
+//! Scans of a collection's documents in natural order.
 
 use std::sync::Arc;
 
@@ -16,67 +16,18 @@ const PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Rows of the first read: most commands need few documents.
 const FIRST_ROWS: usize = 101;
 
-/// The direction of a scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScanDirection {
-    /// In the order of insertion.
-    Forward,
-    /// The last one inserted is the first.
-    Backward,
-}
-
 /// A scan of a collection. It is between pages, and may rest there for a client that asks for more.
 #[derive(Debug, Clone)]
 pub struct DocumentScan {
-    /// The partition to read, by its position in the layout, counted in the direction of the scan.
+    /// The partition to read, by its position in the layout.
     partition: usize,
-    place: Place,
+    /// The first key to read.
+    from: Bytes,
     rows: usize,
     is_done: bool,
 }
 
-/// Where a scan goes on in a partition.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// Forward, from this key on.
-    From(Bytes),
-    /// Backward, before this key; `None` is the end.
-    Before(Option<Bytes>),
-}
-
-impl Place {
-    fn start(direction: ScanDirection) -> Place {
-        match direction {
-            ScanDirection::Forward => Place::From(Bytes::new()),
-            ScanDirection::Backward => Place::Before(None),
-        }
-    }
-
-    fn direction(&self) -> ScanDirection {
-        match self {
-            Place::From(_) => ScanDirection::Forward,
-            Place::Before(_) => ScanDirection::Backward,
-        }
-    }
-
-    fn scan(&self, rows: usize) -> Scan {
-        let (from, to) = match self {
-            Place::From(from) => (from.clone(), None),
-            Place::Before(to) => (Bytes::new(), to.clone()),
-        };
-        Scan {
-            space: Space::Item,
-            from,
-            to,
-            reverse: self.direction() == ScanDirection::Backward,
-            max_rows: rows,
-            max_bytes: PAGE_BYTES,
-            keys_only: false,
-        }
-    }
-}
-
-/// Documents in the order of the scan.
+/// Documents in natural order.
 #[derive(Debug)]
 pub struct DocumentPage {
     /// Visible documents; may be empty before the end.
@@ -84,23 +35,18 @@ pub struct DocumentPage {
 }
 
 impl Default for DocumentScan {
-    /// Returns a scan in the order of insertion.
+    /// Returns a scan from the beginning.
     fn default() -> DocumentScan {
-        DocumentScan::new(ScanDirection::Forward)
-    }
-}
-
-impl DocumentScan {
-    /// Returns a scan of the whole collection.
-    pub fn new(direction: ScanDirection) -> DocumentScan {
         DocumentScan {
             partition: 0,
-            place: Place::start(direction),
+            from: Bytes::new(),
             rows: FIRST_ROWS,
             is_done: false,
         }
     }
+}
 
+impl DocumentScan {
     /// Returns the next documents; `None` at the end.
     ///
     /// # Errors
@@ -111,27 +57,29 @@ impl DocumentScan {
         }
         if let Some(transaction) = scope.transaction() {
             let limits = (self.rows, PAGE_BYTES);
-            let (documents, next) = transaction.page(container, &self.place, limits).await?;
+            let (documents, next) = transaction.page(container, &self.from, limits).await?;
             self.rows = PAGE_ROWS;
             match next {
-                Some(next) => self.place = next,
+                Some(next) => self.from = next,
                 None => self.is_done = true,
             }
             return Ok(Some(DocumentPage { documents }));
         }
         let (state, now) = scope.enter(container).await?;
-        let direction = self.place.direction();
-        let mut partitions = state.layout.partitions.iter();
-        let partition = match direction {
-            ScanDirection::Forward => partitions.nth(self.partition),
-            ScanDirection::Backward => partitions.nth_back(self.partition),
-        };
-        let Some(partition) = partition else {
+        let Some(partition) = state.layout.partitions.get(self.partition) else {
             self.is_done = true;
             return Ok(None);
         };
         let request = || ReadRequest {
-            scans: vec![self.place.scan(self.rows)],
+            scans: vec![Scan {
+                space: Space::Item,
+                from: self.from.clone(),
+                to: None,
+                reverse: false,
+                max_rows: self.rows,
+                max_bytes: PAGE_BYTES,
+                keys_only: false,
+            }],
             ..ReadRequest::default()
         };
         let as_of = AsOf::Horizon(&state.settings.horizon(now));
@@ -141,13 +89,9 @@ impl DocumentScan {
             self.is_done = true;
             return Ok(None);
         };
-        let next = match direction {
-            ScanDirection::Forward => page.resumes_at().map(Place::From),
-            ScanDirection::Backward => page.resumes_before().map(|key| Place::Before(Some(key))),
-        };
-        match next {
-            Some(next) => self.place = next,
-            None => (self.partition, self.place) = (self.partition + 1, Place::start(direction)),
+        match page.resumes_at() {
+            Some(from) => self.from = from,
+            None => (self.partition, self.from) = (self.partition + 1, Bytes::new()),
         }
         self.is_done = self.partition >= state.layout.partitions.len();
         self.rows = PAGE_ROWS;

@@ -244,8 +244,7 @@ pub(crate) struct DeadlinePosition {
 }
 
 impl DeadlinePosition {
-    /// Length of an encoded position, in bytes.
-    pub const BYTES: usize = 1 + 4 + 8 + LogPosition::BYTES;
+    const BYTES: usize = 1 + 4 + 8 + LogPosition::BYTES;
 
     /// Returns the start of a rule's queue.
     pub fn first(rule: RuleId) -> DeadlinePosition {

@@ -12,12 +12,10 @@
 
 use std::sync::Arc;
 
-use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{Batch, Engine, Head, JointOutcome, PartitionId, Resolved};
 use tokio::sync::oneshot;
 
-use super::commit_times::InProgress;
 use super::worker::{Queued, engine_error};
 use super::write_batch::{Decision, WriteBatch, refused};
 use super::{Partition, closed};
@@ -33,8 +31,8 @@ pub(super) struct JointPart {
     pub decide: JointDecision,
     /// Tells the time at which the worker has entered.
     pub entered: oneshot::Sender<UnixMillis>,
-    /// The stamp of the commit and its place in the order of all commits, once all have entered.
-    pub stamp: oneshot::Receiver<(UnixMillis, CommitTime)>,
+    /// The stamp of the commit, once all have entered.
+    pub stamp: oneshot::Receiver<UnixMillis>,
     /// Receives what the partition has decided.
     pub drafted: oneshot::Sender<Drafted>,
     /// The outcome of the commit; nothing was committed if the sender is dropped.
@@ -55,12 +53,11 @@ pub(super) enum PartDraft {
     Stale,
 }
 
-/// The outcome of a commit. Readers of changes see it once every worker has dropped its part of the commit in progress.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) enum PartOutcome {
-    Done(Head, Arc<InProgress>),
+    Done(Head),
     NotDone,
-    Unknown(Arc<InProgress>),
+    Unknown,
 }
 
 /// A partition with its part, while the commit is made.
@@ -99,7 +96,7 @@ enum Attempt {
 /// The ends of the channels to a worker that has entered.
 struct Entered {
     partition: Arc<Partition>,
-    stamp: oneshot::Sender<(UnixMillis, CommitTime)>,
+    stamp: oneshot::Sender<UnixMillis>,
     drafted: oneshot::Receiver<Drafted>,
     outcome: oneshot::Sender<PartOutcome>,
 }
@@ -111,15 +108,11 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
         stamp = stamp.max(at);
         entered.push(worker);
     }
-    let Some(first) = entered.first() else {
-        return Ok(Attempt::Done);
-    };
-    let begun = Arc::new(first.partition.times().begin(stamp));
     let (mut drafts, mut again, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     let mut is_stale = false;
     for worker in entered {
         // A worker that has ended shows below.
-        let _ = worker.stamp.send((stamp, begun.time()));
+        let _ = worker.stamp.send(stamp);
         let Drafted { decide, result } = worker.drafted.await.map_err(|_| closed())?;
         match result? {
             PartDraft::Changes(batch) => {
@@ -140,7 +133,7 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
     match commit(engine, drafts).await {
         Ok(Some(heads)) => {
             for (outcome, head) in waiting.into_iter().zip(heads) {
-                let _ = outcome.send(PartOutcome::Done(head, begun.clone()));
+                let _ = outcome.send(PartOutcome::Done(head));
             }
             Ok(Attempt::Done)
         }
@@ -152,7 +145,7 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
         }
         Err(error) => {
             let ended = match error.kind {
-                ErrorKind::Timeout => PartOutcome::Unknown(begun.clone()),
+                ErrorKind::Timeout => PartOutcome::Unknown,
                 _ => PartOutcome::NotDone,
             };
             for outcome in waiting {

@@ -8,7 +8,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Page, Put, Scan, Space};
@@ -54,8 +53,6 @@ pub(crate) type Decision<T> = std::result::Result<T, Stop>;
 pub(crate) struct WriteBatch<'a> {
     /// Server time of the write batch: it decides what has expired and is the `_ts` of every item written. Not below the head's stamp (TTL-208).
     pub now: UnixMillis,
-    /// The commit's place in the order of all commits.
-    pub time: CommitTime,
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
     loaded: &'a Loaded,
@@ -77,7 +74,6 @@ type Effect = Option<Bytes>;
 #[derive(Debug)]
 pub(crate) struct Suspended {
     now: UnixMillis,
-    time: CommitTime,
     state: PartitionState,
     effects: HashMap<Key, Option<Bytes>>,
     lsn: Lsn,
@@ -90,7 +86,6 @@ impl Suspended {
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState) -> Suspended {
         Suspended {
             now,
-            time: CommitTime::default(),
             state,
             effects: HashMap::new(),
             lsn,
@@ -99,17 +94,10 @@ impl Suspended {
         }
     }
 
-    /// Gives the draft its place in the order of all commits.
-    #[must_use]
-    pub fn at(self, time: CommitTime) -> Suspended {
-        Suspended { time, ..self }
-    }
-
     /// Returns the draft as a write batch over the rows that were read so far.
     pub fn resume(self, loaded: &Loaded) -> WriteBatch<'_> {
         WriteBatch {
             now: self.now,
-            time: self.time,
             state: self.state,
             loaded,
             effects: self.effects,
@@ -145,7 +133,6 @@ impl<'a> WriteBatch<'a> {
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> WriteBatch<'a> {
         WriteBatch {
             now,
-            time: CommitTime::default(),
             state,
             loaded,
             effects: HashMap::new(),
@@ -155,12 +142,6 @@ impl<'a> WriteBatch<'a> {
             writes_of_batch: None,
             after: AfterCommit::default(),
         }
-    }
-
-    /// Gives the write batch its place in the order of all commits.
-    #[must_use]
-    pub fn at(self, time: CommitTime) -> WriteBatch<'a> {
-        WriteBatch { time, ..self }
     }
 
     /// Returns the write batch's server time in seconds.
@@ -337,7 +318,6 @@ impl<'a> WriteBatch<'a> {
     pub fn suspend(self) -> Suspended {
         Suspended {
             now: self.now,
-            time: self.time,
             state: self.state,
             effects: self.effects,
             lsn: self.lsn,

@@ -13,7 +13,6 @@ pub mod table;
 mod aggregate;
 mod build_info;
 mod capped;
-mod change_stream;
 mod coll_mod;
 mod coll_stats;
 mod compact;
@@ -53,7 +52,6 @@ mod list_collections;
 mod list_commands;
 mod list_databases;
 mod list_indexes;
-mod listed_sessions;
 mod log_rotate;
 mod logout;
 mod parameters;
@@ -79,5 +77,3 @@ mod whatsmyuri;
 
 #[cfg(test)]
 pub(crate) mod fixture;
-#[cfg(test)]
-mod properties;

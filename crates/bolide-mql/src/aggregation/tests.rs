@@ -4,7 +4,6 @@ mod geo;
 mod hostile;
 mod joins;
 mod model;
-mod naive;
 mod pipelines;
 mod shapes;
 mod windows;

@@ -106,9 +106,8 @@ impl Parser {
             let (path, argument) = field?;
             match parse {
                 Some(parse) => {
-                    // What is wrong with the path is told before what is wrong with the argument.
-                    let target = UpdatePath::parse(path)?;
-                    self.add(&target, parse(path, argument)?)?;
+                    let operator = parse(path, argument)?;
+                    self.add(&UpdatePath::parse(path)?, operator)?;
                 }
                 None => self.rename(path, argument)?,
             }

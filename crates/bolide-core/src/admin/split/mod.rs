@@ -166,7 +166,7 @@ async fn seal(
             catalog.engine().clone(),
             child.placement.clone(),
             meter,
-            catalog.signals().clone(),
+            catalog.wakeup().clone(),
         );
         children.push(opened.await?);
     }

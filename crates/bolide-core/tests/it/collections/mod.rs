@@ -1,6 +1,5 @@
 //! Claims about MongoDB collections, one by one.
 
-mod change_streams;
 mod charges;
 mod crashes;
 mod fixture;

@@ -3,7 +3,6 @@
 pub mod changes;
 pub mod collections;
 pub mod drafts;
-pub mod expanded_events;
 pub mod find;
 pub mod indexes;
 pub mod language;
@@ -17,5 +16,4 @@ pub mod statements;
 pub mod statistics;
 pub mod tasks;
 pub mod validation;
-pub mod views;
 pub mod writer;

@@ -252,7 +252,7 @@ impl Joined {
         let mut variables = context.variables.to_vec();
         let scope = document.scope(&self.run.context);
         for (name, expression) in &stage.variables {
-            // Undefined stands for a missing value.
+            // A missing value compares like undefined.
             let value = expression.evaluate(&scope)?.unwrap_or(RawBson::Undefined);
             variables.push((name.clone(), value));
         }

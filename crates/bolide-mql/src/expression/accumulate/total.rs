@@ -110,11 +110,7 @@ fn exact(value: f64) -> Decimal {
     let parsed = if value == 0.0 {
         None
     } else {
-        // A whole number stays one without digits after the point.
-        match format!("{value}") {
-            short if value.fract() == 0.0 && short.len() <= 34 => Decimal::parse(&short),
-            _ => Decimal::parse(&format!("{value:.33e}")),
-        }
+        Decimal::parse(&format!("{value:.33e}"))
     };
     parsed.unwrap_or_else(|| Decimal::from_f64(value))
 }

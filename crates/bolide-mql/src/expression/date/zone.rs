@@ -34,9 +34,7 @@ impl Zone {
             "UTC" | "GMT" => Some(Zone::UTC),
             _ => {
                 let zone = TimeZone::get(name).ok()?;
-                // Names have upper and lower case.
-                let is_exact = zone.iana_name() == Some(name);
-                (is_exact && !zone.is_unknown()).then_some(Zone::Named(zone))
+                (!zone.is_unknown()).then_some(Zone::Named(zone))
             }
         }
     }

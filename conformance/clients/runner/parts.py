@@ -167,7 +167,7 @@ def run_program(places, report, name, command, environment):
     for line in lines:
         word, _, check = line.partition(" ")
         if word in ("ok", "FAIL"):
-            report.add_check(sdk, check.partition(":")[0], word == "ok")
+            report.add_check(sdk, check, word == "ok")
     for line in failures:
         print(f"   {line}")
     broke_off = status not in (0, 1) or not passed

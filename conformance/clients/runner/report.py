@@ -19,15 +19,26 @@ class Report:
 
     def __init__(self):
         self.lines = []
-        # Of tours: SDK → name of a check → whether it passed in every tour that has it.
-        self.checks = {}
+        # Of tours: SDK → the names of the checks that passed, and the lines `name: reason` of those that failed.
+        self._passed = {}
+        self._failures = {}
         # Of the SDKs' own tests: SDK → file → how many passed and how many failed as listed.
         self.files = {}
 
-    def add_check(self, sdk, name, passed):
-        """Records the result of a check of a tour."""
-        checks = self.checks.setdefault(sdk, {})
-        checks[name] = checks.get(name, True) and passed
+    def add_check(self, sdk, line, passed):
+        """Records the result of a check of a tour: its name, or `name: reason` if it failed."""
+        self._passed.setdefault(sdk, set())
+        (self._passed if passed else self._failures).setdefault(sdk, set()).add(line)
+
+    @property
+    def checks(self):
+        """SDK → the names of the checks that passed in every tour that has them, in order."""
+        found = {}
+        for sdk, passed in self._passed.items():
+            # Names may contain colons, so that a failure's name is found among those that passed elsewhere.
+            failures = tuple(self._failures.get(sdk, ()))
+            found[sdk] = sorted(name for name in passed if not any(line.startswith(f"{name}: ") for line in failures))
+        return found
 
     def add_file(self, sdk, file, passed, listed):
         """Records the result of a file of an SDK's own tests."""

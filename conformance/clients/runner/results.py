@@ -12,8 +12,7 @@ class Results:
     def take(self, report):
         """Writes what ran."""
         known = json.loads(self._path.read_text()) if self._path.exists() else {"checks": {}, "files": {}}
-        for sdk, checks in report.checks.items():
-            known["checks"][sdk] = sorted(name for name, passed in checks.items() if passed)
+        known["checks"] |= report.checks
         known["files"] |= report.files
         known["checks"] = dict(sorted(known["checks"].items()))
         self._path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n")

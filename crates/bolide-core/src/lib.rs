@@ -20,6 +20,7 @@ mod api;
 mod background;
 mod catalog;
 mod change_log;
+mod change_streams;
 mod clock;
 mod container;
 mod content;
@@ -45,18 +46,21 @@ pub use api::{Account, Task};
 pub use background::{BuildFailure, PurgeMode};
 pub use bolide_mql::index::TtlMode;
 pub use catalog::{
-    CollectionChange, DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo,
-    PermissionMode, PermissionProperties, UserInfo,
+    CatalogEvent, CatalogEventKind, CollectionChange, DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer,
+    OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo,
 };
 pub use change_log::ChangeKind;
+pub use change_streams::{
+    ChangeStream, DocumentChange, IsHidden, StreamBatch, StreamContent, StreamEvent, StreamPosition, StreamScope,
+};
 pub use container::{
     CollectionDefinition, CollectionIndex, Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind,
     ScriptName, TriggerFires, TriggerOperation, TriggerTime,
 };
 pub use content::StoredItem;
 pub use documents::{
-    DocumentBatch, DocumentDraft, DocumentId, DocumentPage, DocumentScan, DocumentTransaction, DraftOptions, Duplicate,
-    Lifetime, OpenTransaction, ReadScope, StoredDocument, Undecided,
+    Consumed, DocumentBatch, DocumentDraft, DocumentId, DocumentPage, DocumentScan, DocumentTransaction, DraftOptions,
+    Duplicate, Lifetime, OpenTransaction, ReadScope, ScanDirection, SessionRecord, StoredDocument, Undecided,
 };
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;

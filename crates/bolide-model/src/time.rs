@@ -4,11 +4,13 @@
 //! that moves only by request (TTL-206). [`Monotonic`] is the clock for durations and timeouts. Nothing else in the product may read the machine's
 //! time; `clippy.toml` forbids it.
 
+mod commit_time;
 mod monotonic;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use commit_time::CommitTime;
 pub use monotonic::Monotonic;
 
 /// Whole seconds since 1970-01-01T00:00:00Z, leap seconds ignored: the unit of `_ts` and of every expiry decision.

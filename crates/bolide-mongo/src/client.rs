@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use bolide_model::RequestUnits;
 use bolide_mql::{Code, Error, Result};
 use bson::{RawDocument, RawDocumentBuf};
 use parking_lot::Mutex;
@@ -33,6 +35,19 @@ pub struct Client {
     /// What the client tells about itself in its first hello, and the name of its application in it.
     metadata: OnceLock<(RawDocumentBuf, Arc<str>)>,
     authentication: Mutex<Authentication>,
+    /// What its previous command consumed.
+    last_request: Mutex<Option<RequestStatistics>>,
+}
+
+/// What a command consumed.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestStatistics {
+    /// Its name.
+    pub command: &'static str,
+    /// Request units.
+    pub charge: RequestUnits,
+    /// How long it took.
+    pub duration: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -63,27 +78,39 @@ impl Client {
             peer,
             metadata: OnceLock::new(),
             authentication: Mutex::default(),
+            last_request: Mutex::default(),
         }
+    }
+
+    /// Keeps what a command consumed.
+    pub fn note_request(&self, statistics: RequestStatistics) {
+        *self.last_request.lock() = Some(statistics);
+    }
+
+    /// What the previous command of the connection consumed; `None` if there was none.
+    pub fn last_request(&self) -> Option<RequestStatistics> {
+        *self.last_request.lock()
     }
 
     /// Keeps what the client tells about itself; later values are ignored.
     ///
     /// # Errors
-    /// It is too long.
+    /// It is too long, or was told before.
     pub fn set_metadata(&self, metadata: &RawDocument) -> Result<()> {
         if metadata.as_bytes().len() > limits::CLIENT_METADATA_BYTES {
             let text = "The client metadata document must be less then or equal to 512 bytes";
             return Err(Error::new(Code::CLIENT_METADATA_DOCUMENT_TOO_LARGE, text));
         }
-        let application = metadata.get_document("application").ok();
-        let name = application.and_then(|application| application.get_str("name").ok());
-        let name = name.unwrap_or_default();
+        let name = application_of(metadata);
         if name.len() > limits::APPLICATION_NAME_BYTES {
             let text = "The 'client.application.name' field must be less then or equal to 128 bytes";
             return Err(Error::new(Code::CLIENT_METADATA_APP_NAME_TOO_LARGE, text));
         }
-        let _ = self.metadata.set((metadata.to_owned(), Arc::from(name)));
-        Ok(())
+        let metadata = (metadata.to_owned(), Arc::from(name));
+        self.metadata.set(metadata).map_err(|_| {
+            let text = "The client metadata document may only be sent in the first hello";
+            Error::new(Code::CLIENT_METADATA_CANNOT_BE_MUTATED, text)
+        })
     }
 
     /// What the client told about itself.
@@ -152,6 +179,13 @@ impl Client {
         let step = credentials.proceed(conversation, payload).await;
         self.authentication.lock().advance(id, step)
     }
+}
+
+/// The name of the application in what a client tells about itself; empty if it does not tell it.
+pub fn application_of(metadata: &RawDocument) -> &str {
+    let application = metadata.get_document("application").ok();
+    let name = application.and_then(|application| application.get_str("name").ok());
+    name.unwrap_or_default()
 }
 
 impl Authentication {

@@ -10,20 +10,23 @@ const LEAST_RETRY_MS: u128 = 1;
 /// Returns the error that clients get for an error of the core.
 pub fn error(error: &bolide_model::Error) -> Error {
     let kind = &error.kind;
-    if let Some(code) = of_transaction(error) {
+    if let Some(code) = of_reason(error) {
         return Error::new(code, error.to_string());
     }
     Error::new(code(kind), message(kind, &error.to_string()))
 }
 
-fn of_transaction(error: &bolide_model::Error) -> Option<Code> {
+fn of_reason(error: &bolide_model::Error) -> Option<Code> {
     let Detail::Reason(reason) = &error.detail else {
         return None;
     };
     match reason {
         Reason::WriteConflict => Some(Code::WRITE_CONFLICT),
         Reason::SnapshotEnded => Some(Code::NO_SUCH_TRANSACTION),
+        Reason::SnapshotTooOld => Some(Code::SNAPSHOT_TOO_OLD),
+        Reason::SnapshotUnavailable => Some(Code::SNAPSHOT_UNAVAILABLE),
         Reason::OtherDatabase => Some(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION),
+        Reason::HistoryLeft => Some(Code::CHANGE_STREAM_HISTORY_LOST),
         Reason::TransactionTooLarge => Some(Code::TRANSACTION_TOO_LARGE),
         _ => None,
     }

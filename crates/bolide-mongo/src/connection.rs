@@ -15,6 +15,8 @@ use bolide_mql::{Code, Error};
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+mod progress;
+
 use crate::client::{Client, Peer};
 use crate::codes;
 use crate::commands::dispatch::{self, Answer, CompleteReply, Request};
@@ -29,8 +31,8 @@ use crate::state::MongoState;
 const READ_BYTES: usize = 8 * 1024;
 /// A buffer that has become larger than this is not kept for the next message.
 const KEPT_BUFFER_BYTES: usize = 2 * READ_BYTES;
-/// The commands that a client may send as OP_QUERY.
-const OP_QUERY_COMMANDS: [&str; 2] = ["hello", "isMaster"];
+/// The commands that a client may send as OP_QUERY: those with which old drivers begin a connection.
+const OP_QUERY_COMMANDS: [&str; 4] = ["hello", "isMaster", "saslContinue", "saslStart"];
 
 /// Learns what a connection does, to choose which one is ended when there are too many.
 pub trait Activity: Send + Sync {
@@ -213,7 +215,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         while self.buffer.len() < bytes {
             let missing = bytes - self.buffer.len();
             self.buffer.reserve(missing.max(READ_BYTES));
-            let read = monotonic.timeout_at(deadline, self.stream.read_buf(&mut self.buffer));
+            // In the middle of a message, none of it may be missing for longer than a whole short one.
+            let stalled = monotonic.now() + self.timeouts.request;
+            let until = if self.buffer.is_empty() {
+                deadline
+            } else {
+                deadline.min(stalled)
+            };
+            let read = monotonic.timeout_at(until, self.stream.read_buf(&mut self.buffer));
             match read.await {
                 Some(Ok(1..)) => {}
                 _ => return None,
@@ -368,7 +377,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn run(&mut self, request: Request<'_>) -> Option<CompleteReply> {
         self.activity.running();
         self.state.metrics.active.add(1);
-        let gone = gone(&mut self.stream, &mut self.buffer);
+        let gone = progress::gone(&mut self.stream, &mut self.buffer);
         let answer = dispatch::dispatch(&self.state, &self.client, request, gone).await;
         self.state.metrics.active.add(-1);
         match answer {
@@ -392,17 +401,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn send(&mut self, bytes: &[u8]) -> Option<()> {
         self.activity.answering();
         let deadline = self.deadline(bytes.len());
-        let stream = &mut self.stream;
-        let sending = async {
-            stream.write_all(bytes).await?;
-            stream.flush().await
-        };
-        let sent = self.state.monotonic().timeout_at(deadline, sending).await;
+        let monotonic = self.state.monotonic();
+        let sent = progress::write_all(&mut self.stream, bytes, monotonic, deadline, self.timeouts.request).await;
         self.state
             .metrics
             .bytes_out
             .add(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
-        matches!(sent, Some(Ok(()))).then_some(())
+        sent
     }
 }
 
@@ -438,17 +443,6 @@ impl From<MessageError> for Refusal {
 fn flags_of(message: &[u8]) -> u32 {
     let flags = message.get(Header::BYTES..).and_then(|rest| rest.first_chunk());
     flags.copied().map_or(0, u32::from_le_bytes)
-}
-
-/// Resolves when the client has closed the connection. What it sends meanwhile is kept.
-async fn gone<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) {
-    if buffer.is_empty() {
-        buffer.reserve(READ_BYTES);
-        if let Ok(0) | Err(_) = stream.read_buf(buffer).await {
-            return;
-        }
-    }
-    std::future::pending::<()>().await;
 }
 
 /// A reply, compressed as its request was, unless it is small. Long ones are compressed on a thread of their own. `None` if that fails.

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::RequestContext;
+use bolide_core::{Consumed, RequestContext};
 use bolide_model::time::Monotonic;
 use bolide_mql::context::Interrupt;
 use bolide_mql::{Code, Error, Result};
 use bson::RawDocumentBuf;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::limits;
@@ -38,6 +39,8 @@ pub struct BatchRequest {
     pub max_wait: Option<Duration>,
     /// Ends work that lasts too long.
     pub interrupt: Arc<dyn Interrupt>,
+    /// The request units that the command has consumed.
+    pub consumed: Consumed,
 }
 
 /// A part of the results.
@@ -59,8 +62,12 @@ pub struct Cursor {
     pub user: Option<Arc<str>>,
     /// The session in which it was opened.
     pub session: Option<SessionId>,
+    /// How long all further batches may take together: what the first one has left of `maxTimeMS`.
+    pub time_left: Option<Duration>,
     /// Whether it stays open however long it is unused (`noCursorTimeout`); its session's end closes it all the same.
     pub has_no_timeout: bool,
+    /// Whether it is a change stream: then it tells when its collection is dropped, and is not closed by that.
+    pub is_change_stream: bool,
     /// The results.
     pub source: Box<dyn CursorSource>,
 }
@@ -74,7 +81,10 @@ enum Entry {
     /// A batch is being made; whether the cursor was killed meanwhile.
     InUse {
         user: Option<Arc<str>>,
+        session: Option<SessionId>,
+        is_change_stream: bool,
         is_killed: bool,
+        killed: Arc<Notify>,
     },
 }
 
@@ -133,26 +143,35 @@ impl Cursors {
         let now = self.monotonic.now();
         let mut open = self.open.lock();
         let not_found = || Error::new(Code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"));
-        match open.get(&id) {
+        let is_change_stream = match open.get(&id) {
             Some(Entry::Idle { cursor, since }) if is_overdue(cursor, *since, now) => {
                 open.remove(&id);
                 return Err(not_found());
             }
             Some(Entry::Idle { cursor, .. }) if cursor.user.as_deref() == user => {
                 check_use(id, cursor, namespace, session)?;
+                cursor.is_change_stream
             }
             Some(Entry::InUse { user: owner, .. }) if owner.as_deref() == user => {
                 return Err(Error::new(12051, format!("cursor id {id} is already in use")));
             }
             _ => return Err(not_found()),
-        }
+        };
+        let killed = Arc::new(Notify::new());
         let user = user.map(Arc::from);
-        let in_use = Entry::InUse { user, is_killed: false };
+        let in_use = Entry::InUse {
+            user,
+            session: session.cloned(),
+            is_change_stream,
+            is_killed: false,
+            killed: killed.clone(),
+        };
         match open.insert(id, in_use) {
             Some(Entry::Idle { cursor, .. }) => Ok(Taken {
                 id,
                 cursor: Some(cursor),
                 cursors: self,
+                killed,
             }),
             _ => Err(not_found()),
         }
@@ -166,8 +185,14 @@ impl Cursors {
                 open.remove(&id);
                 true
             }
-            Some(Entry::InUse { user: owner, is_killed }) if owner.as_deref() == user => {
+            Some(Entry::InUse {
+                user: owner,
+                is_killed,
+                killed,
+                ..
+            }) if owner.as_deref() == user => {
                 *is_killed = true;
+                killed.notify_one();
                 true
             }
             _ => false,
@@ -178,7 +203,19 @@ impl Cursors {
     pub fn end_session(&self, session: &SessionId) {
         self.open.lock().retain(|_, entry| match entry {
             Entry::Idle { cursor, .. } => cursor.session.as_ref() != Some(session),
-            Entry::InUse { .. } => true,
+            Entry::InUse {
+                session: of,
+                is_killed,
+                killed,
+                ..
+            } => {
+                if of.as_ref() == Some(session) {
+                    *is_killed = true;
+                    // It may wait for long.
+                    killed.notify_one();
+                }
+                true
+            }
         });
     }
 
@@ -189,7 +226,7 @@ impl Cursors {
                 let namespace = &cursor.namespace;
                 let is_its =
                     namespace.database == database && collection.is_none_or(|name| name == namespace.collection);
-                !is_its
+                !is_its || cursor.is_change_stream
             }
             Entry::InUse { .. } => true,
         });
@@ -204,6 +241,15 @@ impl Cursors {
         });
     }
 
+    /// Whether a cursor is that of a change stream.
+    pub fn is_change_stream(&self, id: i64) -> bool {
+        match self.open.lock().get(&id) {
+            Some(Entry::Idle { cursor, .. }) => cursor.is_change_stream,
+            Some(Entry::InUse { is_change_stream, .. }) => *is_change_stream,
+            None => false,
+        }
+    }
+
     /// The number of open cursors.
     pub fn count(&self) -> usize {
         self.open.lock().len()
@@ -216,6 +262,7 @@ pub struct Taken<'a> {
     /// Set until it is put back.
     cursor: Option<Box<Cursor>>,
     cursors: &'a Cursors,
+    killed: Arc<Notify>,
 }
 
 impl Taken<'_> {
@@ -231,6 +278,16 @@ impl Taken<'_> {
                 ..Batch::default()
             }),
         }
+    }
+
+    /// How long all further batches may take together.
+    pub fn time_left(&mut self) -> Option<&mut Duration> {
+        self.cursor.as_mut().and_then(|cursor| cursor.time_left.as_mut())
+    }
+
+    /// Resolves when the cursor is killed.
+    pub fn killed(&self) -> impl Future<Output = ()> + use<> {
+        self.killed.clone().notified_owned()
     }
 
     /// Gives back a cursor that has more results. Returns false if it was killed meanwhile.

@@ -1,12 +1,13 @@
 //! Fail points: injected errors for the tests of drivers. Only with `--enable-faults`.
 //!
-//! There is one, `failCommand`, which applies to the commands that it names.
+//! `failCommand` applies to the commands that it names, `onPrimaryTransactionalWrite` to each retryable write that is carried out,
+//! `failGetMoreAfterCursorCheckout` to `getMore` of an open cursor, `maxTimeAlwaysTimeOut` and `maxTimeNeverTimeOut` to commands with a time limit.
 //!
-//! Source: mongo.md §6, `configureFailPoint`.
+//! Source: mongo.md §6, `configureFailPoint`; the specifications' tests of drivers.
 
 use std::time::Duration;
 
-use bolide_mql::{Code, Error, Result};
+use bolide_mql::{Code, Error};
 use bson::RawDocumentBuf;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -60,32 +61,87 @@ impl FailCommand {
     }
 }
 
+/// What `onPrimaryTransactionalWrite` does to a retryable write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailWrite {
+    /// Whether the connection is closed afterwards.
+    pub closes_connection: bool,
+    /// The error, by its number, instead of the write; otherwise it is carried out.
+    pub error_code: Option<i32>,
+}
+
+/// The text of the error of a write that was kept from being carried out.
+pub const WRITE_FAILED: &str = "Failing write due to failpoint. The write must not be reflected.";
+
 /// The fail points of a server.
 #[derive(Debug, Default)]
 pub struct FailPoints {
-    state: Mutex<State>,
+    /// `failCommand`.
+    pub command: FailPoint<FailCommand>,
+    /// `onPrimaryTransactionalWrite`.
+    pub write: FailPoint<FailWrite>,
+    /// `failGetMoreAfterCursorCheckout`, with the number of the error.
+    pub get_more: FailPoint<i32>,
+    /// `maxTimeAlwaysTimeOut`.
+    pub always_late: FailPoint<()>,
+    /// `maxTimeNeverTimeOut`.
+    pub never_late: FailPoint<()>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    fail_command: Option<(Mode, FailCommand)>,
+impl FailPoints {
+    /// What happens to a command, if anything; counts one use.
+    pub fn take(&self, command: &str, application: &str, namespace: &str) -> Option<FailCommand> {
+        self.command
+            .take_if(|fail_command| fail_command.applies_to(command, application, namespace))
+    }
+}
+
+/// A fail point, with what it does.
+#[derive(Debug)]
+pub struct FailPoint<T>(Mutex<State<T>>);
+
+#[derive(Debug)]
+struct State<T> {
+    set: Option<(Mode, T)>,
     /// How often it applied since it was set.
     applied: i64,
 }
 
-impl FailPoints {
-    /// Sets `failCommand`; `None` switches it off. Returns how often the previous one applied.
-    pub fn set(&self, fail_command: Option<(Mode, FailCommand)>) -> i64 {
-        let mut state = self.state.lock();
-        state.fail_command = fail_command;
+impl<T> Default for FailPoint<T> {
+    fn default() -> FailPoint<T> {
+        FailPoint(Mutex::new(State { set: None, applied: 0 }))
+    }
+}
+
+impl<T: Clone> FailPoint<T> {
+    /// Sets it; `None` switches it off. Returns how often it applied before.
+    pub fn set(&self, set: Option<(Mode, T)>) -> i64 {
+        let mut state = self.0.lock();
+        state.set = set;
         std::mem::take(&mut state.applied)
     }
 
-    /// What happens to a command, if anything; counts one use.
-    pub fn take(&self, command: &str, application: &str, namespace: &str) -> Option<FailCommand> {
-        let mut state = self.state.lock();
-        let (mode, fail_command) = state.fail_command.as_mut()?;
-        if !fail_command.applies_to(command, application, namespace) {
+    /// What happens now, if anything; counts one use.
+    pub fn take(&self) -> Option<T> {
+        self.take_if(|_| true)
+    }
+
+    /// What the next use would do.
+    pub fn next(&self) -> Option<T> {
+        let state = self.0.lock();
+        let (mode, does) = state.set.as_ref()?;
+        let applies = match mode {
+            Mode::AlwaysOn | Mode::Skip(0) | Mode::Probability(_) => true,
+            Mode::Times(times) => *times > 0,
+            Mode::Skip(_) => false,
+        };
+        applies.then(|| does.clone())
+    }
+
+    fn take_if(&self, concerns: impl Fn(&T) -> bool) -> Option<T> {
+        let mut state = self.0.lock();
+        let (mode, does) = state.set.as_mut()?;
+        if !concerns(does) {
             return None;
         }
         let applies = match mode {
@@ -102,26 +158,15 @@ impl FailPoints {
             }
             Mode::Probability(probability) => random() < *probability,
         };
-        let found = applies.then(|| fail_command.clone());
-        state.applied += i64::from(found.is_some());
-        found
+        let taken = applies.then(|| does.clone());
+        state.applied += i64::from(taken.is_some());
+        taken
     }
 }
 
 /// A random number from 0 to 1.
 fn random() -> f64 {
     f64::from(Uuid::new_v4().as_fields().0) / f64::from(u32::MAX)
-}
-
-/// Whether a fail point has this name.
-///
-/// # Errors
-/// It does not.
-pub fn check_name(name: &str) -> Result<()> {
-    if name == "failCommand" {
-        return Ok(());
-    }
-    Err(Error::bad_value(format!("failpoint not found. name=`{name}`")))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 pub mod authentication;
 pub mod client;
+pub mod cluster_time;
 pub mod codes;
 pub mod commands;
 pub mod connection;
@@ -19,6 +20,7 @@ pub mod namespace;
 pub mod operations;
 pub mod service;
 pub mod sessions;
+pub mod snapshots;
 pub mod state;
 pub mod transactions;
 pub mod users;

@@ -31,12 +31,23 @@ pub const FAILED_AUTHENTICATIONS: u32 = 10;
 /// Maximum wait of an awaitable hello.
 pub const MAX_AWAIT: Duration = Duration::from_secs(600);
 
+/// Maximum number of users (mongo.md §16).
+pub const USERS: u64 = 10_000;
+/// Size of all users, with their roles and what is stored with them, from which on none is added or changed, in bytes: `usersInfo` reads all of them.
+pub const USERS_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum size of what a client stores with a user, in bytes.
+pub const CUSTOM_DATA_BYTES: usize = 64 * 1024;
+
 /// Time after which an unused session is forgotten.
 pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 /// Maximum number of sessions.
 pub const SESSIONS: usize = 100_000;
 /// Maximum number of sessions in one `endSessions` or `refreshSessions`.
 pub const SESSIONS_PER_COMMAND: usize = 10_000;
+/// Time for which a snapshot of a read outside of transactions stays readable.
+pub const SNAPSHOT: Duration = Duration::from_secs(60);
+/// Maximum number of such snapshots.
+pub const SNAPSHOTS: usize = 256;
 /// Time after which an unused cursor is closed.
 pub const CURSOR_IDLE: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of open cursors.

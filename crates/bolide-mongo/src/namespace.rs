@@ -39,9 +39,17 @@ impl Namespace {
             collection: collection.to_owned(),
         };
         let invalid = |text: String| Err(Error::new(Code::INVALID_NAMESPACE, text));
-        let is_bad = collection.is_empty() || collection.starts_with('.') || collection.contains('\0');
-        if is_bad || (collection.contains('$') && !COMMAND_COLLECTIONS.contains(&collection)) {
+        if collection.contains('\0') {
+            return invalid("namespaces cannot have embedded null characters".to_owned());
+        }
+        if collection.is_empty() {
             return invalid(format!("Invalid namespace specified '{namespace}'"));
+        }
+        if collection.starts_with('.') {
+            return invalid(format!("Collection names cannot start with '.': {collection}"));
+        }
+        if collection.contains('$') && !COMMAND_COLLECTIONS.contains(&collection) {
+            return invalid(format!("Invalid collection name: {collection}"));
         }
         let bytes = database.len() + 1 + collection.len();
         if bytes > NAMESPACE_BYTES {
@@ -78,13 +86,32 @@ impl fmt::Display for Namespace {
 /// # Errors
 /// `InvalidNamespace`.
 pub fn check_database(name: &str) -> Result<()> {
-    // The database of authentication by other systems has a `$`.
-    let is_bad = name.contains(['/', '\\', '.', ' ', '"', '\0']) || (name.contains('$') && name != "$external");
-    if name.is_empty() || name.len() > DATABASE_BYTES || is_bad {
-        let text = format!("Invalid database name: '{name}'");
-        return Err(Error::new(Code::INVALID_NAMESPACE, text));
-    }
-    Ok(())
+    check_database_of(name, name)
+}
+
+/// As [`check_database`], with the namespace that a command names for its text.
+///
+/// # Errors
+/// `InvalidNamespace`.
+pub fn check_database_of(name: &str, namespace: &str) -> Result<()> {
+    let text = if name.len() > DATABASE_BYTES {
+        format!(
+            "db name must be at most {DATABASE_BYTES} characters, found: {}",
+            name.len()
+        )
+    } else if name.contains('\0') {
+        "namespaces cannot have embedded null characters".to_owned()
+    } else if name.contains('.') {
+        format!("'.' is an invalid character in a db name: {name}")
+    } else if name.contains('$') && name != "$external" {
+        // The database of authentication by other systems has a `$`.
+        format!("Invalid namespace: {namespace}")
+    } else if name.is_empty() || name.contains(['/', '\\', ' ', '"']) {
+        format!("Invalid namespace specified '{namespace}'")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::INVALID_NAMESPACE, text))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use bolide_mql::{Code, Error, Result};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::sessions::SessionId;
+
 /// A running command.
 #[derive(Debug)]
 pub struct Operation {
@@ -26,6 +28,10 @@ pub struct Operation {
     pub client: Arc<str>,
     /// The name of the client's application.
     pub application: Arc<str>,
+    /// The name of its sender; `None` without authentication.
+    pub user: Option<Arc<str>>,
+    /// Its session.
+    pub session: Option<SessionId>,
     /// When it began.
     pub started: Instant,
     killed: Arc<Kill>,
@@ -36,6 +42,13 @@ pub struct Operation {
 struct Kill {
     is_killed: AtomicBool,
     notify: Notify,
+}
+
+impl Kill {
+    fn kill(&self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+        self.notify.notify_one();
+    }
 }
 
 /// What is known of a command when it begins.
@@ -51,6 +64,10 @@ pub struct Begun {
     pub client: Arc<str>,
     /// The name of the client's application.
     pub application: Arc<str>,
+    /// The name of the sender; `None` without authentication.
+    pub user: Option<Arc<str>>,
+    /// The session.
+    pub session: Option<SessionId>,
 }
 
 /// The running commands of a server.
@@ -87,6 +104,8 @@ impl Operations {
             connection: begun.connection,
             client: begun.client,
             application: begun.application,
+            user: begun.user,
+            session: begun.session,
             started: self.monotonic.now(),
             killed: Arc::default(),
         });
@@ -107,8 +126,16 @@ impl Operations {
     /// Ends a command; does nothing if it does not run.
     pub fn kill(&self, id: i32) {
         if let Some(operation) = self.running.lock().get(&id) {
-            operation.killed.is_killed.store(true, Ordering::Relaxed);
-            operation.killed.notify.notify_one();
+            operation.killed.kill();
+        }
+    }
+
+    /// Ends the commands of a session, except for one.
+    pub fn kill_session(&self, session: &SessionId, except: i32) {
+        for operation in self.running.lock().values() {
+            if operation.session.as_ref() == Some(session) && operation.id != except {
+                operation.killed.kill();
+            }
         }
     }
 }
@@ -121,6 +148,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// Its number, for `killOp`.
+    pub fn id(&self) -> i32 {
+        self.operation.id
+    }
+
     /// Resolves when the command is killed.
     pub async fn killed(&self) {
         self.operation.killed.notify.notified().await;

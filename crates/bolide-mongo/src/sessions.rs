@@ -9,6 +9,7 @@ use std::time::Instant;
 use bolide_model::time::Monotonic;
 use bolide_mql::{Code, Error, Result};
 use parking_lot::Mutex;
+use ring::digest;
 use uuid::Uuid;
 
 use crate::limits;
@@ -20,6 +21,20 @@ pub struct SessionId {
     pub id: Uuid,
     /// The name of the user.
     pub user: Option<Arc<str>>,
+}
+
+impl SessionId {
+    /// Whether it belongs to a user of a database. An account key has no database.
+    pub fn is_of(&self, database: &str, name: &str) -> bool {
+        let user = self.user.as_deref();
+        user.is_some_and(|user| user == name || user.strip_prefix(database) == Some(&format!(".{name}")))
+    }
+
+    /// What stands for its user in ids that are shown: SHA-256 of the name.
+    pub fn digest(&self) -> Vec<u8> {
+        let user = self.user.as_deref().unwrap_or_default();
+        digest::digest(&digest::SHA256, user.as_bytes()).as_ref().to_vec()
+    }
 }
 
 /// The sessions of a server.
@@ -65,10 +80,9 @@ impl Sessions {
         self.last_uses.lock().remove(session).is_some()
     }
 
-    /// Ends all sessions of a user, or of all users; returns them.
-    pub fn end_all(&self, user: Option<&str>) -> Vec<SessionId> {
+    /// Ends the sessions that are chosen; returns them.
+    pub fn end_all(&self, is_chosen: impl Fn(&SessionId) -> bool) -> Vec<SessionId> {
         let mut last_uses = self.last_uses.lock();
-        let is_chosen = |session: &SessionId| user.is_none() || session.user.as_deref() == user;
         let chosen: Vec<SessionId> = last_uses.keys().filter(|session| is_chosen(session)).cloned().collect();
         last_uses.retain(|session, _| !is_chosen(session));
         chosen
@@ -91,6 +105,14 @@ impl Sessions {
         let idle: Vec<SessionId> = idle.map(|(session, _)| session.clone()).collect();
         last_uses.retain(|_, last_use| !is_idle(last_use));
         idle
+    }
+
+    /// The sessions, each with the time of its last use.
+    pub fn all(&self) -> Vec<(SessionId, Instant)> {
+        let last_uses = self.last_uses.lock();
+        let mut all: Vec<_> = last_uses.iter().map(|(session, at)| (session.clone(), *at)).collect();
+        all.sort_by_key(|(session, _)| session.id);
+        all
     }
 
     /// The number of sessions.

@@ -13,11 +13,13 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::authentication::Credentials;
+pub use crate::cluster_time::timestamp;
 use crate::cursors::Cursors;
 use crate::fail_points::FailPoints;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::sessions::Sessions;
+use crate::snapshots::Snapshots;
 use crate::transactions::Transactions;
 use crate::users::Users;
 
@@ -63,6 +65,8 @@ pub struct MongoState {
     pub sessions: Sessions,
     /// The transactions of sessions.
     pub transactions: Transactions,
+    /// Snapshots of reads outside of transactions.
+    pub snapshots: Snapshots,
     /// Open cursors.
     pub cursors: Cursors,
     /// Running commands.
@@ -114,6 +118,7 @@ impl MongoState {
             users: Users::default(),
             sessions: Sessions::new(monotonic.clone()),
             transactions: Transactions::new(monotonic.clone()),
+            snapshots: Snapshots::new(monotonic.clone()),
             cursors: Cursors::new(monotonic.clone()),
             operations: Arc::new(Operations::new(monotonic.clone())),
             fail_points: FailPoints::default(),
@@ -135,6 +140,11 @@ impl MongoState {
     /// The clock for durations and timeouts.
     pub fn monotonic(&self) -> &Monotonic {
         self.account.monotonic()
+    }
+
+    /// The time of the newest commit at server time `now`, or a later one, as a timestamp of the replica set's log.
+    pub fn operation_time(&self, now: UnixMillis) -> Timestamp {
+        timestamp(self.account.commit_time(now))
     }
 
     /// When the front end was started.
@@ -184,6 +194,7 @@ impl MongoState {
             self.transactions.end_session(&session);
         }
         self.transactions.expire();
+        self.snapshots.expire();
         self.cursors.expire();
     }
 }
@@ -195,16 +206,6 @@ fn process_id(now: UnixMillis) -> ObjectId {
     bytes[..4].copy_from_slice(&seconds.to_be_bytes());
     bytes[4..].copy_from_slice(&Uuid::new_v4().as_bytes()[..8]);
     ObjectId::from_bytes(bytes)
-}
-
-/// Server time as a timestamp of the replica set's log: the second, and the millisecond within it, counted from 1.
-pub fn timestamp(now: UnixMillis) -> Timestamp {
-    let time = u32::try_from(now.seconds().0).unwrap_or(if now.0 < 0 { 0 } else { u32::MAX });
-    let millis = u32::try_from(now.0.rem_euclid(1000)).unwrap_or_default();
-    Timestamp {
-        time,
-        increment: millis + 1,
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, Container, OpenTransaction};
+use bolide_core::{Account, Container, OpenTransaction, SessionRecord};
 use bolide_model::UnixMillis;
 use bolide_model::time::Monotonic;
 use bolide_mql::{Code, Error, Result};
@@ -64,7 +64,7 @@ impl Transactions {
                 let text = format!("Given transaction number {number} is already in progress or has ended");
                 return Err(Error::new(Code::CONFLICTING_OPERATION_IN_PROGRESS, text));
             }
-            known.end(State::Aborted);
+            known.fail();
         }
         if newest.len() >= TRANSACTIONS {
             newest.retain(|_, known| !known.is_over(now));
@@ -95,7 +95,7 @@ impl Transactions {
             return Err(no_such_transaction(number));
         }
         if *known.state.lock() == State::InProgress && self.monotonic.since(known.began) >= LIFETIME {
-            known.end(State::Aborted);
+            known.fail();
         }
         Ok(known)
     }
@@ -109,7 +109,7 @@ impl Transactions {
         let Some(known) = known else { return Ok(()) };
         known.check_newer(number)?;
         if known.number < number {
-            known.end(State::Aborted);
+            known.fail();
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Transactions {
     /// Aborts the transaction of a session that has ended.
     pub fn end_session(&self, session: &SessionId) {
         if let Some(known) = self.newest.lock().remove(session) {
-            known.end(State::Aborted);
+            known.fail();
         }
     }
 
@@ -125,7 +125,7 @@ impl Transactions {
     pub fn expire(&self) {
         let now = self.monotonic.now();
         for known in self.newest.lock().values().filter(|known| known.is_over(now)) {
-            known.end(State::Aborted);
+            known.fail();
         }
     }
 }
@@ -172,11 +172,12 @@ impl SessionTransaction {
         Ok(begun)
     }
 
-    /// Commits it; doing so again succeeds.
+    /// Commits it, and leaves the record with what it has written; doing so again succeeds.
     ///
     /// # Errors
-    /// `WriteConflict`, after which it is aborted; `NoSuchTransaction`; of the storage.
-    pub async fn commit(&self, account: &Account) -> Result<()> {
+    /// `WriteConflict`, after which it is aborted; `NoSuchTransaction`; of the storage. After an error of the storage it may have been committed: the
+    /// record tells.
+    pub async fn commit(&self, account: &Account, record: SessionRecord) -> Result<()> {
         let mut view = self.view.lock().await;
         match *self.state.lock() {
             State::InProgress => {}
@@ -191,7 +192,7 @@ impl SessionTransaction {
             self.end(State::Aborted);
             return Err(aborted(self.number));
         };
-        match account.commit_transaction(transaction).await {
+        match account.commit_transaction(transaction, Some(record)).await {
             Ok(()) => {
                 self.end(State::Committed);
                 Ok(())
@@ -210,25 +211,26 @@ impl SessionTransaction {
     pub async fn abort(&self) -> Result<()> {
         self.check_in_progress()?;
         self.end(State::Aborted);
-        self.view.lock().await.take();
+        give_back(&mut *self.view.lock().await);
         Ok(())
     }
 
-    /// Aborts it after one of its commands has failed.
+    /// Aborts it after one of its commands has failed, or its session has ended, if it is in progress. One that is committing goes on.
     pub fn fail(&self) {
-        if *self.state.lock() == State::InProgress {
-            self.end(State::Aborted);
+        let mut state = self.state.lock();
+        if *state == State::InProgress {
+            *state = State::Aborted;
         }
+        drop(state);
         if let Ok(mut view) = self.view.try_lock() {
-            view.take();
+            give_back(&mut view);
         }
     }
 
     fn end(&self, ended: State) {
         *self.state.lock() = ended;
-        // A command that runs keeps the snapshot until it ends.
         if let Ok(mut view) = self.view.try_lock() {
-            view.take();
+            give_back(&mut view);
         }
     }
 
@@ -249,7 +251,15 @@ impl SessionTransaction {
     }
 }
 
-fn no_such_transaction(number: i64) -> Error {
+/// Gives back the snapshot and what the transaction has claimed, although cursors, and a command that runs, may still know it.
+fn give_back(view: &mut Option<Arc<OpenTransaction>>) {
+    if let Some(view) = view.take() {
+        view.end();
+    }
+}
+
+/// The error for a transaction that nobody knows.
+pub fn no_such_transaction(number: i64) -> Error {
     let text = format!("Given transaction number {number} does not match any in-progress transactions.");
     Error::new(Code::NO_SUCH_TRANSACTION, text)
 }
@@ -258,3 +268,6 @@ fn aborted(number: i64) -> Error {
     let text = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
     Error::new(Code::NO_SUCH_TRANSACTION, text)
 }
+
+#[cfg(test)]
+mod tests;

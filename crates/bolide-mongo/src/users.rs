@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 use bolide_core::{
     Account, CollectionDefinition, Container, DocumentBatch, DocumentDraft, DocumentId, DocumentScan, ReadScope,
-    Undecided,
+    Undecided, Usage,
 };
 use bolide_model::ErrorKind;
+use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::Policy;
 use bolide_mql::index::IndexDefinition;
-use bolide_mql::{Error, Result};
+use bolide_mql::{Code, Error, Result};
 use bson::RawDocumentBuf;
 use bson::raw::RawBsonRef;
 use parking_lot::Mutex;
 
 use crate::codes;
+use crate::limits;
 use crate::namespace::{USERS_COLLECTION, USERS_DATABASE};
 
 pub use roles::{Privilege, Role};
@@ -34,9 +36,24 @@ pub struct Users {
 
 #[derive(Debug, Default)]
 struct Known {
+    /// The collection that they were read from.
+    container: Option<ContainerRid>,
     users: HashMap<String, Arc<User>>,
     /// Counts the changes, so that nothing is kept that was read before one.
     changes: u64,
+}
+
+impl Known {
+    /// Forgets users of another collection: this one was made after that was removed with its database.
+    fn are_of(&mut self, container: &Container) {
+        if self.container != Some(container.rid()) {
+            *self = Known {
+                container: Some(container.rid()),
+                users: HashMap::new(),
+                changes: self.changes + 1,
+            };
+        }
+    }
 }
 
 /// The result of a decision on a stored user.
@@ -49,16 +66,17 @@ impl Users {
     /// Those of the storage.
     pub async fn find(&self, account: &Arc<Account>, database: &str, name: &str) -> Result<Option<Arc<User>>> {
         let key = user::key(database, name);
+        let Some(container) = stored(account) else {
+            return Ok(None);
+        };
         let changes = {
-            let known = self.known.lock();
+            let mut known = self.known.lock();
+            known.are_of(&container);
             if let Some(user) = known.users.get(&key) {
                 // `a.b` in `c` and `b` in `c.a` would have the same key, but the name of a database has no dot.
                 return Ok(Some(user.clone()));
             }
             known.changes
-        };
-        let Some(container) = account.find_collection(USERS_DATABASE, USERS_COLLECTION) else {
-            return Ok(None);
         };
         let scope = ReadScope::new(begin(account).await?.now);
         let found = scope.find(&container, &id(&key)).await;
@@ -78,7 +96,7 @@ impl Users {
     /// # Errors
     /// Those of the storage.
     pub async fn all(&self, account: &Arc<Account>) -> Result<Vec<User>> {
-        let Some(container) = account.find_collection(USERS_DATABASE, USERS_COLLECTION) else {
+        let Some(container) = stored(account) else {
             return Ok(Vec::new());
         };
         let scope = ReadScope::new(begin(account).await?.now);
@@ -99,9 +117,10 @@ impl Users {
     /// Stores a new user. Returns false if there is one with its name.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// `OperationFailed` if there are too many; those of the storage.
     pub async fn insert(&self, account: &Arc<Account>, user: &User) -> Result<bool> {
         let container = collection(account).await?;
+        check_room(usage(account, &container).await?)?;
         let draft = draft(account, &container, user.to_document())?;
         self.write(account, &container, move |batch| Ok(Ok(batch.insert(&draft)?.is_ok())))
             .await
@@ -115,9 +134,10 @@ impl Users {
     where
         F: Fn(&mut User) -> Result<()> + Send + 'static,
     {
-        let Some(container) = account.find_collection(USERS_DATABASE, USERS_COLLECTION) else {
+        let Some(container) = stored(account) else {
             return Ok(false);
         };
+        check_size(usage(account, &container).await?)?;
         let (id, of, holder) = (id(&user::key(database, name)), account.clone(), container.clone());
         self.write(account, &container, move |batch| {
             let Some(found) = batch.find(&id)? else {
@@ -140,7 +160,7 @@ impl Users {
     /// # Errors
     /// Those of the storage.
     pub async fn remove(&self, account: &Arc<Account>, database: &str, name: &str) -> Result<bool> {
-        let Some(container) = account.find_collection(USERS_DATABASE, USERS_COLLECTION) else {
+        let Some(container) = stored(account) else {
             return Ok(false);
         };
         let id = id(&user::key(database, name));
@@ -174,13 +194,42 @@ async fn begin(account: &Account) -> Result<bolide_core::RequestContext> {
     account.begin().await.map_err(|error| codes::error(&error))
 }
 
+/// The collection; `None` if there are no users yet.
+fn stored(account: &Account) -> Option<Arc<Container>> {
+    account.private_collection(USERS_DATABASE, USERS_COLLECTION)
+}
+
 fn id(key: &str) -> DocumentId {
     DocumentId::of(RawBsonRef::String(key), None)
 }
 
+/// Checks that there is room for another user.
+fn check_room(usage: Usage) -> Result<()> {
+    if usage.items >= limits::USERS {
+        let text = format!("there are too many users. limit={}", limits::USERS);
+        return Err(Error::new(Code::OPERATION_FAILED, text));
+    }
+    check_size(usage)
+}
+
+fn check_size(usage: Usage) -> Result<()> {
+    if usage.bytes < limits::USERS_BYTES {
+        return Ok(());
+    }
+    let text = format!("the users take too much space. limit={} bytes", limits::USERS_BYTES);
+    Err(Error::new(Code::OPERATION_FAILED, text))
+}
+
+async fn usage(account: &Arc<Account>, container: &Arc<Container>) -> Result<Usage> {
+    account.usage(container).await.map_err(|error| codes::error(&error))
+}
+
 /// The collection, which the first user creates.
 async fn collection(account: &Arc<Account>) -> Result<Arc<Container>> {
-    let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, IndexDefinition::id_index(None)?);
+    if let Some(container) = stored(account) {
+        return Ok(container);
+    }
+    let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, IndexDefinition::id_index(None)?).private();
     let created = account
         .create_collection(USERS_DATABASE, USERS_COLLECTION, definition, Policy::Off)
         .await;
@@ -188,7 +237,7 @@ async fn collection(account: &Arc<Account>) -> Result<Arc<Container>> {
         Ok(container) => return Ok(container),
         Err(error) => error,
     };
-    match account.find_collection(USERS_DATABASE, USERS_COLLECTION) {
+    match stored(account) {
         Some(container) if error.kind == ErrorKind::Conflict => Ok(container),
         _ => Err(codes::error(&error)),
     }
@@ -196,7 +245,9 @@ async fn collection(account: &Arc<Account>) -> Result<Arc<Container>> {
 
 fn draft(account: &Account, container: &Container, document: RawDocumentBuf) -> Result<DocumentDraft> {
     let definition = container.collection();
-    let definition =
-        definition.ok_or_else(|| Error::new(bolide_mql::Code::NAMESPACE_NOT_FOUND, "the users are gone"))?;
+    let definition = definition.ok_or_else(|| Error::new(Code::NAMESPACE_NOT_FOUND, "the users are gone"))?;
     DocumentDraft::new(document, &definition, account.draft_options())
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,4 +166,4 @@ impl Filter {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,8 +22,9 @@ const CLIENTS: [(&str, &str); 7] = [
 ];
 
 /// The tables of the page: title, and the words with which the names of its checks begin. The first table takes those of no other.
-const TABLES: [(&str, &[&str]); 5] = [
-    ("Connections, commands, time to live, transactions", &[]),
+const TABLES: [(&str, &[&str]); 6] = [
+    ("Connections, documents, time to live, transactions", &[]),
+    ("Commands", &["command: ", "command refused: "]),
     ("Query operators and options", &["find: "]),
     ("Update operators", &["update: ", "update refused: "]),
     (

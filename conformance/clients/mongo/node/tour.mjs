@@ -3,7 +3,7 @@
  *
  *   connections   topologies, encryption, compression, authentication
  *   documents     writes of one and of many, findAndModify, cursors
- *   tables        queries, updates, pipelines and expressions that the tours of all languages share
+ *   tables        queries, updates, pipelines, expressions and commands that the tours of all languages share
  *   expiry        indexes, and both kinds of time to live, with the clock moved by hand
  *   transactions  retryable writes, transactions, change streams
  *   models        schemas of Mongoose
@@ -15,7 +15,7 @@ import { declareConnections } from "./tour/connections.mjs";
 import { declareDocuments } from "./tour/documents.mjs";
 import { declareExpiry } from "./tour/expiry.mjs";
 import { declareModels } from "./tour/models.mjs";
-import { declareTables } from "./tour/tables.mjs";
+import { declareCommands, declareTables } from "./tour/tables.mjs";
 import { declareTransactions } from "./tour/transactions.mjs";
 import { World } from "./tour/world.mjs";
 
@@ -24,7 +24,7 @@ const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [
 for (const name of names) if (!values[name]) throw new Error(`--${name} is needed`);
 
 const tour = new Tour();
-for (const declare of [declareConnections, declareDocuments, declareTables, declareExpiry, declareTransactions, declareModels]) declare(tour);
+for (const declare of [declareConnections, declareDocuments, declareTables, declareCommands, declareExpiry, declareTransactions, declareModels]) declare(tour);
 
 const world = new World(values);
 try {

@@ -40,7 +40,8 @@ class Tour:
 def reason(error):
     """Says in one line what went wrong and where in the check."""
     line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if "tour" in f.filename), 0)
-    text = " ".join(str(error).split())[:400]
+    # PyMongo adds the server's whole reply.
+    text = " ".join(str(error).partition(", full error: ")[0].split())[:400]
     return f"{type(error).__name__} (line {line}): {text}"
 
 

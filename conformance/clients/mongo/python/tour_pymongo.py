@@ -8,7 +8,8 @@ indexes         definitions, uniqueness, conflicts
 expiry          both kinds of time to live, with the clock moved by hand
 transactions    sessions, retryable writes, transactions
 streams         change streams
-administration  databases, collections, views, what tools ask
+administration  databases, collections, validation, what tools ask
+commands        every command of the server, from a table
 models          schemas of MongoEngine and of Beanie
 """
 

@@ -37,22 +37,22 @@ def main():
         for number, case in enumerate(file.get("valid", [])):
             # Descriptions are not unique.
             name = f"{path.stem}::valid {number + 1}: {case['description']}"
-            run(name, lambda: round_trip(collection, bytes.fromhex(case["canonical_bson"])))
+            run(path, name, lambda: round_trip(collection, bytes.fromhex(case["canonical_bson"])))
             if "degenerate_bson" in case:
-                run(f"{name}, degenerate", lambda: harmless(client, bytes.fromhex(case["degenerate_bson"])))
+                run(path, f"{name}, degenerate", lambda: harmless(client, bytes.fromhex(case["degenerate_bson"])))
         for number, case in enumerate(file.get("decodeErrors", [])):
             name = f"{path.stem}::decode error {number + 1}: {case['description']}"
-            run(name, lambda: refused(client, bytes.fromhex(case["bson"])))
+            run(path, name, lambda: refused(client, bytes.fromhex(case["bson"])))
     client.close()
 
 
-def run(name, check):
+def run(path, name, check):
     """Runs a check and prints its outcome."""
-    line = {"test": name, "outcome": "passed", "message": ""}
+    line = {"test": name, "file": path.name, "outcome": "passed", "message": ""}
     try:
         check()
     except Exception as error:  # every failure is a line of the report, whatever its type
-        line = {"test": name, "outcome": "failed", "message": f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"}
+        line |= {"outcome": "failed", "message": f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"}
     print(json.dumps(line), flush=True)
 
 

@@ -14,7 +14,9 @@ SENSITIVE += ["saslStart", "updateUser"]
 NEVER_OBSERVED = ["configureFailPoint", *SENSITIVE]
 
 # A test that waits for more than this fails.
-SELECTION_MS = 10_000
+SELECTION_MS = 5_000
+# As short as drivers allow: after some errors a client waits for the next heartbeat.
+HEARTBEAT_MS = 500
 
 
 class Events(CommandListener, ConnectionPoolListener):
@@ -129,7 +131,8 @@ class Entities:
         events = Events(options.get("observeEvents", []), options.get("ignoreCommandMonitoringEvents", []))
         if options.get("observeSensitiveCommands"):
             raise NotImplementedError("observeSensitiveCommands")
-        settings = {"serverSelectionTimeoutMS": SELECTION_MS, **options.get("uriOptions", {})}
+        waits = {"serverSelectionTimeoutMS": SELECTION_MS, "heartbeatFrequencyMS": HEARTBEAT_MS}
+        settings = {**waits, **options.get("uriOptions", {})}
         if "serverApi" in options:
             api = options["serverApi"]
             settings["server_api"] = ServerApi(

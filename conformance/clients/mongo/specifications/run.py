@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the files of a folder against a server and prints one JSON document per test.
 
-A line is `{"test": "spec::file: description", "outcome": "passed" | "failed" | "skipped", "message": "…"}`.
+A line is `{"test": "spec::file: description", "file": "spec/file.json", "outcome": "passed" | "failed" | "skipped", "message": "…"}`.
 """
 
 import argparse
@@ -17,10 +17,12 @@ from requirements import Identity
 
 # A test that takes longer has got stuck.
 TEST_SECONDS = 60
+# So has what tidies up after it.
+TIDY_SECONDS = 5
 
 
-class TookTooLong(Exception):
-    """A test did not end."""
+class TookTooLong(BaseException):
+    """A test did not end. No `Exception`, which a test may expect or a driver may retry after."""
 
 
 def main():
@@ -38,8 +40,13 @@ def main():
             if options.test and options.test not in test["description"]:
                 continue
             outcome, message = play(options.uri, setup, identity, file, test)
-            name = f"{specification}::{path.stem}: {test['description']}"
-            print(json.dumps({"test": name, "outcome": outcome, "message": message}), flush=True)
+            line = {
+                "test": f"{specification}::{path.stem}: {test['description']}",
+                "file": str(path.relative_to(options.folder)),
+                "outcome": outcome,
+                "message": message,
+            }
+            print(json.dumps(line), flush=True)
     setup.close()
 
 
@@ -49,18 +56,19 @@ def play(uri, setup, identity, file, test):
         return "skipped", test["skipReason"]
     if not all(identity.runs(part.get("runOnRequirements")) for part in (file, test)):
         return "skipped", "for another kind of server"
-    signal.alarm(TEST_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, TEST_SECONDS, TIDY_SECONDS)
     try:
         Test(uri, setup, file, test).play()
-    except Exception as error:  # every failure is a line of the report, whatever its type
-        return "failed", f"{type(error).__name__}: {' '.join(str(error).split())[:600]}"
+    except (Exception, TookTooLong) as error:  # every failure is a line of the report, whatever its type
+        # PyMongo adds the server's whole reply.
+        return "failed", f"{type(error).__name__}: {' '.join(str(error).partition(', full error: ')[0].split())[:600]}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return "passed", ""
 
 
 def took_too_long(_signal, _frame):
-    """Ends a test that has got stuck."""
+    """Ends a test that has got stuck, or what tidies up after it."""
     raise TookTooLong(f"no end within {TEST_SECONDS} s")
 
 

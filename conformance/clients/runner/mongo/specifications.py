@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import threading
+import time
 
 from runner import tools
 from runner.mongo.connections import SET_NAME, connection_string
@@ -42,7 +44,7 @@ def run(places, report, part, family, program, options, uri):
         tools.prepare_venv(places)
         with Server(places, part, virtual_clock=False, options=options) as server:
             lines = outcomes(places, part, [PROGRAMS / program, "--uri", uri(server), "--folder", folder])
-    except (tools.Missing, ServerFailed, subprocess.TimeoutExpired) as problem:
+    except (tools.Missing, ServerFailed) as problem:
         print(f"   {problem}")
         report.add(part, failed=1, note=str(problem).splitlines()[0])
         return
@@ -56,14 +58,52 @@ def run(places, report, part, family, program, options, uri):
 
 
 def outcomes(places, part, command):
-    """Runs a program of the virtual environment and returns the documents that it prints."""
+    """Runs a program of the virtual environment and returns the documents that it prints.
+
+    A line per file shows where a long run is. A program that takes too long is stopped; what it has printed counts.
+    """
     log = places.log(part)
-    with log.open("w") as output:
-        subprocess.run(
-            [str(word) for word in [places.python, *command]],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            timeout=SUITE_SECONDS,
-            check=False,
-        )
-    return [json.loads(line) for line in log.read_text(errors="replace").splitlines() if line.startswith('{"test"')]
+    progress = Progress()
+    words = [str(word) for word in [places.python, *command]]
+    with log.open("w") as output, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+        stop = threading.Timer(SUITE_SECONDS, program.kill)
+        stop.start()
+        try:
+            for line in program.stdout:
+                output.write(line)
+                if line.startswith('{"test"'):
+                    progress.take(json.loads(line))
+        finally:
+            stop.cancel()
+            # After an interruption; a program that has ended is not touched.
+            program.kill()
+    progress.end_file()
+    if program.returncode != 0:
+        print(f"   the program ended with status {program.returncode}, see {log}", flush=True)
+        progress.lines.append({"test": f"{part}::the program", "outcome": "failed", "message": f"ended with status {program.returncode}"})
+    return progress.lines
+
+
+class Progress:
+    """Prints a line per file whose tests have run: how many there were, how many failed, and how long they took."""
+
+    def __init__(self):
+        self.lines = []
+        self._file = None
+        self._count, self._failed, self._begin = 0, 0, time.monotonic()
+
+    def take(self, line):
+        """Takes the outcome of a test."""
+        if line["file"] != self._file:
+            self.end_file()
+            self._file = line["file"]
+        self._count += 1
+        self._failed += line["outcome"] == "failed"
+        self.lines.append(line)
+
+    def end_file(self):
+        """Prints the line of the last file."""
+        if self._file is not None:
+            seconds = time.monotonic() - self._begin
+            print(f"   {self._file}: {self._count} tests, {self._failed} failed, {seconds:.1f} s", flush=True)
+        self._count, self._failed, self._begin = 0, 0, time.monotonic()

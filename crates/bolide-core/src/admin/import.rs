@@ -332,7 +332,7 @@ impl Aside {
         };
         let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let engine = catalog.engine().clone();
-        let partition = Partition::open(engine, placement, meter, catalog.wakeup().clone()).await?;
+        let partition = Partition::open(engine, placement, meter, catalog.signals().clone()).await?;
         Ok(Aside {
             catalog,
             partition,
@@ -415,7 +415,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                     document: text.as_bytes(),
                 });
                 let key = add(batch, &item.epk, &record);
-                history::log(batch, state.retention(), version, Change::written(&key, &record, None));
+                history::log(batch, state.keeping(), version, Change::written(&key, &record, None));
             }
             Ok(())
         })

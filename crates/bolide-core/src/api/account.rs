@@ -6,6 +6,7 @@ use bolide_model::time::Monotonic;
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
 
+use super::collections::sweep_later;
 use crate::admin::{Admin, Splits};
 use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
 use crate::catalog::{Catalog, DefinitionUsage, definition_limit};
@@ -55,9 +56,10 @@ impl Account {
                 hold: options.purge_hold,
                 is_purging: options.background_purge,
             };
-            PurgeScheduler::start(&background, catalog.wakeup().clone(), purge_options)
+            PurgeScheduler::start(&background, catalog.signals().wakeup.clone(), purge_options)
         });
         let runtime = Runtime::new(engine, options);
+        sweep_later(&catalog, runtime.monotonic());
         let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
             catalog,

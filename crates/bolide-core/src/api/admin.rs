@@ -39,14 +39,16 @@ impl Account {
         self.admin().range_usage(container).await
     }
 
-    /// Returns statistics of every container, except those that are deleted meanwhile. They are read from memory, where the newest commits and counts
+    /// Returns statistics of every container, except those that are deleted meanwhile, and private collections. They are read from memory, where the newest commits and counts
     /// published them. They are requested from the partitions' workers only in the first call after a start; with a virtual clock, if ghosts may be
     /// uncounted; and on an engine to which other processes commit.
     ///
     /// # Errors
     /// Errors of the engine.
     pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
-        self.admin().container_figures().await
+        let mut figures = self.admin().container_figures().await?;
+        figures.retain(|container| self.container_by_rid(container.rid).is_ok());
+        Ok(figures)
     }
 
     /// Returns a summary of a container's expiry.

@@ -1,15 +1,21 @@
 //! MongoDB collections: their definitions.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bolide_model::Result;
 use bolide_model::rid::DatabaseRid;
+use bolide_model::time::Monotonic;
 use bolide_model::ttl::Policy;
 
 use super::Account;
-use crate::catalog::{Catalog, CollectionChange};
+use crate::catalog::{Catalog, CollectionChange, RETIRED_SECONDS};
 use crate::container::{CollectionDefinition, Container};
 use crate::throughput::Throughput;
+
+/// Time after which the partitions of dropped collections are looked at again.
+const SWEEP: Duration = Duration::from_secs(RETIRED_SECONDS.unsigned_abs() + 1);
 
 /// Operations on collections.
 impl Account {
@@ -50,17 +56,26 @@ impl Account {
 
     /// Returns the collection with a name; `None` if there is none, or if the name is that of a container of items.
     pub fn find_collection(&self, database: &str, name: &str) -> Option<Arc<Container>> {
+        self.any_collection(database, name).filter(|found| !found.is_private())
+    }
+
+    /// Returns the private collection of a front end with this name; `None` if there is none.
+    pub fn private_collection(&self, database: &str, name: &str) -> Option<Arc<Container>> {
+        self.any_collection(database, name).filter(|found| found.is_private())
+    }
+
+    fn any_collection(&self, database: &str, name: &str) -> Option<Arc<Container>> {
         let database = self.catalog().database_by_name(database).ok()?;
         self.catalog().collection_by_name(database.rid, name).ok()
     }
 
-    /// Returns the collections of a database in the order of their creation; none if there is no such database.
+    /// Returns the collections of a database in the order of their creation, without private ones; none if there is no such database.
     pub fn list_collections(&self, database: &str) -> Vec<Arc<Container>> {
         let Ok(database) = self.catalog().database_by_name(database) else {
             return Vec::new();
         };
         let mut collections = self.catalog().list_containers(database.rid).unwrap_or_default();
-        collections.retain(|container| container.collection().is_some());
+        collections.retain(|container| container.collection().is_some() && !container.is_private());
         collections
     }
 
@@ -72,7 +87,9 @@ impl Account {
         let (container, name) = (container.clone(), name.to_owned());
         let rename =
             |catalog: Arc<Catalog>| async move { catalog.rename_collection(&container, &name, replaces).await };
-        self.catalog().carry_out(rename).await
+        let renamed = self.catalog().carry_out(rename).await;
+        sweep_later(self.catalog(), self.monotonic());
+        renamed
     }
 
     /// Removes a collection.
@@ -82,7 +99,9 @@ impl Account {
     pub async fn drop_collection(&self, container: &Arc<Container>) -> Result<()> {
         let rid = container.rid();
         let remove = |catalog: Arc<Catalog>| async move { catalog.delete_container(rid, None).await };
-        self.catalog().carry_out(remove).await
+        let removed = self.catalog().carry_out(remove).await;
+        sweep_later(self.catalog(), self.monotonic());
+        removed
     }
 
     /// Removes the collections of a database, and the database itself if nothing else is in it. Does nothing if there is no such database.
@@ -93,10 +112,11 @@ impl Account {
         let Ok(info) = self.catalog().database_by_name(database) else {
             return Ok(());
         };
-        for collection in self.list_collections(database) {
+        let collections = self.list_collections(database);
+        for collection in collections {
             self.drop_collection(&collection).await?;
         }
-        let remove = move |catalog: Arc<Catalog>| async move { catalog.delete_database_if_empty(info.rid).await };
+        let remove = move |catalog: Arc<Catalog>| async move { catalog.end_drop_of_collections(info.rid).await };
         self.catalog().carry_out(remove).await
     }
 
@@ -121,4 +141,25 @@ impl Account {
         let has_any = |rid: DatabaseRid| !self.catalog().list_containers(rid).unwrap_or_default().is_empty();
         databases.map(|database| (database.id, has_any(database.rid))).collect()
     }
+}
+
+/// Removes the partitions of dropped collections once change streams may no longer read their history, in a task of which there is at most one.
+pub(super) fn sweep_later(catalog: &Arc<Catalog>, monotonic: &Monotonic) {
+    if catalog.is_sweeping.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let (catalog, monotonic) = (Arc::downgrade(catalog), monotonic.clone());
+    tokio::spawn(async move {
+        loop {
+            monotonic.sleep(SWEEP).await;
+            // The account was closed.
+            let Some(catalog) = catalog.upgrade() else { return };
+            catalog.is_sweeping.store(false, Ordering::SeqCst);
+            let sweep = |catalog: Arc<Catalog>| async move { Ok(catalog.remove_overdue().await) };
+            let has_others = catalog.carry_out(sweep).await.unwrap_or(true);
+            if !has_others || catalog.is_sweeping.swap(true, Ordering::SeqCst) {
+                return;
+            }
+        }
+    });
 }

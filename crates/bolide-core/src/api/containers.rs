@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bolide_model::container::ContainerProperties;
+use bolide_model::error::Resource;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
-use bolide_model::{RequestUnits, Result};
+use bolide_model::{Error, RequestUnits, Result};
 use serde_json::Value;
 
 use super::Account;
+use super::collections::sweep_later;
 use crate::catalog::Catalog;
 use crate::container::{Container, ContainerInfo};
 use crate::items::epk_of_key;
@@ -61,12 +63,14 @@ impl Account {
         })
     }
 
-    /// Returns the containers of a database, in the order of their creation.
+    /// Returns the containers of a database, in the order of their creation, without private collections.
     ///
     /// # Errors
     /// `NotFound` if there is no such database.
     pub fn list_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
-        self.catalog().list_containers(database)
+        let mut containers = self.catalog().list_containers(database)?;
+        containers.retain(|container| !container.is_private());
+        Ok(containers)
     }
 
     /// Returns the container with this name.
@@ -74,7 +78,8 @@ impl Account {
     /// # Errors
     /// `NotFound` if there is none.
     pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
-        self.catalog().container_by_name(database, id)
+        let found = self.catalog().container_by_name(database, id)?;
+        shown(found, id)
     }
 
     /// Returns the container with this resource id.
@@ -82,10 +87,10 @@ impl Account {
     /// # Errors
     /// `NotFound` if there is none.
     pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
-        self.catalog().container_by_rid(rid)
+        shown(self.catalog().container_by_rid(rid)?, &rid)
     }
 
-    /// Returns every container of the account.
+    /// Returns every container of the account, private collections included: for checks.
     pub fn all_containers(&self) -> Vec<Arc<Container>> {
         self.catalog().all_containers()
     }
@@ -121,7 +126,9 @@ impl Account {
     ) -> Result<()> {
         let if_match = if_match.map(str::to_owned);
         let delete = |catalog: Arc<Catalog>| async move { catalog.delete_container(rid, if_match.as_deref()).await };
-        self.catalog().carry_out(delete).await
+        let deleted = self.catalog().carry_out(delete).await;
+        sweep_later(self.catalog(), self.monotonic());
+        deleted
     }
 
     /// Sets the pace of a container's purge.
@@ -151,5 +158,13 @@ impl Account {
             }
         }
         Ok(())
+    }
+}
+
+/// Hides a private collection.
+fn shown(container: Arc<Container>, name: &(impl ToString + ?Sized)) -> Result<Arc<Container>> {
+    match container.is_private() {
+        true => Err(Error::missing(Resource::Container, name)),
+        false => Ok(container),
     }
 }

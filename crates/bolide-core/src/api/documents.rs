@@ -8,7 +8,9 @@ use bolide_model::{Result, UnixMillis};
 use super::Account;
 use crate::background::BuildFailure;
 use crate::container::Container;
-use crate::documents::{DocumentBatch, DocumentTransaction, DraftOptions, ReadScope, Undecided};
+use crate::documents::{
+    DocumentBatch, DocumentTransaction, DraftOptions, ReadScope, SessionRecord, SnapshotTerms, Undecided,
+};
 use crate::executor::Watch;
 use crate::items::Kind;
 use crate::response::ChargedResult;
@@ -111,13 +113,40 @@ impl Account {
         self.runtime().begin_transaction(container, now, until).await
     }
 
-    /// Commits a transaction: all of its writes, or none.
+    /// Begins reads of the collections of the database of `container` as they were at one time, which last until server time `until`, at most for a minute.
+    /// `now` is the time at which documents are judged. With `is_past` it is a time before this request: a collection that was written to since cannot
+    /// be read ([`Reason::SnapshotTooOld`](bolide_model::Reason)), nor one that was defined since ([`Reason::SnapshotUnavailable`](bolide_model::Reason)).
+    ///
+    /// # Errors
+    /// `Unavailable` if too many snapshots are held.
+    pub async fn begin_snapshot(
+        &self,
+        container: &Arc<Container>,
+        (now, is_past): (UnixMillis, bool),
+        until: UnixMillis,
+    ) -> Result<DocumentTransaction> {
+        let collections = self.catalog().list_containers(container.info().database_rid)?;
+        let infos = collections.iter().map(|collection| collection.info());
+        // Definitions have the second of their last change, so a change in the second of the snapshot may be a later one.
+        let as_then = infos.filter(|info| !is_past || info.last_modified < now.seconds());
+        let terms = SnapshotTerms {
+            not_written_since: is_past.then_some(now),
+            definitions: as_then.map(|info| (info.rid, info.etag)).collect(),
+        };
+        self.runtime().begin_snapshot(container, now, until, terms).await
+    }
+
+    /// Commits a transaction: all of its writes and the record of its session, or none. A transaction that has written nothing leaves no record.
     ///
     /// # Errors
     /// `Conflict` with [`Reason::WriteConflict`](bolide_model::Reason) if others have changed a document that it wrote, or if such a document has ended;
     /// `Timeout` if the outcome is unknown. After all other errors nothing was written.
-    pub async fn commit_transaction(&self, transaction: DocumentTransaction) -> Result<()> {
-        self.runtime().commit_transaction(transaction).await
+    pub async fn commit_transaction(
+        &self,
+        transaction: DocumentTransaction,
+        record: Option<SessionRecord>,
+    ) -> Result<()> {
+        self.runtime().commit_transaction(transaction, record).await
     }
 
     /// Runs work that may take long on the threads for queries, for at most `limit`. Dropping the future ends it.

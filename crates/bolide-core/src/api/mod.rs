@@ -3,6 +3,7 @@
 
 mod account;
 mod admin;
+mod change_streams;
 mod collections;
 mod containers;
 mod databases;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bolide_model::Result;
+use bolide_model::error::Resource;
 use bolide_model::rid::OfferRid;
+use bolide_model::{Error, Result};
 
 use super::Account;
-use crate::catalog::{Catalog, Offer};
+use crate::catalog::{Catalog, Offer, OfferResource};
 use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
@@ -14,7 +15,9 @@ use crate::throughput::Throughput;
 impl Account {
     /// Returns all offers.
     pub fn list_offers(&self) -> Vec<Offer> {
-        self.catalog().list_offers()
+        let mut offers = self.catalog().list_offers();
+        offers.retain(|offer| self.shows_offer(offer));
+        offers
     }
 
     /// Returns the offer with this resource id.
@@ -22,7 +25,19 @@ impl Account {
     /// # Errors
     /// `NotFound` if there is none.
     pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
-        self.catalog().offer(rid)
+        let offer = self.catalog().offer(rid)?;
+        match self.shows_offer(&offer) {
+            true => Ok(offer),
+            false => Err(Error::missing(Resource::Offer, &rid)),
+        }
+    }
+
+    /// Whether it is not that of a private collection.
+    fn shows_offer(&self, offer: &Offer) -> bool {
+        match offer.resource {
+            OfferResource::Container(rid) => self.container_by_rid(rid).is_ok(),
+            OfferResource::Database(_) => true,
+        }
     }
 
     /// Replaces the throughput that an offer grants. If a container's ranges cannot serve the new throughput, they are split.

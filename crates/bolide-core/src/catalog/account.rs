@@ -2,23 +2,39 @@
 
 use std::sync::Arc;
 
-use bolide_model::{Result, UnixMillis};
+use bolide_model::{Lsn, Result, UnixMillis};
 use bolide_storage::Engine;
 
 use super::Catalog;
 use super::budget::DefinitionUsage;
+use super::events;
 use super::rows::{AccountRow, RowKey};
 use crate::clock;
-use crate::partition::Wakeup;
+use crate::partition::{Partition, Signals};
 
 impl Catalog {
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Returns the wakeup of the purge's scheduler.
-    pub fn wakeup(&self) -> &Arc<Wakeup> {
-        &self.wakeup
+    /// Returns partition 0.
+    pub fn partition(&self) -> &Arc<Partition> {
+        &self.partition
+    }
+
+    /// Returns the commit of the catalog that memory shows.
+    pub fn shown_lsn(&self) -> Lsn {
+        self.memory.read().lsn
+    }
+
+    /// Tells whether events for change streams may have been removed once there are commits up to `head`.
+    pub fn may_have_forgotten_events(&self, head: Lsn) -> bool {
+        head.0 > events::KEPT
+    }
+
+    /// Returns what all partitions share.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     pub async fn now(&self) -> Result<UnixMillis> {
@@ -51,7 +67,7 @@ impl Catalog {
             .await
     }
 
-    async fn change_account(&self, change: impl Fn(&mut AccountRow) + Send + 'static) -> Result<()> {
+    pub(super) async fn change_account(&self, change: impl Fn(&mut AccountRow) + Send + 'static) -> Result<()> {
         self.commit(move |batch| {
             let mut account = batch.account()?;
             change(&mut account);

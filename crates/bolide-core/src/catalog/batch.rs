@@ -13,12 +13,13 @@ use serde::de::DeserializeOwned;
 
 use super::budget::DefinitionBudget;
 use super::changes;
+use super::events::{self, CatalogEvent};
 use super::names::{self, Name};
 use super::rows::{
     AccountRow, ContainerRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged, decode,
 };
 use crate::format::etag::Etag;
-use crate::format::keys;
+use crate::format::keys::{self, LogPosition};
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of rows and of bytes of one page of a scan.
@@ -46,6 +47,7 @@ pub(super) type Changes = Vec<(RowKey, Option<Row>)>;
 pub(super) struct CatalogBatch<'c, 'r> {
     write_batch: &'c mut WriteBatch<'r>,
     changes: Changes,
+    events: Vec<CatalogEvent>,
     /// Whether the change is made by the server itself: what it adds is counted, but never refused.
     is_exempt: bool,
 }
@@ -72,6 +74,7 @@ impl CatalogBatch<'_, '_> {
             let mut batch = CatalogBatch {
                 write_batch,
                 changes: Vec::new(),
+                events: Vec::new(),
                 is_exempt: false,
             };
             let value = decide(&mut batch)?;
@@ -90,12 +93,13 @@ impl CatalogBatch<'_, '_> {
         read(&mut CatalogBatch {
             write_batch,
             changes: Vec::new(),
+            events: Vec::new(),
             is_exempt: false,
         })
     }
 
     fn finish(mut self) -> Option<Committed> {
-        if self.changes.is_empty() {
+        if self.changes.is_empty() && self.events.is_empty() {
             return None;
         }
         let lsn = self.commit_point().lsn;
@@ -103,6 +107,16 @@ impl CatalogBatch<'_, '_> {
         self.write_batch.put(changes::key(lsn), changes::encode(rows));
         if let Some(old) = lsn.0.checked_sub(changes::KEPT) {
             self.write_batch.delete(changes::key(Lsn(old)));
+        }
+        for position in events::forgotten(lsn) {
+            self.write_batch.delete(keys::history(position));
+        }
+        let (time, now) = (self.write_batch.time, self.write_batch.now);
+        // Times of later processes are behind it (`open`).
+        self.write_batch.state.history_last = time;
+        for (event, seq) in self.events.iter().zip(0..events::OF_COMMIT) {
+            let key = keys::history(LogPosition { lsn, seq });
+            self.write_batch.put(key, event.encode(time, now));
         }
         Some(Committed {
             lsn,
@@ -118,6 +132,11 @@ impl CatalogBatch<'_, '_> {
             now: self.write_batch.seconds(),
             millis: self.write_batch.now,
         }
+    }
+
+    /// Adds an event for change streams.
+    pub fn event(&mut self, event: CatalogEvent) {
+        self.events.push(event);
     }
 
     /// Exempts this change from the limit on definitions.
@@ -207,7 +226,7 @@ impl CatalogBatch<'_, '_> {
 
     /// Returns the entries of the log of changes from a commit on.
     pub fn changes_from(&mut self, lsn: Lsn) -> Decision<Vec<(Bytes, Bytes)>> {
-        self.scan_from(Space::Log, changes::key(lsn).bytes, None, false)
+        self.scan_from(Space::Log, changes::key(lsn).bytes, Some(keys::log_end()), false)
     }
 
     fn scan_from(

@@ -62,7 +62,7 @@ const OBJECT: usize = 160;
 /// throughput or on when it was written.
 fn bytes_of(row: &Row) -> usize {
     match row {
-        Row::Account(_) | Row::Dropped => 0,
+        Row::Account(_) | Row::Dropped(_) => 0,
         Row::Database(row) => fixed::DATABASE + row.id.len(),
         Row::Container(row) => {
             let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);

@@ -150,6 +150,8 @@ impl Catalog {
         };
         self.budget.lock().apply(&changes);
         self.outdated.lock().extend(outdated);
+        // Streams that were woken by the commit may not have found its collections yet.
+        self.signals.times.wake();
         Ok(())
     }
 

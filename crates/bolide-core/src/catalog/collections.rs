@@ -10,12 +10,16 @@ use bolide_model::partition_key::PartitionKeyDefinition;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, RuleId, Settings};
 use bolide_model::{Error, Result, UnixMillis};
+use bolide_mql::bson::RawDocumentBuf;
 use bolide_storage::{HomeId, PartitionId};
 use serde_json::json;
 
 use super::Catalog;
 use super::batch::CatalogBatch;
+use super::containers::{Dropped, delete};
 use super::databases;
+use super::events::{CatalogEvent, CatalogEventKind};
+use super::history::tell_endings;
 use super::names::Name;
 use super::offers::new_offer;
 use super::rows::{ContainerRow, RowKey, Unknown};
@@ -36,6 +40,8 @@ pub struct CollectionChange<'c> {
     pub is_empty: bool,
     /// Set it to leave everything as it is.
     pub is_cancelled: bool,
+    /// What change streams are told, with a description as the front end has written it.
+    pub event: Option<(CatalogEventKind, RawDocumentBuf)>,
 }
 
 impl Catalog {
@@ -61,26 +67,48 @@ impl Catalog {
         self.container(rid).await
     }
 
-    /// Gives a collection another name inside its database. A collection that has the name is removed if `replaces`.
+    /// Gives a collection another name inside its database. A collection that has the name is removed by the same commit if `replaces`.
     ///
     /// # Errors
     /// `Conflict` if the name is taken; `BadRequest` for a name that no container can have.
+    // Long: one commit with what surrounds it, in order.
     pub async fn rename_collection(&self, container: &Arc<Container>, name: &str, replaces: bool) -> Result<()> {
         // A row with such a name could not be read again.
         validate_resource_id(name)?;
         let rid = container.rid();
-        if replaces && let Ok(taken) = self.collection_by_name(rid.database(), name) {
-            // Checked first, so that nothing is removed for a rename that will be refused.
-            self.read(move |batch| batch.container(rid)).await?;
-            self.delete_container(taken.rid(), None).await?;
+        let taken = self.collection_by_name(rid.database(), name);
+        let replaced = taken.ok().filter(|taken| replaces && taken.rid() != rid);
+        let replaced_rid = replaced.as_ref().map(|replaced| replaced.rid());
+        let replaced_uuid = replaced.as_ref().and_then(|replaced| replaced.collection());
+        let replaced_uuid = replaced_uuid.map(|collection| collection.uuid);
+        // Checked first, so that no reader is interrupted for a rename that will be refused.
+        self.read(move |batch| batch.container(rid)).await?;
+        // Never together with the lock of the collection that is renamed: a request may use one and wait for the other.
+        let removal = match &replaced {
+            Some(replaced) => Some(replaced.lock().await),
+            None => None,
+        };
+        if let Some(removal) = &removal {
+            tell_endings(&removal.state()).await?;
         }
-        let change = container.lock().await;
         let to = name.to_owned();
         let renamed = self.commit_unseen(move |batch| {
+            let dropped = match replaced_rid {
+                Some(replaced) => Some(delete(batch, replaced, None, true)?),
+                None => None,
+            };
             let mut row = batch.container(rid)?;
             if batch.named(Name::Container(rid.database(), &to))?.is_some() {
                 return Err(Error::name_taken(Resource::Container, &to).into());
             }
+            let database = batch.database(rid.database())?.id;
+            let names = (&database[..], &row.properties.id[..]);
+            let uuid = row.collection.as_ref().map(|collection| collection.uuid);
+            batch.event(CatalogEvent {
+                to: Some(to.clone()),
+                replaced: replaced_uuid,
+                ..CatalogEvent::of_collection(CatalogEventKind::Rename, names, rid, uuid)
+            });
             row.properties = Arc::new(ContainerProperties {
                 id: to.clone(),
                 ..(*row.properties).clone()
@@ -88,11 +116,25 @@ impl Catalog {
             let commit_point = batch.commit_point();
             (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
             batch.replace(RowKey::Container(rid), row.clone())?;
-            Ok(row)
+            Ok((row, dropped))
         });
-        let (row, committed) = renamed.await?;
-        self.put_into_force(&change, &row).await?;
+        let ((row, dropped), committed) = renamed.await?;
+        if let Some(removal) = &removal {
+            removal.replace(ContainerState {
+                is_deleted: true,
+                ..(*removal.state()).clone()
+            });
+        }
         self.remember(committed).await;
+        drop(removal);
+        let change = container.lock().await;
+        self.put_into_force(&change, &row).await?;
+        drop(change);
+        match dropped {
+            Some(Dropped::AtOnce(partitions)) => self.remove_named(partitions).await,
+            // They are removed by [`Catalog::remove_overdue`].
+            Some(Dropped::Later) | None => {}
+        }
         Ok(())
     }
 
@@ -140,10 +182,12 @@ impl Catalog {
         for partition in &change.state().layout.partitions {
             stored += partition.stored_items().await?;
         }
+        tell_endings(&change.state()).await?;
         let unused = unused_rules(&change.state()).await?;
         let decided = Arc::new(parking_lot::Mutex::new(None));
         let result = decided.clone();
-        let changed = self.commit_state(container, &change, move |commit_point, row| {
+        let (rid, database) = (container.rid(), container.info().database_id);
+        let changed = self.commit_state_with_events(container, &change, move |commit_point, row| {
             let Some(known) = &row.collection else {
                 return Err(Error::missing(Resource::Container, &row.properties.id));
             };
@@ -155,11 +199,13 @@ impl Catalog {
                 now: commit_point.millis,
                 is_empty: stored == 0,
                 is_cancelled: false,
+                event: None,
             };
             let value = decide(&mut change)?;
+            let event = change.event.take();
             if change.is_cancelled {
                 *result.lock() = Some(value);
-                return Ok(false);
+                return Ok(None);
             }
             let properties = ContainerProperties {
                 policy,
@@ -169,7 +215,13 @@ impl Catalog {
             row.collection = Some(Arc::new(definition));
             (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
             *result.lock() = Some(value);
-            Ok(true)
+            let names = (&database[..], &row.properties.id[..]);
+            let uuid = row.collection.as_ref().map(|collection| collection.uuid);
+            let event = event.map(|(kind, description)| CatalogEvent {
+                description: description.into_bytes(),
+                ..CatalogEvent::of_collection(kind, names, rid, uuid)
+            });
+            Ok(Some(event.into_iter().collect()))
         });
         let after = changed.await?;
         for partition in after.iter().flat_map(|state| &state.layout.partitions) {
@@ -234,7 +286,7 @@ fn create(
         }],
         offer: throughput.map(|_| new_offer(&mut account, throughput, OfferType::default(), commit_point)),
         pacing: PacingSettings::of(throughput),
-        keeps_all_versions: false,
+        keeps_all_versions: account.keeps_changes,
         collection: Some(definition.clone()),
         layout_version: 1,
         next_range: 1,
@@ -246,6 +298,12 @@ fn create(
         }],
         unknown: Unknown::default(),
     };
+    let names = (&database.id[..], name);
+    let event = CatalogEvent::of_collection(CatalogEventKind::Create, names, container, Some(definition.uuid));
+    batch.event(CatalogEvent {
+        description: definition.options.as_bytes().to_vec(),
+        ..event
+    });
     batch.replace(RowKey::Account, account)?;
     batch.replace(RowKey::Database(rid), database)?;
     batch.create(RowKey::Container(container), row)?;

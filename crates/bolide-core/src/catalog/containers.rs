@@ -7,20 +7,25 @@ use bolide_model::error::{ItemOperation, Resource};
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::Settings;
-use bolide_model::{Error, ErrorKind, Reason, Result, epk};
+use bolide_model::{Error, ErrorKind, Reason, Result, UnixSeconds, epk};
 use bolide_storage::{PartitionId, Space};
 use serde_json::Value;
 
 use super::Catalog;
 use super::batch::{CatalogBatch, CommitPoint, check_etag};
+use super::events::{CatalogEvent, CatalogEventKind};
+use super::history;
 use super::names::{self, Name};
 use super::offers::new_offer;
-use super::rows::{AccountRow, ContainerRow, Row, RowKey, Unknown};
-use crate::change_log as history;
+use super::rows::{AccountRow, ContainerRow, DroppedRow, Row, RowKey, Unknown};
+use crate::change_log;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::Placement;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{OfferType, PacingSettings, Throughput};
+
+/// How long the history of a dropped collection is kept for change streams that are behind, in seconds. Its documents take space as long.
+pub(crate) const RETIRED_SECONDS: i64 = 600;
 
 impl Catalog {
     pub async fn create_container(
@@ -118,8 +123,8 @@ impl Catalog {
             let state = self.current_state(container, &change).await?;
             check_etag(state.etag, if_match)?;
             let after = state.properties.replace(properties.clone(), sent)?;
-            if state.retention().is_none() && history::retention(&after, state.keeps_all_versions).is_some() {
-                begin_history(&state).await?;
+            if state.retention().is_none() && change_log::retention(&after, state.keeps_all_versions).is_some() {
+                history::begin(&state).await?;
             }
             let replaced = self.change_known(container, &change, &state, move |commit_point, row| {
                 row.replace_properties(after.clone(), commit_point.now);
@@ -134,23 +139,6 @@ impl Catalog {
             partition.expect_trim(i64::MIN);
         }
         Ok(container.info())
-    }
-
-    /// Begins the history of a container that has no change feed policy. Does nothing if the history has begun already, or if a policy decides about
-    /// it.
-    pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
-        let change = container.lock().await;
-        loop {
-            let state = self.current_state(container, &change).await?;
-            if state.keeps_all_versions || state.properties.change_feed_policy.is_some() {
-                return Ok(());
-            }
-            begin_history(&state).await?;
-            let keep = self.change_known(container, &change, &state, |_, row| row.keeps_all_versions = true);
-            if keep.await?.is_some() {
-                return Ok(());
-            }
-        }
     }
 
     /// Sets how a container's purge is paced.
@@ -182,7 +170,7 @@ impl Catalog {
     }
 
     /// Changes a container's row if it still is the one from which `state` was made. Returns `None` if it is not.
-    async fn change_known<F>(
+    pub(super) async fn change_known<F>(
         &self,
         container: &Arc<Container>,
         change: &WriteGuard<'_>,
@@ -213,13 +201,31 @@ impl Catalog {
     where
         F: FnMut(CommitPoint, &mut ContainerRow) -> Result<bool> + Send + 'static,
     {
+        let change_row = move |commit_point: CommitPoint, row: &mut ContainerRow| {
+            let is_changed = change_row(commit_point, row)?;
+            Ok(is_changed.then(Vec::new))
+        };
+        self.commit_state_with_events(container, change, change_row).await
+    }
+
+    /// Like [`Catalog::commit_state`]; `change_row` also returns what change streams are told, or `None` if it changes nothing.
+    pub(super) async fn commit_state_with_events<F>(
+        &self,
+        container: &Arc<Container>,
+        change: &WriteGuard<'_>,
+        mut change_row: F,
+    ) -> Result<Option<Arc<ContainerState>>>
+    where
+        F: FnMut(CommitPoint, &mut ContainerRow) -> Result<Option<Vec<CatalogEvent>>> + Send + 'static,
+    {
         let rid = container.rid();
         let commit = self.commit_unseen(move |batch| {
             let mut row = batch.container(rid)?;
             let commit_point = batch.commit_point();
-            if !change_row(commit_point, &mut row)? {
+            let Some(events) = change_row(commit_point, &mut row)? else {
                 return Ok(None);
-            }
+            };
+            events.into_iter().for_each(|event| batch.event(event));
             batch.replace(RowKey::Container(rid), row.clone())?;
             Ok(Some(row))
         });
@@ -250,7 +256,11 @@ impl Catalog {
     ///
     /// # Errors
     /// `NotFound` if the container was deleted.
-    async fn current_state(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<Arc<ContainerState>> {
+    pub(super) async fn current_state(
+        &self,
+        container: &Arc<Container>,
+        change: &WriteGuard<'_>,
+    ) -> Result<Arc<ContainerState>> {
         let state = self.newest_state(container, change).await?;
         if state.is_deleted {
             return Err(Error::missing(Resource::Container, &state.properties.id));
@@ -294,21 +304,40 @@ impl Catalog {
         self.read(move |batch| Ok(check_etag(batch.container(rid)?.etag, condition.as_deref())?))
             .await?;
         let change = container.lock().await;
+        history::tell_endings(&change.state()).await?;
         let (dropped, committed) = self
-            .commit_unseen(move |batch| delete(batch, rid, if_match.as_deref()))
+            .commit_unseen(move |batch| delete(batch, rid, if_match.as_deref(), false))
             .await?;
         change.replace(ContainerState {
             is_deleted: true,
             ..(*change.state()).clone()
         });
         self.remember(committed).await;
-        self.remove_named(dropped).await;
+        match dropped {
+            Dropped::AtOnce(partitions) => self.remove_named(partitions).await,
+            // They are removed by [`Catalog::remove_overdue`].
+            Dropped::Later => {}
+        }
         Ok(())
     }
 }
 
-/// Removes a container's row and its scripts, and lists its partitions for removal.
-fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<&str>) -> Decision<Vec<PartitionId>> {
+/// The partitions of a deleted container.
+pub(super) enum Dropped {
+    /// To be removed.
+    AtOnce(Vec<PartitionId>),
+    /// Kept for a while, for change streams.
+    Later,
+}
+
+/// Removes a container's row and its scripts, and lists its partitions for removal: at once, unless change streams may still read their history.
+/// `is_replaced`: another collection gets its name in this commit, and that change tells change streams.
+pub(super) fn delete(
+    batch: &mut CatalogBatch<'_, '_>,
+    rid: ContainerRid,
+    if_match: Option<&str>,
+    is_replaced: bool,
+) -> Decision<Dropped> {
     let row = batch.container(rid)?;
     check_etag(row.etag, if_match)?;
     let scripts = batch.scan_keys(Space::Meta, &RowKey::scripts_of(rid))?;
@@ -316,10 +345,27 @@ fn delete(batch: &mut CatalogBatch<'_, '_>, rid: ContainerRid, if_match: Option<
     batch.remove_all(&scripts, named)?;
     batch.remove(RowKey::Container(rid))?;
     let dropped: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
+    let is_kept = row.collection.is_some() && row.keeps_all_versions;
+    let now = batch.commit_point().now;
     for partition in &dropped {
-        batch.create(RowKey::Dropped(*partition), Row::Dropped)?;
+        let until = is_kept.then_some(DroppedRow {
+            until: UnixSeconds(now.0.saturating_add(RETIRED_SECONDS)),
+        });
+        batch.create(RowKey::Dropped(*partition), Row::Dropped(until))?;
     }
-    Ok(dropped)
+    if let Some(collection) = &row.collection {
+        let database = batch.database(rid.database())?.id;
+        let names = (&database[..], &row.properties.id[..]);
+        let event = CatalogEvent::of_collection(CatalogEventKind::Drop, names, rid, Some(collection.uuid));
+        batch.event(CatalogEvent {
+            is_silent: is_replaced,
+            ..event.retiring(if is_kept { &dropped } else { &[] })
+        });
+    }
+    Ok(match is_kept {
+        true => Dropped::Later,
+        false => Dropped::AtOnce(dropped),
+    })
 }
 
 /// A container to create.
@@ -387,14 +433,6 @@ impl NewContainer {
             unknown: Unknown::default(),
         }
     }
-}
-
-/// Removes the history that earlier policies left. The new history begins with the next write.
-async fn begin_history(state: &Arc<ContainerState>) -> Result<()> {
-    for partition in &state.layout.partitions {
-        history::trim::begin(state.retention(), partition).await?;
-    }
-    Ok(())
 }
 
 /// Checks the queries of computed properties, which the definition itself cannot check.

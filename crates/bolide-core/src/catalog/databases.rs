@@ -9,6 +9,7 @@ use bolide_storage::Space;
 use super::Catalog;
 use super::batch::{CatalogBatch, check_etag};
 use super::cache::Database;
+use super::events::{CatalogEvent, CatalogEventKind};
 use super::names::{self, Name};
 use super::offers::new_offer;
 use super::rows::{DatabaseRow, RowKey, Unknown};
@@ -97,9 +98,15 @@ impl Catalog {
         }
     }
 
-    /// Deletes a database that has no containers. Does nothing if it has some, or if it does not exist.
-    pub async fn delete_database_if_empty(&self, rid: DatabaseRid) -> Result<()> {
-        match self.commit(move |batch| delete(batch, rid)).await {
+    /// Ends the removal of a database's collections: deletes the database if it has no containers. Does nothing if it does not exist.
+    pub async fn end_drop_of_collections(&self, rid: DatabaseRid) -> Result<()> {
+        let end = move |batch: &mut CatalogBatch<'_, '_>| {
+            let database = batch.database(rid)?.id;
+            let is_deleted = delete(batch, rid)?;
+            batch.event(CatalogEvent::of_database(CatalogEventKind::DropDatabase, &database));
+            Ok(is_deleted)
+        };
+        match self.commit(end).await {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
             deleted => deleted.map(drop),
         }

@@ -24,6 +24,8 @@ mod collections;
 mod containers;
 mod databases;
 mod encryption_keys;
+mod events;
+mod history;
 mod names;
 mod offers;
 mod open;
@@ -36,6 +38,7 @@ mod users;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bolide_model::{Error, Result};
 use bolide_storage::Engine;
@@ -49,22 +52,24 @@ pub use budget::DefinitionUsage;
 pub(crate) use budget::limit_of as definition_limit;
 use cache::Memory;
 pub use collections::CollectionChange;
+pub(crate) use containers::RETIRED_SECONDS;
 pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
+pub use events::{CatalogEvent, CatalogEventKind};
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 pub use users::UserInfo;
 
 use crate::container::Container;
 use crate::partition::Partition;
-use crate::partition::Wakeup;
+use crate::partition::Signals;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// See the module.
 pub(crate) struct Catalog {
     engine: Arc<dyn Engine>,
-    /// Wakes the purge's scheduler when an item expires early.
-    wakeup: Arc<Wakeup>,
+    /// What all partitions share.
+    signals: Signals,
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
@@ -73,6 +78,8 @@ pub(crate) struct Catalog {
     /// Open containers whose rows were changed by others. Their state is to be replaced.
     outdated: parking_lot::Mutex<Vec<Arc<Container>>>,
     budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
+    /// Whether a task waits to remove the partitions of dropped collections.
+    pub is_sweeping: AtomicBool,
     /// Held while this process changes the catalog.
     changing: Arc<Mutex<()>>,
 }

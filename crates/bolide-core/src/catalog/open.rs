@@ -1,9 +1,10 @@
 //! Opens the catalog: reads every row, opens every container, and completes what a crash interrupted.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use bolide_model::Result;
 use bolide_model::epk::EpkRange;
+use bolide_model::{Lsn, Result};
 use bolide_storage::{Engine, Head, PartitionId, Space};
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -13,9 +14,10 @@ use super::Catalog;
 use super::batch::CatalogBatch;
 use super::budget::DefinitionBudget;
 use super::cache::{Followed, Memory, everything};
-use super::rows::RowKey;
+use super::changes;
+use super::rows::{Row, RowKey};
 use crate::clock;
-use crate::partition::Wakeup;
+use crate::partition::Signals;
 use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
@@ -36,21 +38,37 @@ impl Catalog {
             parents: vec![],
         };
         let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
-        let wakeup = Arc::<Wakeup>::default();
-        let partition = Partition::open(engine.clone(), placement, meter, wakeup.clone()).await?;
+        let signals = Signals::default();
+        let partition = Partition::open(engine.clone(), placement, meter, signals.clone()).await?;
+        // The clock may stand still since an earlier process gave out times, some of which only clients have stored.
+        signals.times.begin_process(TIMES_OF_PROCESS, now);
         let catalog = Catalog {
             engine,
-            wakeup,
+            signals,
             partition,
             memory: RwLock::new(Memory::default()),
             following: Mutex::new(()),
             outdated: parking_lot::Mutex::default(),
             budget: Arc::new(parking_lot::Mutex::new(DefinitionBudget::new(definition_bytes))),
+            is_sweeping: AtomicBool::new(false),
             changing: Arc::new(Mutex::new(())),
         };
-        let Followed { head, changes, .. } = catalog.partition.background(read_and_mend).await?;
-        let dropped = changes.iter().filter_map(|(key, _)| match key {
-            RowKey::Dropped(partition) => Some(*partition),
+        let Followed { mut head, changes, .. } = catalog.partition.background(read_and_mend).await?;
+        let keeps_changes = changes.iter().any(|(_, row)| match row {
+            Some(Row::Account(account)) => account.keeps_changes,
+            _ => false,
+        });
+        if keeps_changes {
+            match catalog.partition.background(store_time).await {
+                Ok(lsn) => head = lsn,
+                // A full disk must not stop reads.
+                Err(error) => tracing::warn!(%error, "the first time of this process could not be stored"),
+            }
+        }
+        let dropped = changes.iter().filter_map(|(key, row)| match (key, row) {
+            // The history of a dropped collection is kept for a while.
+            (RowKey::Dropped(_), Some(Row::Dropped(Some(kept)))) if kept.until > now.seconds() => None,
+            (RowKey::Dropped(partition), _) => Some(*partition),
             _ => None,
         });
         let dropped: Vec<PartitionId> = dropped.collect();
@@ -61,6 +79,19 @@ impl Catalog {
         }
         Ok(catalog)
     }
+}
+
+/// Times of commits that a process may give out while the clock stands still, beyond those that it stores: enough for hours.
+const TIMES_OF_PROCESS: u64 = 1 << 24;
+
+/// Stores the time of this commit, so that all times of later processes are behind those of this one. Returns its log sequence number.
+fn store_time(write_batch: &mut WriteBatch<'_>) -> Decision<Lsn> {
+    write_batch.batch(|write_batch| {
+        let lsn = write_batch.next_lsn();
+        write_batch.put(changes::key(lsn), changes::encode(std::iter::empty()));
+        write_batch.state.history_last = write_batch.time;
+        Ok(lsn)
+    })
 }
 
 /// Reads all rows, and repairs the index of names where it does not agree with them.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Result};
-use bolide_storage::{Head, PartitionId};
+use bolide_storage::{Head, PartitionId, Space};
 
 use super::Catalog;
 use super::batch::CatalogBatch;
@@ -35,7 +35,8 @@ impl Catalog {
             let head = Head::first(now);
             self.engine.create(placement.id, head).await.map_err(engine_error)?;
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
-            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.wakeup.clone()).await?);
+            partitions
+                .push(Partition::open(self.engine.clone(), placement.clone(), meter, self.signals.clone()).await?);
         }
         Ok(Layout {
             version: row.layout_version,
@@ -60,7 +61,7 @@ impl Catalog {
             account.next_partition += count;
             batch.replace(RowKey::Account, account)?;
             for id in first..first + count {
-                batch.create(RowKey::Dropped(PartitionId(id)), Row::Dropped)?;
+                batch.create(RowKey::Dropped(PartitionId(id)), Row::Dropped(None))?;
             }
             Ok(first)
         })
@@ -94,7 +95,7 @@ impl Catalog {
                 for child in children {
                     batch.remove_alone(child);
                 }
-                batch.create(RowKey::Dropped(parent), Row::Dropped)?;
+                batch.create(RowKey::Dropped(parent), Row::Dropped(None))?;
                 Ok(row)
             })
             .await;
@@ -138,6 +139,39 @@ impl Catalog {
         if let Err(error) = self.remove_dropped(partitions).await {
             tracing::warn!(%error, "the partitions of what was deleted are removed at the next start");
         }
+    }
+
+    /// Removes the partitions of dropped collections whose history is no longer kept. If that fails, the next call removes them. Returns whether there
+    /// are others.
+    pub async fn remove_overdue(&self) -> bool {
+        self.try_remove_overdue().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the partitions of collections that were dropped are removed later");
+            true
+        })
+    }
+
+    async fn try_remove_overdue(&self) -> Result<bool> {
+        let now = self.now().await?.seconds();
+        let listed = self.read(|batch| {
+            let rows = batch.scan(Space::Meta, &RowKey::dropped())?;
+            let parsed = rows.iter().map(|(key, value)| {
+                let key = RowKey::parse(key)?;
+                Ok((key, Row::decode(key, value)?))
+            });
+            Ok(parsed.collect::<Result<Vec<_>>>()?)
+        });
+        let (mut overdue, mut has_others) = (Vec::new(), false);
+        for (key, row) in listed.await? {
+            match (key, row) {
+                (RowKey::Dropped(partition), Row::Dropped(Some(row))) if row.until <= now => overdue.push(partition),
+                (_, Row::Dropped(Some(_))) => has_others = true,
+                _ => {}
+            }
+        }
+        if !overdue.is_empty() {
+            self.remove_dropped(overdue).await?;
+        }
+        Ok(has_others)
     }
 
     /// Removes partitions that a commit has listed for removal; also used after a restart.

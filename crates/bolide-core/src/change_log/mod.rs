@@ -5,30 +5,40 @@
 //! version and the previous one: a delete is reported with the id and partition key of the removed item.
 //!
 //! ```text
-//!   Log  'FE' ‖ lsn(8) ‖ seq(4) → format(1) ‖ kind(1) ‖ crts(8) ‖ length(2) ‖ item key
-//!                                 ‖ length(4) ‖ new record ‖ old record
+//!   Log  'FE' ‖ lsn(8) ‖ seq(4) → format(1) ‖ kind(1) ‖ crts(8) ‖ time(8) ‖ ms(8) ‖ version before(12) ‖ length(2) ‖ item key
+//!                                 ‖ length(4) ‖ new record ‖ length(4) ‖ old record ‖ length(4) ‖ note
 //! ```
+//!
+//! The history of a MongoDB collection has the old record only if the collection keeps images; its notes say what an update changed, and what the `_id`
+//! of a deleted document was.
 //!
 //! The history is in the Log space, after the log itself, whose keys begin with an LSN that never becomes that high. The oldest entries are removed
 //! once their retention is over ([`trim`]); until then readers hide them.
 
+pub(crate) mod endings;
 mod entry;
 pub(crate) mod trim;
 
-use bolide_model::UnixSeconds;
 use bolide_model::container::ContainerProperties;
+use bolide_model::time::CommitTime;
+use bolide_model::{UnixMillis, UnixSeconds};
+use bolide_mql::bson::raw::cstr;
+use bolide_mql::bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use bytes::Bytes;
 
 pub use entry::ChangeKind;
 pub(crate) use entry::HistoryEntry;
 
 use crate::format::keys::{self, LogPosition};
-use crate::format::record::Record;
+use crate::format::record::{Content, Record};
 use crate::partition::write_batch::WriteBatch;
 
 /// Retention in minutes where a client has started the all-versions feed without a policy: that of the shorter of the service's two continuous backup
 /// tiers. History does not begin with the container, because it would make every write more expensive.
 const DEFAULT_RETENTION_MINUTES: u32 = 7 * 24 * 60;
+
+/// Retention of the history of MongoDB collections, in seconds: a change stream can be resumed for a day.
+pub(crate) const COLLECTION_RETENTION: i64 = 24 * 60 * 60;
 
 /// Returns the retention of a container's history in seconds; `None` if it has no history. `is_begun`: a client has started the feed.
 pub(crate) fn retention(properties: &ContainerProperties, is_begun: bool) -> Option<i64> {
@@ -45,19 +55,62 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
     retention.is_none_or(|seconds| crts.0.saturating_add(seconds) <= now.0)
 }
 
+/// How a container keeps its history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keeping {
+    /// For how long entries are kept, in seconds.
+    pub retention: i64,
+    /// Whether entries have the version before the change.
+    pub has_previous: bool,
+}
+
 /// Adds a change of an item to the history, if the container has one. `version` is the log position of the write.
-pub(crate) fn log(batch: &mut WriteBatch<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
-    let Some(retention) = retention else { return };
+pub(crate) fn log(batch: &mut WriteBatch<'_>, keeping: Option<Keeping>, version: LogPosition, change: Change<'_>) {
+    let at = (batch.time, batch.now);
+    log_at(batch, keeping, version, change, at);
+}
+
+/// Like [`log`], for a change that has happened at a time, in the order of commits and by the clock, which is not after the commit.
+fn log_at(
+    batch: &mut WriteBatch<'_>,
+    keeping: Option<Keeping>,
+    version: LogPosition,
+    change: Change<'_>,
+    (time, happened): (CommitTime, UnixMillis),
+) {
+    let Some(keeping) = keeping else { return };
     let crts = batch.seconds();
+    let note = match (change.kind, change.previous) {
+        (ChangeKind::Delete | ChangeKind::Expire, Some(previous)) => document_key(previous),
+        _ => change.description,
+    };
     let entry = HistoryEntry {
         kind: change.kind,
         crts,
+        time,
+        happened,
         item_key: change.item_key.clone(),
         current: change.current.cloned(),
-        previous: change.previous.cloned(),
+        previous_version: change.previous.map(Record::version),
+        previous: change.previous.filter(|_| keeping.has_previous).cloned(),
+        note,
     };
     batch.put(keys::history(version), entry.encode());
-    batch.after.expect_trim(crts.0.saturating_add(retention));
+    batch.state.history_last = time;
+    batch.state.history_happened = happened;
+    batch.after.expect_trim(crts.0.saturating_add(keeping.retention));
+}
+
+/// Returns the `_id` of a document of a collection as a document; nothing for an item of a container.
+fn document_key(record: &Record) -> Bytes {
+    if record.content() != Content::Bson {
+        return Bytes::new();
+    }
+    let document = RawDocument::from_bytes(record.document_bytes()).ok();
+    let id = document.and_then(|document| document.get("_id").ok().flatten());
+    let mut key = RawDocumentBuf::new();
+    key.append(cstr!("_id"), id.unwrap_or(RawBsonRef::Null));
+    key.into_bytes().into()
 }
 
 /// A change of an item.
@@ -66,6 +119,7 @@ pub(crate) struct Change<'a> {
     item_key: &'a Bytes,
     current: Option<&'a Record>,
     previous: Option<&'a Record>,
+    description: Bytes,
 }
 
 impl<'a> Change<'a> {
@@ -80,7 +134,14 @@ impl<'a> Change<'a> {
             item_key,
             current: Some(current),
             previous,
+            description: Bytes::new(),
         }
+    }
+
+    /// Adds what an update changed.
+    #[must_use]
+    pub fn described(self, description: Bytes) -> Change<'a> {
+        Change { description, ..self }
     }
 
     /// Returns the change of an item that a client deleted.
@@ -90,11 +151,12 @@ impl<'a> Change<'a> {
             item_key,
             current: None,
             previous: Some(previous),
+            description: Bytes::new(),
         }
     }
 
-    /// Returns the change of an expired item that was removed.
-    pub fn purged(item_key: &'a Bytes, previous: &'a Record) -> Change<'a> {
+    /// Returns the change of an item that has expired.
+    pub fn ended(item_key: &'a Bytes, previous: &'a Record) -> Change<'a> {
         Change {
             kind: ChangeKind::Expire,
             ..Change::deleted(item_key, previous)

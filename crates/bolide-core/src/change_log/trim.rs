@@ -36,6 +36,7 @@ pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) ->
             // The commit of this change has an LSN too.
             let lsn = batch.next_lsn().next();
             batch.state.history_from = LogPosition { lsn, seq: 0 };
+            batch.state.history_after = batch.time;
             Ok(())
         })
         .await
@@ -64,6 +65,10 @@ fn decide(batch: &mut WriteBatch<'_>, retention: Option<i64>) -> Decision<bool> 
         }
         let position = keys::history_position(key).ok_or_else(damaged)?;
         batch.delete(keys::history(position));
+        batch.state.history_after = batch
+            .state
+            .history_after
+            .max(HistoryEntry::time_of(value).unwrap_or_default());
         batch.state.history_from = position.next();
     }
     if !page.more {

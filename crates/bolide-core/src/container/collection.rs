@@ -26,6 +26,8 @@ pub struct CollectionDefinition {
     pub rules: Vec<DateRule>,
     /// The id of the next rule.
     pub next_rule: u32,
+    /// Whether a front end keeps it for itself: as a container it is not there.
+    pub is_private: bool,
 }
 
 /// An index of a collection.
@@ -57,6 +59,16 @@ impl CollectionDefinition {
             next_index: 1,
             rules: Vec::new(),
             next_rule: 1,
+            is_private: false,
+        }
+    }
+
+    /// The same, for a front end alone.
+    #[must_use]
+    pub fn private(self) -> CollectionDefinition {
+        CollectionDefinition {
+            is_private: true,
+            ..self
         }
     }
 
@@ -69,6 +81,13 @@ impl CollectionDefinition {
     pub fn option(&self, name: &str) -> Option<bolide_mql::bson::RawBsonRef<'_>> {
         let options: &RawDocument = &self.options;
         options.get(name).ok().flatten()
+    }
+
+    /// Tells whether documents are kept as they were before changes (`changeStreamPreAndPostImages`).
+    pub fn keeps_images(&self) -> bool {
+        let images = self.option("changeStreamPreAndPostImages");
+        let enabled = images.and_then(|images| images.as_document()?.get("enabled").ok().flatten());
+        enabled.and_then(|enabled| enabled.as_bool()).unwrap_or(false)
     }
 
     /// Adds an index. Returns its id.

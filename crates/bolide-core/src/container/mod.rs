@@ -1,6 +1,7 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gates that keep requests and changes of settings apart.
 
 mod collection;
+mod history;
 mod offer;
 mod quarantine;
 mod scripts;
@@ -18,7 +19,6 @@ use bolide_model::{Error, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::change_log;
 pub use collection::{CollectionDefinition, CollectionIndex};
 pub(crate) use offer::ResourceOffer;
 pub(crate) use quarantine::ScriptQuarantine;
@@ -76,11 +76,6 @@ pub(crate) struct ContainerState {
 }
 
 impl ContainerState {
-    /// Returns how long history is kept, in seconds; `None`: the container keeps none.
-    pub fn retention(&self) -> Option<i64> {
-        change_log::retention(&self.properties, self.keeps_all_versions)
-    }
-
     /// Refuses an operation that only containers of items have.
     ///
     /// # Errors
@@ -225,6 +220,12 @@ pub struct Range {
 
 impl Container {
     pub(crate) fn new(rid: ContainerRid, database_id: String, state: ContainerState) -> Arc<Container> {
+        let since = state
+            .layout
+            .partitions
+            .first()
+            .map(|partition| partition.times().ahead_before());
+        history::tell_endings(None, &state, (since.unwrap_or_default(), UnixMillis(i64::MIN)));
         Arc::new(Container {
             rid,
             database_id,
@@ -241,6 +242,11 @@ impl Container {
     /// Returns the resource id.
     pub fn rid(&self) -> ContainerRid {
         self.rid
+    }
+
+    /// Returns whether it is a collection that a front end keeps for itself.
+    pub fn is_private(&self) -> bool {
+        self.collection().is_some_and(|definition| definition.is_private)
     }
 
     /// Returns whether it uses the throughput of its database, which other containers use too.
@@ -450,6 +456,8 @@ impl WriteGuard<'_> {
     }
 
     pub fn replace(&self, state: ContainerState) {
+        let since = state.layout.partitions.first().map(|partition| partition.given_time());
+        history::tell_endings(Some(&self.state()), &state, since.unwrap_or_default());
         *self.container.state.write() = Arc::new(state);
     }
 }

@@ -1,10 +1,12 @@
 //! Documents to be written: everything that follows from a document and the definition of its collection, computed before the worker decides.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bolide_model::ttl::{Deadline, Own};
 use bolide_mql::bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use bolide_mql::index::TtlMode;
+use bolide_mql::update::{Delta, FieldChanges};
 use bolide_mql::{Error, index};
 
 use crate::container::{CollectionDefinition, CollectionIndex};
@@ -28,6 +30,8 @@ pub struct DocumentDraft {
     pub(crate) deadlines: Vec<Deadline>,
     pub(crate) unique: Vec<UniqueKey>,
     pub(crate) document: RawDocumentBuf,
+    /// What an update changed; `None` if the document is new or replaces another as a whole.
+    pub(crate) changes: Option<Arc<FieldChanges>>,
 }
 
 impl DocumentDraft {
@@ -57,7 +61,18 @@ impl DocumentDraft {
             deadlines,
             unique,
             document,
+            changes: None,
         })
+    }
+
+    /// Adds what the update changed that made this version.
+    #[must_use]
+    pub fn updated(self, delta: Delta) -> DocumentDraft {
+        let changes = match delta {
+            Delta::Fields(changes) => Some(Arc::new(changes)),
+            Delta::Replacement => None,
+        };
+        DocumentDraft { changes, ..self }
     }
 
     /// Returns the document as it will be stored.

@@ -4,7 +4,10 @@
 //! the natural order. Filters and updates are the front end's: it reads documents here ([`DocumentScan`], `Account::find_document`), and decides writes
 //! in the partition's worker through a [`DocumentBatch`].
 
+mod conflicts;
+mod description;
 mod draft;
+mod open_transaction;
 mod read;
 mod scan;
 mod scope;
@@ -20,9 +23,12 @@ use bytes::Bytes;
 pub use crate::content::DocumentId;
 pub(crate) use draft::index_fields;
 pub use draft::{DocumentDraft, DraftOptions};
-pub use scan::{DocumentPage, DocumentScan};
-pub use scope::ReadScope;
-pub use transaction::{DocumentTransaction, OpenTransaction};
+pub use open_transaction::OpenTransaction;
+pub use scan::{DocumentPage, DocumentScan, ScanDirection};
+pub use scope::{Consumed, ReadScope};
+pub use sessions::SessionRecord;
+pub use transaction::DocumentTransaction;
+pub(crate) use transaction::SnapshotTerms;
 pub use write::{DocumentBatch, Duplicate, Undecided};
 
 use crate::format::record::Record;

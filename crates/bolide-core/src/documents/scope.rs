@@ -21,6 +21,25 @@ pub struct ReadScope {
     transaction: Option<Arc<OpenTransaction>>,
     /// Present if the reads consume request units.
     admission: Option<Admission>,
+    /// What they have consumed, for whoever asks.
+    consumed: Consumed,
+}
+
+/// Request units that a command has consumed; its copies share one sum.
+#[derive(Debug, Clone, Default)]
+pub struct Consumed(Arc<Mutex<RequestUnits>>);
+
+impl Consumed {
+    /// Adds some.
+    pub fn add(&self, units: RequestUnits) {
+        let mut sum = self.0.lock();
+        *sum += units;
+    }
+
+    /// Returns the sum.
+    pub fn sum(&self) -> RequestUnits {
+        *self.0.lock()
+    }
 }
 
 struct Entered {
@@ -39,7 +58,14 @@ impl ReadScope {
             entered: Mutex::default(),
             transaction: None,
             admission: None,
+            consumed: Consumed::default(),
         }
+    }
+
+    /// The same, which adds what it consumes to a sum.
+    #[must_use]
+    pub fn counted_by(self, consumed: Consumed) -> ReadScope {
+        ReadScope { consumed, ..self }
     }
 
     /// Creates the scope of a user's command: its reads consume request units, and are refused while none are left.
@@ -120,6 +146,9 @@ impl ReadScope {
     }
 
     fn charge(&self, state: &ContainerState, partition: &Partition, units: RequestUnits) {
+        if self.admission.is_some() {
+            self.consumed.add(units);
+        }
         if self.admission.is_some() && !state.pacing.count_only_load {
             partition.meter().lock().consume(self.now.seconds(), units);
         }

@@ -1,4 +1,5 @@
-//! The retryable writes of MongoDB sessions: what a session has written last, so that a retry returns the result instead of writing again (mongo.md §7).
+//! The retryable writes and commits of MongoDB sessions: what a session has written last, so that a retry returns the result instead of writing again
+//! (mongo.md §7).
 //!
 //! The record of a session is written in the same commit as the documents, so it survives every crash that they survive. What it contains is the front
 //! end's. A session that was not used for half an hour, after which clients do not use it again, is forgotten.
@@ -13,6 +14,15 @@ use crate::format::keys;
 pub(crate) const REMEMBERED: i64 = 60 * 60;
 
 const TIME_BYTES: usize = 8;
+
+/// What a session is to remember of a transaction, written in its commit.
+#[derive(Debug, Clone)]
+pub struct SessionRecord {
+    /// The key of the session.
+    pub session: Vec<u8>,
+    /// What [`DocumentBatch::session`] then returns.
+    pub content: Vec<u8>,
+}
 
 impl DocumentBatch<'_, '_> {
     /// Returns what [`DocumentBatch::set_session`] has last stored for a session.

@@ -1,7 +1,8 @@
 //! Transactions over the unsharded collections of one database (mongo.md §7, extensions.md §2).
 //!
 //! A transaction reads a held snapshot of the database's home, judged at the time of its first command by the settings of that time (TTL-292); its own
-//! writes lie over it. Nothing is locked. The commit compares every document that was written with the one that is stored now, and writes all or nothing
+//! writes lie over it. Nothing is locked: what another open transaction has written, or others have committed since, is a write conflict at once, after
+//! which the transaction can only be ended ([`super::conflicts`]). The commit compares every document that was written with the one that is stored now, and writes all or nothing
 //! at one time: a document that others have changed, or that has ended since the transaction began, is a write conflict, whether it is purged or not.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,13 +10,15 @@ use std::sync::Arc;
 
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Reason, RequestUnits, Result, UnixMillis, charge};
+use bolide_mql::update::Delta;
 use bolide_storage::{HeldSnapshot, HoldError, HomeId, ReadRequest};
-use bytes::Bytes;
-use tokio::sync::Mutex;
 
+use super::conflicts::{Claimed, Intent};
+use super::scan::Place;
 use super::write::{Journal, JournalEntry};
-use super::{DocumentBatch, DocumentDraft, DocumentId, StoredDocument, Undecided};
+use super::{DocumentBatch, DocumentDraft, DocumentId, SessionRecord, StoredDocument, Undecided, description};
 use crate::container::{Container, ContainerState};
+use crate::format::etag::Etag;
 use crate::format::keys;
 use crate::items::Admission;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction, hold_error};
@@ -36,65 +39,19 @@ pub struct DocumentTransaction {
     written_bytes: usize,
     /// Whether its commands are refused while throughput is used up.
     enforces_throughput: bool,
+    /// Present if it is no transaction but only reads, at a time.
+    pub(super) snapshot: Option<SnapshotTerms>,
+    claimed: Claimed,
+    /// Whether a write met a conflict.
+    is_conflicted: bool,
 }
 
-/// A transaction that several tasks may use: the command that runs, and cursors that rest. It ends for all of them at once.
-pub struct OpenTransaction(Mutex<Option<DocumentTransaction>>);
-
-impl OpenTransaction {
-    /// Shares a transaction.
-    pub fn new(transaction: DocumentTransaction) -> OpenTransaction {
-        OpenTransaction(Mutex::new(Some(transaction)))
-    }
-
-    /// Takes the transaction, to commit it or to end it.
-    pub async fn take(&self) -> Option<DocumentTransaction> {
-        self.0.lock().await.take()
-    }
-
-    /// See [`DocumentTransaction::find`].
-    ///
-    /// # Errors
-    /// As there; [`Reason::SnapshotEnded`] if it was taken.
-    pub async fn find(&self, container: &Arc<Container>, id: &DocumentId) -> Result<Option<StoredDocument>> {
-        let mut transaction = self.0.lock().await;
-        transaction
-            .as_mut()
-            .ok_or(Reason::SnapshotEnded)?
-            .find(container, id)
-            .await
-    }
-
-    /// See [`DocumentTransaction::write`].
-    ///
-    /// # Errors
-    /// As there; [`Reason::SnapshotEnded`] if it was taken.
-    pub async fn write<T>(
-        &self,
-        container: &Arc<Container>,
-        decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
-    ) -> Result<T> {
-        let mut transaction = self.0.lock().await;
-        transaction
-            .as_mut()
-            .ok_or(Reason::SnapshotEnded)?
-            .write(container, decide)
-            .await
-    }
-
-    pub(super) async fn page(
-        &self,
-        container: &Arc<Container>,
-        from: &Bytes,
-        limits: (usize, usize),
-    ) -> Result<(Vec<StoredDocument>, Option<Bytes>)> {
-        let mut transaction = self.0.lock().await;
-        transaction
-            .as_mut()
-            .ok_or(Reason::SnapshotEnded)?
-            .page(container, from, limits)
-            .await
-    }
+/// What a snapshot of one time must find in each collection, so that it shows what was visible then.
+pub struct SnapshotTerms {
+    /// The time, if it is past: no collection was written to since.
+    pub not_written_since: Option<UnixMillis>,
+    /// The definitions of then.
+    pub definitions: HashMap<ContainerRid, Etag>,
 }
 
 /// The transaction in one collection.
@@ -130,35 +87,50 @@ impl DocumentTransaction {
         self.decide(container, move |batch| batch.find(&id)).await
     }
 
-    /// Returns the next documents in natural order, and the key at which to go on.
+    /// Returns the next documents of a scan, and where it goes on.
     ///
     /// # Errors
     /// As [`DocumentTransaction::find`].
-    pub async fn page(
+    pub(super) async fn page(
         &mut self,
         container: &Arc<Container>,
-        from: &Bytes,
+        place: &Place,
         (rows, bytes): (usize, usize),
-    ) -> Result<(Vec<StoredDocument>, Option<Bytes>)> {
+    ) -> Result<(Vec<StoredDocument>, Option<Place>)> {
         let part = self.part(container).await?;
-        let page = part.view.items(&part.state.settings, from, None, rows, bytes);
-        let page = page.await.map_err(refusal)?;
-        let documents = page
-            .items
-            .into_iter()
-            .map(|(key, record)| StoredDocument::new(key, record));
-        Ok((documents.collect(), page.next))
+        let settings = &part.state.settings;
+        let (items, next) = match place {
+            Place::From(from) => {
+                let page = part.view.items(settings, from, None, rows, bytes).await;
+                let page = page.map_err(refusal)?;
+                (page.items, page.next.map(Place::From))
+            }
+            Place::Before(to) => {
+                let page = part.view.items_before(settings, to.as_ref(), rows, bytes).await;
+                let page = page.map_err(refusal)?;
+                (page.items, page.next.map(|key| Place::Before(Some(key))))
+            }
+        };
+        let documents = items.into_iter().map(|(key, record)| StoredDocument::new(key, record));
+        Ok((documents.collect(), next))
     }
 
     /// Decides writes on the snapshot and the transaction's earlier writes. If it is refused, it has written nothing.
     ///
     /// # Errors
-    /// The error with which `decide` refused; `TooLarge` if the transaction writes too much; as [`DocumentTransaction::find`].
+    /// The error with which `decide` refused; `TooLarge` if the transaction writes too much; [`Reason::WriteConflict`], after which it can only be ended; as
+    /// [`DocumentTransaction::find`].
     pub async fn write<T>(
         &mut self,
         container: &Arc<Container>,
         decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
     ) -> Result<T> {
+        if self.snapshot.is_some() {
+            return Err(Error::internal("a snapshot is only read"));
+        }
+        if self.is_conflicted {
+            return Err(Reason::WriteConflict.into());
+        }
         if self.written_bytes > WRITTEN_BYTES {
             return Err(Reason::TransactionTooLarge.into());
         }
@@ -181,11 +153,20 @@ impl DocumentTransaction {
             })
         });
         let value = decided.await.map_err(refusal)?;
+        let intent = part.intent(&journal);
         let written = journal.iter().map(JournalEntry::size).sum::<usize>();
         for entry in journal.drain(..) {
             part.note(entry);
         }
         self.written_bytes += written;
+        if !intent.is_empty() {
+            let is_free = self.claimed.claim(&partition.claims, &intent.keys())
+                && intent.is_free(&partition, &state.settings).await?;
+            if !is_free {
+                self.is_conflicted = true;
+                return Err(Reason::WriteConflict.into());
+            }
+        }
         Ok(value)
     }
 
@@ -214,6 +195,13 @@ impl DocumentTransaction {
         if partition.id.home() != self.home {
             return Err(Reason::OtherDatabase.into());
         }
+        let definition = self
+            .snapshot
+            .as_ref()
+            .map(|terms| terms.definitions.get(&container.rid()));
+        if definition.is_some_and(|definition| definition != Some(&guard.state.etag)) {
+            return Err(Reason::SnapshotUnavailable.into());
+        }
         partition.show_exactly(&guard.state.settings, self.started).await;
         let request = ReadRequest {
             gets: vec![keys::state()],
@@ -228,6 +216,10 @@ impl DocumentTransaction {
             }
             Err(error) => return Err(hold_error(error)),
         };
+        let since = self.snapshot.as_ref().and_then(|terms| terms.not_written_since);
+        if since.is_some_and(|since| head.stamp > since) {
+            return Err(Reason::SnapshotTooOld.into());
+        }
         let view = ExclusiveTransaction::over(self.held.clone(), partition.id, head, self.started, state);
         Ok(Part::new(container, guard.state.clone(), partition, view))
     }
@@ -254,6 +246,12 @@ impl Part {
         }
     }
 
+    fn intent(&self, journal: &[JournalEntry]) -> Intent {
+        let bases = self.written.values().filter_map(|written| written.base.as_ref());
+        let own = bases.map(|base| base.key().clone()).collect();
+        Intent::of(journal, |number| self.written.contains_key(&number), own)
+    }
+
     fn note(&mut self, entry: JournalEntry) {
         match entry {
             JournalEntry::Inserted { number, draft } => {
@@ -266,7 +264,10 @@ impl Part {
                     base: Some(base),
                     draft: None,
                 });
-                written.draft = Some(draft);
+                written.draft = Some(match (&written.base, written.draft.take()) {
+                    (Some(base), Some(before)) => updated_twice(base, &before, draft),
+                    _ => draft,
+                });
             }
             JournalEntry::Deleted { base } => {
                 let number = base.number();
@@ -291,8 +292,8 @@ impl Part {
         self.written.values().map(|written| charge::write(size(written))).sum()
     }
 
-    /// Returns the decision that writes everything over what is stored at the commit.
-    fn commit(self) -> (Arc<Partition>, JointDecision) {
+    /// Returns the decision that writes everything over what is stored at the commit, and the record of a session.
+    fn commit(self, record: Option<SessionRecord>) -> (Arc<Partition>, JointDecision) {
         let Part {
             state,
             partition,
@@ -303,11 +304,28 @@ impl Part {
         let decide = move |batch: &mut WriteBatch<'_>| {
             batch.keeping_writes(|batch| {
                 let mut documents = DocumentBatch::new(&state, &deciding, batch);
-                apply(&mut documents, &written).map_err(Undecided::into_stop)
+                let applied = apply(&mut documents, &written).and_then(|()| match &record {
+                    Some(record) => documents.set_session(&record.session, &record.content),
+                    None => Ok(()),
+                });
+                applied.map_err(Undecided::into_stop)
             })
         };
         (partition, Box::new(decide))
     }
+}
+
+/// Returns the draft of a document that the transaction has changed `before`: it tells what both changes together have changed.
+fn updated_twice(base: &StoredDocument, before: &DocumentDraft, draft: DocumentDraft) -> DocumentDraft {
+    if before.changes.is_none() || draft.changes.is_none() {
+        return DocumentDraft { changes: None, ..draft };
+    }
+    let delta = match bolide_mql::update::diff(base.document(), draft.document()) {
+        Ok(Delta::Fields(changes)) => changes,
+        // Its description would be longer than the document; it is an update all the same.
+        _ => description::of_fields(base.document(), draft.document()),
+    };
+    draft.updated(Delta::Fields(delta))
 }
 
 /// Writes the documents of a transaction. Deletions come first, and replacements before insertions, so that unique keys that move between documents are
@@ -368,23 +386,58 @@ impl Runtime {
             collections: HashMap::new(),
             written_bytes: 0,
             enforces_throughput: self.enforces_throughput(),
+            snapshot: None,
+            claimed: Claimed::default(),
+            is_conflicted: false,
+        })
+    }
+
+    /// See `Account::begin_snapshot`.
+    pub(crate) async fn begin_snapshot(
+        &self,
+        container: &Arc<Container>,
+        now: UnixMillis,
+        until: UnixMillis,
+        terms: SnapshotTerms,
+    ) -> Result<DocumentTransaction> {
+        let transaction = self.begin_transaction(container, now, until).await?;
+        Ok(DocumentTransaction {
+            snapshot: Some(terms),
+            ..transaction
         })
     }
 
     /// See `Account::commit_transaction`.
-    pub(crate) async fn commit_transaction(&self, transaction: DocumentTransaction) -> Result<()> {
+    pub(crate) async fn commit_transaction(
+        &self,
+        transaction: DocumentTransaction,
+        record: Option<SessionRecord>,
+    ) -> Result<()> {
         let engine = self.shared_engine();
         // To its end, even if the request is dropped: the workers wait for the outcome.
-        let commit = tokio::spawn(async move { commit(engine, transaction).await });
+        let commit = tokio::spawn(async move { commit(engine, transaction, record).await });
         commit
             .await
             .unwrap_or_else(|_| Err(Error::internal("a commit of a transaction panicked")))
     }
 }
 
-async fn commit(engine: Arc<dyn bolide_storage::Engine>, transaction: DocumentTransaction) -> Result<()> {
-    let DocumentTransaction { held, collections, .. } = transaction;
+async fn commit(
+    engine: Arc<dyn bolide_storage::Engine>,
+    transaction: DocumentTransaction,
+    mut record: Option<SessionRecord>,
+) -> Result<()> {
+    let DocumentTransaction {
+        held,
+        collections,
+        claimed: _claimed,
+        is_conflicted,
+        ..
+    } = transaction;
     drop(held);
+    if is_conflicted {
+        return Err(Reason::WriteConflict.into());
+    }
     let mut parts: Vec<Part> = collections
         .into_values()
         .filter(|part| !part.written.is_empty())
@@ -411,7 +464,9 @@ async fn commit(engine: Arc<dyn bolide_storage::Engine>, transaction: DocumentTr
     let charged: Vec<_> = charged
         .map(|(part, _)| (part.partition.clone(), part.charge()))
         .collect();
-    let decisions: Vec<(Arc<Partition>, JointDecision)> = parts.into_iter().map(Part::commit).collect();
+    // One of the partitions has the record: they are committed together.
+    let decisions: Vec<(Arc<Partition>, JointDecision)> =
+        parts.into_iter().map(|part| part.commit(record.take())).collect();
     if decisions.is_empty() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DocumentDraft, DocumentId, StoredDocument};
+use super::{DocumentDraft, DocumentId, StoredDocument, description};
 use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState};
 use crate::format::etag::Etag;
@@ -73,13 +73,12 @@ pub(super) enum JournalEntry {
 }
 
 impl JournalEntry {
-    /// Returns the size of the new document, in bytes.
+    /// Returns the size of the documents before and after it, which a transaction keeps, in bytes.
     pub fn size(&self) -> usize {
         match self {
-            JournalEntry::Inserted { draft, .. } | JournalEntry::Replaced { draft, .. } => {
-                draft.document().as_bytes().len()
-            }
-            JournalEntry::Deleted { .. } => 0,
+            JournalEntry::Inserted { draft, .. } => draft.document().as_bytes().len(),
+            JournalEntry::Replaced { base, draft } => base.record().size() + draft.document().as_bytes().len(),
+            JournalEntry::Deleted { base } => base.record().size(),
         }
     }
 }
@@ -231,7 +230,7 @@ impl DocumentBatch<'_, '_> {
         self.charge += charge::write(record.size());
         remove(self.batch, &key, record);
         let change = Change::deleted(&key.bytes, record);
-        history::log(self.batch, self.state.retention(), version, change);
+        history::log(self.batch, self.state.keeping(), version, change);
         self.note(|| JournalEntry::Deleted { base: deleted.clone() });
     }
 
@@ -339,8 +338,17 @@ impl DocumentBatch<'_, '_> {
             document: draft.document.as_bytes(),
         });
         let key = add(self.batch, &Epk::start(), &record);
-        let change = Change::written(&key, &record, replaced.map(StoredDocument::record));
-        history::log(self.batch, self.state.retention(), version, change);
+        let keeping = self.state.keeping();
+        if keeping.is_some() {
+            let description = draft.changes.as_deref().map(description::encode).unwrap_or_default();
+            let change = Change::written(&key, &record, replaced.map(StoredDocument::record));
+            history::log(self.batch, keeping, version, change.described(description));
+            // A date that lies behind those that were told already will not be found any more.
+            if self.batch.state.has_told_end(&record) {
+                let ended = self.batch.next_version();
+                history::log(self.batch, keeping, ended, Change::ended(&key, &record));
+            }
+        }
         self.expect_end(&record);
         self.charge += charge::write(record.size());
     }
@@ -351,6 +359,7 @@ impl DocumentBatch<'_, '_> {
         if let Some(end) = end {
             // The purge counts in seconds, and must not come too early.
             self.batch.after.expect_expiry(end.seconds_up().0);
+            self.batch.after.expect_ending(end);
         }
     }
 }

@@ -244,7 +244,8 @@ pub(crate) struct DeadlinePosition {
 }
 
 impl DeadlinePosition {
-    const BYTES: usize = 1 + 4 + 8 + LogPosition::BYTES;
+    /// Length of an encoded position, in bytes.
+    pub const BYTES: usize = 1 + 4 + 8 + LogPosition::BYTES;
 
     /// Returns the start of a rule's queue.
     pub fn first(rule: RuleId) -> DeadlinePosition {

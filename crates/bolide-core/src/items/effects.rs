@@ -59,8 +59,10 @@ fn remove_expired(
     position: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
-    let purged = Change::purged(&ghost.key.bytes, &ghost.record);
-    let cost = remove_as(purged, batch, state, position, ghost);
+    // The end of a document that change streams were told already is not told again.
+    let is_told = batch.state.has_told_end(&ghost.record);
+    let ended = (!is_told).then(|| Change::ended(&ghost.key.bytes, &ghost.record));
+    let cost = remove_as(ended, batch, state, position, ghost);
     batch.state.purged_total += 1;
     batch.state.spent_total += cost;
     if state.pacing.is_billed() {
@@ -78,12 +80,12 @@ pub(crate) fn remove_deleted(
     ghost: &StoredVersion,
 ) -> RequestUnits {
     let deleted = Change::deleted(&ghost.key.bytes, &ghost.record);
-    remove_as(deleted, batch, state, position, ghost)
+    remove_as(Some(deleted), batch, state, position, ghost)
 }
 
-/// Removes a ghost, adds its change to the history, and charges the cost to the purge.
+/// Removes a ghost, adds its change to the history, if there is one, and charges the cost to the purge.
 fn remove_as(
-    change: Change<'_>,
+    change: Option<Change<'_>>,
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
     position: LogPosition,
@@ -91,7 +93,9 @@ fn remove_as(
 ) -> RequestUnits {
     let StoredVersion { key, record } = ghost;
     remove(batch, key, record);
-    history::log(batch, state.retention(), position, change);
+    if let Some(change) = change {
+        history::log(batch, state.keeping(), position, change);
+    }
     let cost = state.pacing.purge_cost(record.size());
     batch.after.spend_on_purge(cost);
     cost

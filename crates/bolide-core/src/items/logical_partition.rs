@@ -126,7 +126,7 @@ impl LogicalPartition {
         let charge = charge::write(existing.record.size());
         remove(batch, &existing.key, &existing.record);
         let change = Change::deleted(&existing.key.bytes, &existing.record);
-        history::log(batch, self.state.retention(), version, change);
+        history::log(batch, self.state.keeping(), version, change);
         Ok(Written {
             value: (),
             lsn: version.lsn,
@@ -285,7 +285,7 @@ impl LogicalPartition {
         });
         let key = add(batch, &self.epk, &record);
         let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
-        history::log(batch, self.state.retention(), version, change);
+        history::log(batch, self.state.keeping(), version, change);
         // Tells the purge when this version expires.
         if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
             batch.after.expect_expiry(end);

@@ -2,7 +2,7 @@
 //!
 //! So a decision changes only the write batch that it is made for, and may be made any number of times.
 
-use bolide_model::RequestUnits;
+use bolide_model::{RequestUnits, UnixMillis};
 
 /// What is to be done after a commit. See the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,6 +21,10 @@ pub(crate) struct AfterCommit {
     pub(super) forget_rests_until: Option<i64>,
     /// The earliest second at which a session of the write batch is to be forgotten.
     pub(super) forget_due: Option<i64>,
+    /// The time before which no older document ends whose end is to be told.
+    pub(super) endings_rest_until: Option<UnixMillis>,
+    /// The earliest time at which a document of the write batch ends.
+    pub(super) ending_due: Option<UnixMillis>,
     /// The cost of removing ghosts, charged to the purge whoever removes them (TTL-255, TTL-259).
     pub(super) purge_spent: RequestUnits,
 }
@@ -59,6 +63,16 @@ impl AfterCommit {
     /// Records that no older session is to be forgotten before a second.
     pub fn rest_forget_until(&mut self, second: i64) {
         self.forget_rests_until = Some(second);
+    }
+
+    /// Records that no older document ends before a time.
+    pub fn rest_endings_until(&mut self, at: UnixMillis) {
+        self.endings_rest_until = Some(at);
+    }
+
+    /// Records that a document of the write batch ends at a time.
+    pub fn expect_ending(&mut self, at: UnixMillis) {
+        self.ending_due = Some(self.ending_due.map_or(at, |known| known.min(at)));
     }
 
     /// Records the cost of a ghost that was removed.

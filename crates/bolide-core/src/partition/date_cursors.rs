@@ -1,6 +1,7 @@
 //! Positions in the expiry queues of date rules.
 
 use bolide_model::ttl::RuleId;
+use bytes::{BufMut, BytesMut};
 
 use crate::format::keys::DeadlinePosition;
 
@@ -53,6 +54,30 @@ impl DateCursors {
         if let Ok(at) = self.find(to.deadline.rule) {
             self.0[at] = self.0[at].min(to);
         }
+    }
+
+    /// Adds the positions to a row: their number(2), then each of them.
+    pub fn put(&self, bytes: &mut BytesMut) {
+        // A collection has at most 64 indexes, and ended rules are forgotten when no document has a deadline under them.
+        let count = u16::try_from(self.0.len()).unwrap_or(u16::MAX);
+        bytes.put_u16(count);
+        for position in self.0.iter().take(usize::from(count)) {
+            bytes.put_slice(&position.to_bytes());
+        }
+    }
+
+    /// Reads what [`DateCursors::put`] has added; returns it with what follows.
+    pub fn decode(bytes: &[u8]) -> Option<(DateCursors, &[u8])> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut positions = Vec::new();
+        for _ in 0..u16::from_be_bytes(*count) {
+            let (position, later) = rest.split_at_checked(DeadlinePosition::BYTES)?;
+            positions.push(DeadlinePosition::decode(position)?);
+            rest = later;
+        }
+        positions
+            .is_sorted_by_key(|position| position.deadline.rule)
+            .then_some((DateCursors(positions), rest))
     }
 
     fn find(&self, rule: RuleId) -> Result<usize, usize> {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bolide_model::time::CommitTime;
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
 use bolide_storage::{
@@ -117,6 +118,15 @@ impl ExclusiveTransaction {
         }
     }
 
+    /// Gives the transaction its place in the order of all commits.
+    #[must_use]
+    pub fn at(self, time: CommitTime) -> ExclusiveTransaction {
+        ExclusiveTransaction {
+            draft: self.draft.map(|draft| draft.at(time)),
+            ..self
+        }
+    }
+
     /// Returns the newest log sequence number: the transaction's own once it has written something.
     pub fn lsn(&self) -> Lsn {
         self.draft.as_ref().map_or(self.head.lsn, Suspended::lsn)
@@ -164,11 +174,47 @@ impl ExclusiveTransaction {
         max_rows: usize,
         max_bytes: usize,
     ) -> Result<ExclusivePage, ExclusiveEnd> {
+        let page = self.scan_items((from, to), false, (max_rows, max_bytes)).await?;
+        let next = match page.rows.last() {
+            Some((key, _)) if page.more => Some(crate::format::keys::after(key)),
+            _ => None,
+        };
+        let end = next.clone();
+        let items = self.with_changes(settings, page, (from, end.as_ref().or(to)))?;
+        Ok(ExclusivePage { items, next })
+    }
+
+    /// Like [`ExclusiveTransaction::items`], but backward: the last items before a key, the last one first. `next` is the key before which to go on.
+    pub async fn items_before(
+        &mut self,
+        settings: &Settings,
+        to: Option<&Bytes>,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<ExclusivePage, ExclusiveEnd> {
+        let first = Bytes::new();
+        let page = self.scan_items((&first, to), true, (max_rows, max_bytes)).await?;
+        let next = match page.rows.last() {
+            Some((key, _)) if page.more => Some(key.clone()),
+            _ => None,
+        };
+        let from = next.clone().unwrap_or_default();
+        let mut items = self.with_changes(settings, page, (&from, to))?;
+        items.reverse();
+        Ok(ExclusivePage { items, next })
+    }
+
+    async fn scan_items(
+        &mut self,
+        (from, to): (&Bytes, Option<&Bytes>),
+        reverse: bool,
+        (max_rows, max_bytes): (usize, usize),
+    ) -> Result<Page, ExclusiveEnd> {
         let scan = Scan {
             space: Space::Item,
             from: from.clone(),
             to: to.cloned(),
-            reverse: false,
+            reverse,
             max_rows,
             max_bytes,
             keys_only: false,
@@ -177,12 +223,16 @@ impl ExclusiveTransaction {
             scans: vec![scan],
             ..ReadRequest::default()
         };
-        let page = self.read(request).await?.pages.pop().unwrap_or_default();
-        let next = match page.rows.last() {
-            Some((key, _)) if page.more => Some(crate::format::keys::after(key)),
-            _ => None,
-        };
-        let end = next.as_ref().or(to);
+        Ok(self.read(request).await?.pages.pop().unwrap_or_default())
+    }
+
+    /// Returns the visible items of a page that covers the keys between two others, with the changes of the previous steps, in the order of their keys.
+    fn with_changes(
+        &self,
+        settings: &Settings,
+        page: Page,
+        (from, end): (&Bytes, Option<&Bytes>),
+    ) -> Result<Vec<(Bytes, Record)>, ExclusiveEnd> {
         let mut rows: BTreeMap<Bytes, Bytes> = page.rows.into_iter().collect();
         for (key, value) in self.draft.iter().flat_map(|draft| draft.effects_in(Space::Item)) {
             if key < from || end.is_some_and(|end| key >= end) {
@@ -201,7 +251,7 @@ impl ExclusiveTransaction {
                 items.push((key, record));
             }
         }
-        Ok(ExclusivePage { items, next })
+        Ok(items)
     }
 
     /// Returns the result of all steps, to be committed. `before` is the partition's state before the transaction.

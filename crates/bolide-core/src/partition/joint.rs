@@ -12,10 +12,12 @@
 
 use std::sync::Arc;
 
+use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{Batch, Engine, Head, JointOutcome, PartitionId, Resolved};
 use tokio::sync::oneshot;
 
+use super::commit_times::InProgress;
 use super::worker::{Queued, engine_error};
 use super::write_batch::{Decision, WriteBatch, refused};
 use super::{Partition, closed};
@@ -31,8 +33,8 @@ pub(super) struct JointPart {
     pub decide: JointDecision,
     /// Tells the time at which the worker has entered.
     pub entered: oneshot::Sender<UnixMillis>,
-    /// The stamp of the commit, once all have entered.
-    pub stamp: oneshot::Receiver<UnixMillis>,
+    /// The stamp of the commit and its place in the order of all commits, once all have entered.
+    pub stamp: oneshot::Receiver<(UnixMillis, CommitTime)>,
     /// Receives what the partition has decided.
     pub drafted: oneshot::Sender<Drafted>,
     /// The outcome of the commit; nothing was committed if the sender is dropped.
@@ -53,11 +55,12 @@ pub(super) enum PartDraft {
     Stale,
 }
 
-#[derive(Debug, Clone)]
+/// The outcome of a commit. Readers of changes see it once every worker has dropped its part of the commit in progress.
+#[derive(Clone)]
 pub(super) enum PartOutcome {
-    Done(Head),
+    Done(Head, Arc<InProgress>),
     NotDone,
-    Unknown,
+    Unknown(Arc<InProgress>),
 }
 
 /// A partition with its part, while the commit is made.
@@ -96,7 +99,7 @@ enum Attempt {
 /// The ends of the channels to a worker that has entered.
 struct Entered {
     partition: Arc<Partition>,
-    stamp: oneshot::Sender<UnixMillis>,
+    stamp: oneshot::Sender<(UnixMillis, CommitTime)>,
     drafted: oneshot::Receiver<Drafted>,
     outcome: oneshot::Sender<PartOutcome>,
 }
@@ -108,11 +111,15 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
         stamp = stamp.max(at);
         entered.push(worker);
     }
+    let Some(first) = entered.first() else {
+        return Ok(Attempt::Done);
+    };
+    let begun = Arc::new(first.partition.times().begin(stamp));
     let (mut drafts, mut again, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     let mut is_stale = false;
     for worker in entered {
         // A worker that has ended shows below.
-        let _ = worker.stamp.send(stamp);
+        let _ = worker.stamp.send((stamp, begun.time()));
         let Drafted { decide, result } = worker.drafted.await.map_err(|_| closed())?;
         match result? {
             PartDraft::Changes(batch) => {
@@ -133,7 +140,7 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
     match commit(engine, drafts).await {
         Ok(Some(heads)) => {
             for (outcome, head) in waiting.into_iter().zip(heads) {
-                let _ = outcome.send(PartOutcome::Done(head));
+                let _ = outcome.send(PartOutcome::Done(head, begun.clone()));
             }
             Ok(Attempt::Done)
         }
@@ -145,7 +152,7 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
         }
         Err(error) => {
             let ended = match error.kind {
-                ErrorKind::Timeout => PartOutcome::Unknown,
+                ErrorKind::Timeout => PartOutcome::Unknown(begun.clone()),
                 _ => PartOutcome::NotDone,
             };
             for outcome in waiting {

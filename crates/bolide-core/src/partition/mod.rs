@@ -2,8 +2,11 @@
 
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
+mod claims;
+pub(crate) mod commit_times;
 pub(crate) mod date_cursors;
 pub(crate) mod dirty_keys;
+pub(crate) mod endings;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
 pub(crate) mod ghosts;
@@ -14,6 +17,7 @@ mod pages;
 mod purge_rate;
 mod schedule;
 mod shared;
+mod signals;
 mod snapshot;
 pub(crate) mod state;
 pub(crate) mod statistics;
@@ -27,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bolide_model::epk::EpkRange;
+use bolide_model::time::CommitTime;
 use bolide_model::ttl::{RuleId, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
@@ -36,12 +41,16 @@ use crate::clock;
 use crate::format::keys::DeadlinePosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
+pub(crate) use claims::Claims;
+use commit_times::CommitTimes;
 use dirty_keys::Recording;
+use endings::Endings;
 use exclusive::{ExclusiveJob, PendingExclusive};
 pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use pages::RawPages;
 use shared::Shared;
-pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
+pub(crate) use signals::Signals;
+pub(crate) use snapshot::{AsOf, HistoryPage, Snapshot, StoredRow, read_history};
 use state::PartitionState;
 use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;
@@ -69,6 +78,8 @@ pub(crate) struct Partition {
     background: mpsc::Sender<Box<dyn Transaction>>,
     /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
     pub scripts: Orders,
+    /// What open transactions have written.
+    pub claims: Arc<Claims>,
 }
 
 /// Identity of a partition and its place among the ranges of its container.
@@ -89,9 +100,9 @@ impl Partition {
         engine: Arc<dyn Engine>,
         placement: Placement,
         meter: SharedMeter,
-        wakeup: Arc<Wakeup>,
+        signals: Signals,
     ) -> Result<Arc<Partition>> {
-        let shared = Arc::new(Shared::new(meter, wakeup));
+        let shared = Arc::new(Shared::new(meter, signals));
         let worker = Worker::open(engine.clone(), placement.id, shared.clone()).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (batches, batches_queue) = mpsc::channel(QUEUE);
@@ -120,6 +131,7 @@ impl Partition {
             batches,
             background,
             scripts: Orders::new(others_wait),
+            claims: Arc::default(),
         }))
     }
 
@@ -145,6 +157,43 @@ impl Partition {
     pub async fn stored_items(&self) -> Result<u64> {
         let (_, state) = read_state(self.engine.as_ref(), self.id).await?;
         Ok(state.stored.items)
+    }
+
+    /// Returns the order of the commits of all partitions.
+    pub fn times(&self) -> &Arc<CommitTimes> {
+        &self.shared.times
+    }
+
+    /// Returns the latest time that was given to a commit, and server time.
+    pub fn given_time(&self) -> (CommitTime, UnixMillis) {
+        (self.shared.times.given(), self.engine.time().lo)
+    }
+
+    /// Sets what writes the ends of documents into the history; `None`: they are not written.
+    pub fn set_endings(&self, endings: Option<Arc<dyn Endings>>) {
+        *self.shared.endings.write() = endings;
+        self.shared.schedule.expect_ending(UnixMillis(i64::MIN));
+    }
+
+    /// Returns the time before which no end of a document is to be written into the history, as far as is known.
+    pub fn next_ending(&self) -> UnixMillis {
+        match *self.shared.endings.read() {
+            Some(_) => self.shared.schedule.next_ending(),
+            None => UnixMillis(i64::MAX),
+        }
+    }
+
+    /// Writes the ends of documents up to now into the history. Those that follow come after `mark`, also if the clock has not come to it.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn tell_endings(&self, mark: CommitTime) -> Result<()> {
+        // The worker tells them before every write batch.
+        let note = move |batch: &mut WriteBatch<'_>| {
+            batch.state.marked = batch.state.marked.max(mark);
+            Ok(())
+        };
+        self.background(note).await
     }
 
     /// Decides and commits a user's transaction. Returns the result of `decide` once the commit is durable.

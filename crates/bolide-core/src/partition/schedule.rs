@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use bolide_model::UnixMillis;
+
 use super::Wakeup;
 use super::after_commit::AfterCommit;
 
@@ -16,6 +18,8 @@ pub(crate) struct Schedule {
     next_trim: AtomicI64,
     /// No session is to be forgotten before this second.
     next_forget: AtomicI64,
+    /// No end of a document is to be told before this millisecond.
+    next_ending: AtomicI64,
     wakeup: Arc<Wakeup>,
 }
 
@@ -27,6 +31,7 @@ impl Schedule {
             next_count: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
             next_forget: AtomicI64::new(i64::MIN),
+            next_ending: AtomicI64::new(i64::MIN),
             wakeup,
         }
     }
@@ -45,6 +50,15 @@ impl Schedule {
 
     pub fn next_forget(&self) -> i64 {
         self.next_forget.load(Ordering::SeqCst)
+    }
+
+    pub fn next_ending(&self) -> UnixMillis {
+        UnixMillis(self.next_ending.load(Ordering::SeqCst))
+    }
+
+    /// Records that the end of a document is to be told at a time.
+    pub fn expect_ending(&self, at: UnixMillis) {
+        self.next_ending.fetch_min(at.0, Ordering::SeqCst);
     }
 
     /// See [`Wakeup::expect_exact_time`].
@@ -91,6 +105,9 @@ impl Schedule {
         if let Some(second) = after.forget_rests_until {
             self.next_forget.store(second, Ordering::SeqCst);
         }
+        if let Some(at) = after.endings_rest_until {
+            self.next_ending.store(at.0, Ordering::SeqCst);
+        }
         self.perhaps_committed(after);
     }
 
@@ -98,6 +115,9 @@ impl Schedule {
     pub fn perhaps_committed(&self, after: &AfterCommit) {
         if let Some(second) = after.expiry_due {
             self.expect_expiry(second);
+        }
+        if let Some(at) = after.ending_due {
+            self.expect_ending(at);
         }
         if let Some(second) = after.trim_due {
             self.expect_trim(second);

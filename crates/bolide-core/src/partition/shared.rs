@@ -6,9 +6,11 @@ use std::sync::atomic::AtomicU64;
 use bolide_model::UnixSeconds;
 use parking_lot::RwLock;
 
-use super::Wakeup;
+use super::Signals;
 use super::after_commit::AfterCommit;
+use super::commit_times::CommitTimes;
 use super::dirty_keys::DirtyKeys;
+use super::endings::Endings;
 use super::purge_rate::PurgeRate;
 use super::schedule::Schedule;
 use super::state::PartitionState;
@@ -27,10 +29,14 @@ pub(crate) struct Shared {
     pub statistics: PublishedStatistics,
     /// Request units that users consumed and that the purge may spend.
     pub meter: RwLock<SharedMeter>,
+    /// Writes the ends of documents into the history.
+    pub endings: RwLock<Option<Arc<dyn Endings>>>,
+    /// The order of the commits of all partitions.
+    pub times: Arc<CommitTimes>,
 }
 
 impl Shared {
-    pub fn new(meter: SharedMeter, wakeup: Arc<Wakeup>) -> Shared {
+    pub fn new(meter: SharedMeter, Signals { wakeup, times }: Signals) -> Shared {
         Shared {
             lsn: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
@@ -39,6 +45,8 @@ impl Shared {
             schedule: Schedule::new(wakeup),
             statistics: PublishedStatistics::default(),
             meter: RwLock::new(meter),
+            endings: RwLock::new(None),
+            times,
         }
     }
 

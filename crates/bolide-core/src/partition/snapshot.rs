@@ -9,9 +9,10 @@
 //!
 //! A decision inside the worker reads in the same ways: items by `WriteBatch::slot`, rows by `WriteBatch::get_raw` and `WriteBatch::scan_raw`.
 
+use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Result, UnixMillis};
-use bolide_storage::{Head, Page, ReadRequest, ReadResponse, Scan, Space};
+use bolide_storage::{Engine, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
 use super::state::PartitionState;
@@ -123,6 +124,11 @@ impl ItemPage {
         self.rows.last().filter(|_| self.more).map(|row| keys::after(&row.key))
     }
 
+    /// Returns the key before which a scan backward continues; `None` if there are no more rows.
+    pub fn resumes_before(&self) -> Option<Bytes> {
+        self.rows.last().filter(|_| self.more).map(|row| row.key.clone())
+    }
+
     fn of(page: Page) -> ItemPage {
         ItemPage {
             more: page.more,
@@ -176,15 +182,12 @@ impl Partition {
         max_rows: usize,
         max_bytes: usize,
     ) -> Result<(Head, Page, LogPosition)> {
-        let mut reply = self
-            .read_raw(ReadRequest {
-                gets: vec![keys::state()],
-                scans: vec![log_scan(keys::history(from).bytes, None, max_rows, max_bytes)],
-                ..ReadRequest::default()
-            })
-            .await?;
-        let state = PartitionState::of_row(reply.gets.pop().flatten())?;
-        Ok((reply.head, first_page(reply.pages), state.history_from))
+        let read = read_history(self.engine.as_ref(), self.id, from, (max_rows, max_bytes)).await?;
+        let page = Page {
+            rows: read.rows,
+            more: read.more,
+        };
+        Ok((read.head, page, read.from))
     }
 
     /// Returns the partition's head in the engine.
@@ -236,4 +239,47 @@ fn log_scan(from: Bytes, to: Option<Bytes>, max_rows: usize, max_bytes: usize) -
 
 fn first_page(pages: Vec<Page>) -> Page {
     pages.into_iter().next().unwrap_or_default()
+}
+
+/// Entries of the history of a partition, which need not be open.
+pub(crate) struct HistoryPage {
+    pub head: Head,
+    /// Keys and values of the entries.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Position from which on the history is complete.
+    pub from: LogPosition,
+    /// The history has every change after this time.
+    pub complete_after: CommitTime,
+    /// Time of the last entry.
+    pub last: CommitTime,
+}
+
+/// Reads entries of the history from a position on, at most `max_rows`, and of about `max_bytes`.
+///
+/// # Errors
+/// From the engine; `NotFound` if the partition does not exist.
+pub(crate) async fn read_history(
+    engine: &dyn Engine,
+    partition: PartitionId,
+    from: LogPosition,
+    (max_rows, max_bytes): (usize, usize),
+) -> Result<HistoryPage> {
+    let request = ReadRequest {
+        gets: vec![keys::state()],
+        scans: vec![log_scan(keys::history(from).bytes, None, max_rows, max_bytes)],
+        ..ReadRequest::default()
+    };
+    let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?;
+    let page = first_page(reply.pages);
+    Ok(HistoryPage {
+        head: reply.head,
+        rows: page.rows,
+        more: page.more,
+        from: state.history_from,
+        complete_after: state.history_after,
+        last: state.history_last,
+    })
 }

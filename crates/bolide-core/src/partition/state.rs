@@ -6,16 +6,19 @@
 //! ```text
 //!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
 //!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
+//!   ‖ time after which the history is complete(8) ‖ time of its last entry, in the order of commits(8) and by the clock(8)
+//!   ‖ positions up to which ends were told: in the log(12), in the expiry queue(20), count(2) ‖ in the queue of each date rule(25)
 //!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to resume at ‖ lsn(8) ‖ horizon(16)
 //! ```
 //!
-//! Rows of format 1 end with the cursors; they were written before there was a history.
+//! Rows of format 1 end with the cursors; they were written before there was a history. Rows of format 2 have no times of the history.
 //!
 //! The counts of [`Ghosts`] and of tombstones are kept in memory only: after a start, ghosts are counted again from the purge cursors. The [`Tally`] of
 //! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start. So are the purge's positions in the queues of date
 //! rules: an entry may be added before them, and after a start the purge begins at the start of each queue.
 
-use bolide_model::{Error, ErrorKind, RequestUnits, Result};
+use bolide_model::time::CommitTime;
+use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::date_cursors::DateCursors;
@@ -25,13 +28,16 @@ use super::tombstones::PartitionKeyTombstones;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+/// Format of rows that have no times of the history.
+const FORMAT_2: u8 = 2;
 /// Format of rows that have no start of the history.
 const FORMAT_1: u8 = 1;
 /// Smallest first byte of a counter that must be damaged: counts of items, bytes, resource numbers and purged items stay below 2^60.
 const COUNTER_END: u8 = 0x10;
 const BYTES_1: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
-const BYTES: usize = BYTES_1 + LogPosition::BYTES;
+const BYTES_2: usize = BYTES_1 + LogPosition::BYTES;
+const BYTES: usize = BYTES_2 + 3 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES + 2;
 
 /// The counters and cursors of a partition. Only its worker changes them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -54,6 +60,18 @@ pub(crate) struct PartitionState {
     pub purge_turn: usize,
     /// Position from which on the history is complete; it has no entries before.
     pub history_from: LogPosition,
+    /// The history has every change after this time.
+    pub history_after: CommitTime,
+    /// Time of the last entry of the history.
+    pub history_last: CommitTime,
+    /// The same by the clock.
+    pub history_happened: UnixMillis,
+    /// Positions in the queues up to which the history has the ends of documents.
+    pub told: Cursors,
+    /// The same in the queues of date rules.
+    pub told_dates: DateCursors,
+    /// The latest time that a reader of the history has taken for settled; in memory only.
+    pub marked: CommitTime,
     /// Tombstones of deleted logical partitions whose items are not all removed yet.
     pub tombstones: PartitionKeyTombstones,
     /// The ghosts counted so far.
@@ -199,6 +217,12 @@ impl PartitionState {
         self.purge.log.put(&mut bytes);
         self.purge.expiry.put(&mut bytes);
         self.history_from.put(&mut bytes);
+        bytes.put_u64(self.history_after.0);
+        bytes.put_u64(self.history_last.0);
+        bytes.put_i64(self.history_happened.0);
+        self.told.log.put(&mut bytes);
+        self.told.expiry.put(&mut bytes);
+        self.told_dates.put(&mut bytes);
         self.tombstones.put(&mut bytes);
         bytes.freeze()
     }
@@ -221,19 +245,12 @@ impl PartitionState {
 
     fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
         let (format, rest) = bytes.split_first()?;
-        let (rest, history_from, tombstones) = match (*format, bytes.len()) {
-            (FORMAT, BYTES..) => {
-                let (rest, later) = rest.split_at(BYTES_1 - 1);
-                let (history_from, tombstones) = later.split_at(LogPosition::BYTES);
-                (
-                    rest,
-                    LogPosition::decode(history_from)?,
-                    PartitionKeyTombstones::decode(tombstones)?,
-                )
-            }
-            (FORMAT_1, BYTES_1) => (rest, LogPosition::default(), PartitionKeyTombstones::default()),
+        let (rest, later) = match (*format, bytes.len()) {
+            (FORMAT, BYTES..) | (FORMAT_2, BYTES_2..) => rest.split_at(BYTES_1 - 1),
+            (FORMAT_1, BYTES_1) => (rest, &[][..]),
             _ => return None,
         };
+        let later = Later::decode(*format, later)?;
         let (words, cursors) = rest.split_at(6 * 8);
         // Numbers larger than any store can reach are damage; additions to them would overflow.
         let (counters, _) = words.split_at(4 * 8);
@@ -267,12 +284,59 @@ impl PartitionState {
             purge,
             date_purge: DateCursors::default(),
             purge_turn: 0,
-            history_from,
-            tombstones,
+            history_from: later.history_from,
+            history_after: later.history_after,
+            history_last: later.history_last,
+            history_happened: later.history_happened,
+            told: later.told,
+            told_dates: later.told_dates,
+            marked: CommitTime::default(),
+            tombstones: later.tombstones,
             ghosts: Ghosts::behind(purge),
             tally: None,
             forecast: None,
         })
+    }
+}
+
+/// What later formats have added to a row.
+#[derive(Default)]
+struct Later {
+    history_from: LogPosition,
+    history_after: CommitTime,
+    history_last: CommitTime,
+    history_happened: UnixMillis,
+    told: Cursors,
+    told_dates: DateCursors,
+    tombstones: PartitionKeyTombstones,
+}
+
+impl Later {
+    fn decode(format: u8, bytes: &[u8]) -> Option<Later> {
+        let mut later = Later::default();
+        if format == FORMAT_1 {
+            return Some(later);
+        }
+        let (from, mut rest) = bytes.split_at_checked(LogPosition::BYTES)?;
+        later.history_from = LogPosition::decode(from)?;
+        if format != FORMAT_2 {
+            for time in [&mut later.history_after, &mut later.history_last] {
+                let (stored, after) = rest.split_first_chunk()?;
+                *time = CommitTime(u64::from_be_bytes(*stored));
+                rest = after;
+            }
+            let (happened, after) = rest.split_first_chunk()?;
+            later.history_happened = UnixMillis(i64::from_be_bytes(*happened));
+            let (log, after) = after.split_at_checked(LogPosition::BYTES)?;
+            let (expiry, after) = after.split_at_checked(ExpiryPosition::BYTES)?;
+            later.told = Cursors {
+                log: LogPosition::decode(log)?,
+                expiry: ExpiryPosition::decode(expiry)?,
+            };
+            (later.told_dates, rest) = DateCursors::decode(after)?;
+        }
+        later.tombstones = PartitionKeyTombstones::decode(rest)?;
+        Some(later)
     }
 }
 

@@ -16,7 +16,7 @@ use super::after_commit::AfterCommit;
 use super::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use super::state::PartitionState;
 use super::write_batch::{Loaded, Stop, WriteBatch};
-use super::{Partition, Placement};
+use super::{Partition, Placement, Signals};
 use crate::partition::orders::Order;
 use crate::throughput::{Meter, Pacing, PacingSettings};
 
@@ -33,7 +33,7 @@ async fn partition() -> Arc<Partition> {
         parents: vec![],
     };
     let meter = Meter::shared(&PacingSettings::of(None), 1, UnixSeconds(0));
-    Partition::open(engine, placement, meter, Arc::default())
+    Partition::open(engine, placement, meter, Signals::default())
         .await
         .expect("the partition was just created")
 }

@@ -14,16 +14,19 @@
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
 mod lending;
+mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
+use super::commit_times::InProgress;
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
 use super::joint::JointPart;
 use super::shared::Shared;
@@ -31,6 +34,7 @@ use super::state::PartitionState;
 use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
 use crate::clock;
 use crate::format::keys;
+use telling::Telling;
 
 /// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
 const WRITE_BATCH_TRANSACTIONS: usize = 256;
@@ -56,6 +60,10 @@ pub(crate) struct Worker {
     tokens: Tokens,
     /// Keys of commits on the current head whose outcome is unknown, while a [`Recording`](super::dirty_keys::Recording) is active.
     unresolved: Vec<Key>,
+    /// Commits on the current head whose outcome is unknown: readers of changes wait until it is known.
+    undecided: Vec<Arc<InProgress>>,
+    /// How far the ends of documents are written into the history.
+    telling: Telling,
     /// Whether the current write batch has one transaction at most and nothing else is queued, so that its commit may block the thread.
     is_alone: bool,
 }
@@ -111,6 +119,7 @@ impl Worker {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
         shared.lsn.store(head.lsn.0, Ordering::Release);
         shared.tombstones.publish(&state.tombstones);
+        shared.times.raise(state.history_last);
         Ok(Worker {
             engine,
             partition,
@@ -119,6 +128,8 @@ impl Worker {
             state,
             tokens: Tokens::new(),
             unresolved: Vec::new(),
+            undecided: Vec::new(),
+            telling: Telling::Off,
             is_alone: false,
         })
     }
@@ -166,6 +177,7 @@ impl Worker {
             }
             // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
             self.is_alone = !has_background_work && transactions.len() <= 1 && queues.are_empty();
+            self.tell_endings(UnixMillis(i64::MAX)).await;
             while !transactions.is_empty() {
                 let mut taken = transactions.len();
                 let ended = self.carry_out(&mut transactions, &mut taken).await;
@@ -188,8 +200,10 @@ impl Worker {
     async fn run_exclusive(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for _ in 0..EXCLUSIVE_TRIES {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
+            let begun = self.shared.times.begin(now);
             let mut exclusive =
-                ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());
+                ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone())
+                    .at(begun.time());
             let taken = AssertUnwindSafe(taker.take(&mut exclusive)).catch_unwind().await;
             match taken {
                 Err(_) => {
@@ -201,7 +215,7 @@ impl Worker {
                 Ok(Taken::Stale) => self.refresh().await?,
                 Ok(Taken::Drafted) => {
                     let decided = exclusive.into_decided(&self.state);
-                    match self.commit(decided).await? {
+                    match self.commit(decided, begun).await? {
                         Some(lsn) => return Ok(lsn),
                         None => self.refresh().await?,
                     }
@@ -218,8 +232,8 @@ impl Worker {
     /// `taken` is set to the number of transactions that the write batch contains.
     async fn carry_out(&mut self, transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
-            let decided = self.decide(transactions, taken).await?;
-            match self.commit(decided).await? {
+            let (decided, begun) = self.decide(transactions, taken).await?;
+            match self.commit(decided, begun).await? {
                 Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
             }
@@ -228,11 +242,16 @@ impl Worker {
 
     /// Reads rows and decides, in a loop, until no row is missing. If the rows are more than one write batch reads, the write batch keeps fewer
     /// transactions: the first ones that need no more rows, or, if there are none, the first transaction alone.
-    async fn decide(&mut self, mut transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Decided> {
+    async fn decide(
+        &mut self,
+        mut transactions: &mut [Box<dyn Transaction>],
+        taken: &mut usize,
+    ) -> Result<(Decided, InProgress)> {
         let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
         loop {
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
-            let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
+            let now = self.now().await?;
+            let begun = self.shared.times.begin(now);
             for transaction in transactions.iter_mut() {
                 transaction.observe(now);
             }
@@ -240,18 +259,18 @@ impl Worker {
                 mut batch,
                 taken: decided,
                 complete,
-            } = self.decide_on(transactions, now, &loaded)?;
+            } = self.decide_on(transactions, (now, begun.time()), &loaded)?;
             *taken = decided;
             let missing = batch.missing();
             if missing.is_empty() {
                 #[cfg(debug_assertions)]
                 {
-                    let again = self.decide_on(transactions, now, &loaded)?.batch;
+                    let again = self.decide_on(transactions, (now, begun.time()), &loaded)?.batch;
                     if !batch.is_like(&again) {
                         return Err(Error::internal("a decision is no function of what was read"));
                     }
                 }
-                return Ok(batch.into_decided(self.head.lsn, &self.state));
+                return Ok((batch.into_decided(self.head.lsn, &self.state), begun));
             }
             if loaded.is_full() && transactions.len() > 1 {
                 transactions = &mut transactions[..complete.max(1)];
@@ -279,10 +298,10 @@ impl Worker {
     fn decide_on<'l>(
         &self,
         transactions: &mut [Box<dyn Transaction>],
-        now: UnixMillis,
+        (now, time): (UnixMillis, CommitTime),
         loaded: &'l Loaded,
     ) -> Result<Attempt<'l>> {
-        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded);
+        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
         let (mut taken, mut complete) = (transactions.len(), 0);
         for (at, transaction) in transactions.iter_mut().enumerate() {
             decide_guarded(transaction.as_mut(), &mut batch)?;
@@ -301,7 +320,7 @@ impl Worker {
 
     /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number after
     /// it; `None` if the partition's head was not the expected one.
-    async fn commit(&mut self, decided: Decided) -> Result<Option<Lsn>> {
+    async fn commit(&mut self, decided: Decided, begun: InProgress) -> Result<Option<Lsn>> {
         let Decided {
             changes,
             state,
@@ -322,6 +341,7 @@ impl Worker {
             Ok(None) => Ok(None),
             Err(error) => {
                 if error.kind == ErrorKind::Timeout {
+                    self.undecided.push(Arc::new(begun));
                     self.shared.perhaps_committed(&after, stamp.seconds());
                 }
                 Err(error)
@@ -390,6 +410,8 @@ impl Worker {
         self.shared.lsn.store(head.lsn.0, Ordering::Release);
         self.shared.tombstones.publish(&self.state.tombstones);
         self.shared.purge_rate.note(head.stamp.seconds(), purged);
+        // What was undecided on an earlier head is visible now, or never will be.
+        self.undecided.clear();
     }
 }
 

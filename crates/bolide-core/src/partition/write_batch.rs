@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Page, Put, Scan, Space};
@@ -53,6 +54,8 @@ pub(crate) type Decision<T> = std::result::Result<T, Stop>;
 pub(crate) struct WriteBatch<'a> {
     /// Server time of the write batch: it decides what has expired and is the `_ts` of every item written. Not below the head's stamp (TTL-208).
     pub now: UnixMillis,
+    /// The commit's place in the order of all commits.
+    pub time: CommitTime,
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
     loaded: &'a Loaded,
@@ -74,6 +77,7 @@ type Effect = Option<Bytes>;
 #[derive(Debug)]
 pub(crate) struct Suspended {
     now: UnixMillis,
+    time: CommitTime,
     state: PartitionState,
     effects: HashMap<Key, Option<Bytes>>,
     lsn: Lsn,
@@ -86,6 +90,7 @@ impl Suspended {
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState) -> Suspended {
         Suspended {
             now,
+            time: CommitTime::default(),
             state,
             effects: HashMap::new(),
             lsn,
@@ -94,10 +99,17 @@ impl Suspended {
         }
     }
 
+    /// Gives the draft its place in the order of all commits.
+    #[must_use]
+    pub fn at(self, time: CommitTime) -> Suspended {
+        Suspended { time, ..self }
+    }
+
     /// Returns the draft as a write batch over the rows that were read so far.
     pub fn resume(self, loaded: &Loaded) -> WriteBatch<'_> {
         WriteBatch {
             now: self.now,
+            time: self.time,
             state: self.state,
             loaded,
             effects: self.effects,
@@ -133,6 +145,7 @@ impl<'a> WriteBatch<'a> {
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> WriteBatch<'a> {
         WriteBatch {
             now,
+            time: CommitTime::default(),
             state,
             loaded,
             effects: HashMap::new(),
@@ -142,6 +155,12 @@ impl<'a> WriteBatch<'a> {
             writes_of_batch: None,
             after: AfterCommit::default(),
         }
+    }
+
+    /// Gives the write batch its place in the order of all commits.
+    #[must_use]
+    pub fn at(self, time: CommitTime) -> WriteBatch<'a> {
+        WriteBatch { time, ..self }
     }
 
     /// Returns the write batch's server time in seconds.
@@ -318,6 +337,7 @@ impl<'a> WriteBatch<'a> {
     pub fn suspend(self) -> Suspended {
         Suspended {
             now: self.now,
+            time: self.time,
             state: self.state,
             effects: self.effects,
             lsn: self.lsn,

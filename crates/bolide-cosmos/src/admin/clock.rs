@@ -38,6 +38,7 @@ pub(super) async fn set(admin: &Admin<'_>) -> Result<Reply> {
         }
         _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`")),
     };
+    admin.state.account.wake_change_streams();
     show(admin).await
 }
 

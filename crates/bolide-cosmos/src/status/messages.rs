@@ -62,7 +62,11 @@ fn of_reason(reason: &Reason) -> Cow<'static, str> {
         Reason::ResourceMissing { resource, name } => {
             format!("Resource Not Found: there is no {resource} '{name}'.").into()
         }
-        Reason::WriteConflict | Reason::SnapshotEnded | Reason::OtherDatabase => reason.to_string().into(),
+        Reason::WriteConflict
+        | Reason::SnapshotEnded
+        | Reason::SnapshotTooOld
+        | Reason::SnapshotUnavailable
+        | Reason::OtherDatabase => reason.to_string().into(),
         Reason::NotForCollections { container, refused } => not_for_collections(container, *refused).into(),
         Reason::ContainerDeleted => "the container was deleted".into(),
         Reason::NameTaken { resource, name } => exists_already(&format!("{resource} '{name}'")),

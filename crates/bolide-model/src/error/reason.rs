@@ -37,6 +37,12 @@ pub enum Reason {
     /// The snapshot that a transaction reads has ended.
     #[error("the snapshot of the transaction has ended")]
     SnapshotEnded,
+    /// A read asks for the data of a time that nobody has kept.
+    #[error("the data of this time is not stored any more")]
+    SnapshotTooOld,
+    /// A read asks for the data of a time, and the definition of the container is another one since.
+    #[error("the definition of a container has changed since the time of the snapshot")]
+    SnapshotUnavailable,
     /// Another resource of this kind has the name.
     #[error("there is a {resource} of this name already. name=`{name}`")]
     NameTaken {
@@ -207,7 +213,7 @@ impl Reason {
             Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists | Reason::WriteConflict => {
                 ErrorKind::Conflict
             }
-            Reason::SnapshotEnded => ErrorKind::Unavailable,
+            Reason::SnapshotEnded | Reason::SnapshotTooOld | Reason::SnapshotUnavailable => ErrorKind::Unavailable,
             Reason::UniqueKeyTaken => ErrorKind::UniqueKeyConflict,
             Reason::VersionDiffers => ErrorKind::PreconditionFailed,
             Reason::PatchConditionFalse => ErrorKind::PatchConditionFailed,

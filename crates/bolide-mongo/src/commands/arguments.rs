@@ -28,8 +28,8 @@ const OUT_OF_RANGE: i32 = 51024;
 const FEW_FIELDS: usize = 16;
 
 /// The types of a boolean option, and of a number, as they are named in errors.
-const BOOLEAN: &str = "types '[bool, long, int, decimal, double]'";
-const NUMBER: &str = "types '[long, int, decimal, double]'";
+const BOOLEAN: &str = "types '[bool, long, int, decimal, double']";
+const NUMBER: &str = "types '[long, int, decimal, double']";
 
 /// The fields of a command, or of a document in it.
 #[derive(Debug, Clone)]
@@ -215,17 +215,29 @@ impl<'a> Arguments<'a> {
         self.typed(field, "type 'bool'", |value| value.as_bool())
     }
 
-    /// A whole number of any type; fractions are cut off, as by MongoDB.
+    /// A number of any type as a 64-bit integer, as MongoDB reads it: see [`number::Number::clamped`].
     ///
     /// # Errors
-    /// `TypeMismatch`; `BadValue` for a number that does not fit in 64 bits.
+    /// `TypeMismatch`.
     pub fn integer(&mut self, field: &'static str) -> Result<Option<i64>> {
         let number = self.typed(field, NUMBER, number::Number::of)?;
-        let Some(number) = number else { return Ok(None) };
-        let whole = number
-            .truncated()
-            .ok_or_else(|| Error::bad_value(format!("BSON field '{}.{field}' does not fit in 64 bits", self.name)))?;
-        Ok(Some(whole))
+        Ok(number.map(number::Number::clamped))
+    }
+
+    /// A boolean and nothing else, null neither, of the options for which MongoDB has an error of its own.
+    ///
+    /// # Errors
+    /// `TypeMismatch`.
+    pub fn exact_boolean(&mut self, field: &'static str) -> Result<Option<bool>> {
+        match self.any_value(field) {
+            None => Ok(None),
+            Some(RawBsonRef::Boolean(value)) => Ok(Some(value)),
+            Some(other) => {
+                let kind = types::name(other);
+                let text = format!("Field '{field}' should be a boolean value, but found: {kind}");
+                Err(Error::new(Code::TYPE_MISMATCH, text))
+            }
+        }
     }
 
     /// A whole number from 0.
@@ -284,7 +296,7 @@ impl<'a> Arguments<'a> {
     /// The collection that the command names as the value of its first field.
     ///
     /// # Errors
-    /// `InvalidNamespace`.
+    /// `InvalidNamespace`; `BadValue` if it is no string, for the commands that say so.
     pub fn collection(&self, database: &str) -> Result<Namespace> {
         match self.fields.first() {
             Some(Field {
@@ -293,8 +305,18 @@ impl<'a> Arguments<'a> {
             }) => Namespace::new(database, collection),
             first => {
                 let kind = first.map_or("missing", |first| types::name(first.value));
-                let text = format!("collection name has invalid type {kind}");
-                Err(Error::new(Code::INVALID_NAMESPACE, text))
+                Err(match self.name.as_str() {
+                    "count" | "distinct" | "find" => {
+                        Error::new(Code::INVALID_NAMESPACE, "Failed to parse namespace element")
+                    }
+                    "createIndexes" | "dropIndexes" => {
+                        Error::bad_value(format!("collection name has invalid type {kind}"))
+                    }
+                    _ => Error::new(
+                        Code::INVALID_NAMESPACE,
+                        format!("collection name has invalid type {kind}"),
+                    ),
+                })
             }
         }
     }

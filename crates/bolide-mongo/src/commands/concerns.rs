@@ -7,7 +7,7 @@ use bolide_mql::{Code, Error, Result};
 use bson::raw::RawBsonRef;
 use bson::{RawDocument, RawDocumentBuf, Timestamp, rawdoc};
 
-use super::arguments::{Arguments, wrong_type};
+use super::arguments::Arguments;
 
 /// Maximum of a numeric `w`.
 const MAX_MEMBERS: i64 = 50;
@@ -17,19 +17,25 @@ const MAX_MEMBERS: i64 = 50;
 pub struct ReadConcern {
     /// `level`.
     pub level: ReadConcernLevel,
+    /// Whether the client asked for another level than `majority`.
+    pub is_not_majority: bool,
     /// `afterClusterTime`: the read sees everything up to this time.
     pub after: Option<Timestamp>,
     /// `atClusterTime`: the read sees the data of exactly this time.
     pub at: Option<Timestamp>,
+    /// Whether the command has one.
+    pub is_given: bool,
 }
 
 /// `readConcern.level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadConcernLevel {
-    /// Everything that is committed; the same as `available`, `majority` and `linearizable`, as there is one member.
+    /// Everything that is committed; the same as `available` and `majority`, as there is one member.
     #[default]
     Local,
-    /// A snapshot for all reads of a session or transaction.
+    /// The same again, but not for what also writes.
+    Linearizable,
+    /// A snapshot for all reads of a transaction, or for those that name its time.
     Snapshot,
 }
 
@@ -43,8 +49,10 @@ impl ReadConcern {
             return Ok(ReadConcern::default());
         };
         let mut fields = Arguments::of_document("readConcern", document)?;
-        let level = match fields.string("level")? {
-            None | Some("local" | "available" | "majority" | "linearizable") => ReadConcernLevel::Local,
+        let given = fields.string("level")?;
+        let level = match given {
+            None | Some("local" | "available" | "majority") => ReadConcernLevel::Local,
+            Some("linearizable") => ReadConcernLevel::Linearizable,
             Some("snapshot") => ReadConcernLevel::Snapshot,
             Some(other) => {
                 let text = format!("Enumeration value '{other}' for field 'readConcern.level' is not a valid value.");
@@ -53,11 +61,13 @@ impl ReadConcern {
         };
         let concern = ReadConcern {
             level,
+            is_not_majority: given.is_some_and(|given| given != "majority"),
             after: fields.timestamp("afterClusterTime")?,
             at: fields.timestamp("atClusterTime")?,
+            is_given: true,
         };
+        check_provenance("readConcern", &mut fields)?;
         fields.ignore(&[
-            "provenance",
             "afterOpTime",
             "$_allowTransactionTableSnapshot",
             "$_waitLastStableRecoveryTimestamp",
@@ -65,6 +75,11 @@ impl ReadConcern {
         fields.finish()?;
         if concern.at.is_some() && concern.level != ReadConcernLevel::Snapshot {
             let text = "atClusterTime can only be used with the 'snapshot' read concern level";
+            return Err(Error::new(Code::INVALID_OPTIONS, text));
+        }
+        if concern.at.is_some() && concern.after.is_some() {
+            let text =
+                "Specifying a timestamp for readConcern in both afterClusterTime and atClusterTime is not allowed";
             return Err(Error::new(Code::INVALID_OPTIONS, text));
         }
         Ok(concern)
@@ -104,15 +119,27 @@ impl WriteConcern {
         let w = fields.value("w").map(acknowledgement).transpose()?.unwrap_or_default();
         fields.boolean("j")?;
         fields.boolean("fsync")?;
-        if let Some(value) = fields.value("wtimeout") {
-            number::Number::of(value).ok_or_else(|| wrong_type("writeConcern.wtimeout", value, "a number"))?;
+        // Anything else than a number counts as no limit, as in MongoDB.
+        let timeout = fields
+            .value("wtimeout")
+            .and_then(number::Number::of)
+            .map(number::Number::clamped);
+        if timeout.is_some_and(|timeout| timeout > i64::from(i32::MAX)) {
+            let text = "wtimeout must be less than or equal to 2147483647";
+            return Err(Error::new(Code::FAILED_TO_PARSE, text));
         }
-        fields.ignore(&["provenance", "getLastError", "wOpTime", "wElectionId"]);
+        check_provenance("writeConcern", &mut fields)?;
+        fields.ignore(&["getLastError", "wOpTime", "wElectionId"]);
         fields.finish()?;
         Ok(WriteConcern {
             w,
             document: Some(document.to_owned()),
         })
+    }
+
+    /// Whether the command has one.
+    pub fn is_given(&self) -> bool {
+        self.document.is_some()
     }
 
     /// Whether the client asked for no acknowledgement.
@@ -142,6 +169,19 @@ impl WriteConcern {
             "errmsg": text,
             "errInfo": { "writeConcern": document },
         })
+    }
+}
+
+/// Checks `provenance`, which members of a cluster tell each other.
+fn check_provenance(concern: &str, fields: &mut Arguments<'_>) -> Result<()> {
+    match fields.string("provenance")? {
+        None
+        | Some(
+            "clientSupplied" | "customDefault" | "implicitDefault" | "getLastErrorDefaults" | "internalWriteDefault",
+        ) => Ok(()),
+        Some(other) => Err(Error::bad_value(format!(
+            "Enumeration value '{other}' for field '{concern}.provenance' is not a valid value."
+        ))),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a handler gets, and what it returns.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use bolide_core::{MemoryShare, RequestContext};
+use bolide_core::{Consumed, MemoryShare, RequestContext};
 use bolide_mql::context::Interrupt;
 use bolide_mql::{Code, Context, Error, Result};
 use bson::RawDocumentBuf;
@@ -15,7 +16,7 @@ use crate::client::Client;
 use crate::codes;
 use crate::message::OpMsg;
 use crate::operations::Running;
-use crate::state::{MongoState, timestamp};
+use crate::state::MongoState;
 use crate::transactions::SessionTransaction;
 
 /// One command, whose sender may run it.
@@ -42,6 +43,10 @@ pub struct CommandContext<'a> {
     pub deadline: Option<Instant>,
     /// Its registration.
     pub running: &'a Running,
+    /// The request units that it has consumed.
+    pub consumed: Consumed,
+    /// Whether the connection is closed instead of a reply.
+    pub closes_connection: AtomicBool,
 }
 
 impl CommandContext<'_> {
@@ -53,10 +58,15 @@ impl CommandContext<'_> {
         self.state.account.begin().await.map_err(|error| codes::error(&error))
     }
 
+    /// Closes the connection when the command has ended, as a fail point demands.
+    pub fn close_connection(&self) {
+        self.closes_connection.store(true, Ordering::Relaxed);
+    }
+
     /// What the query language needs to know of the command, at the time of `request`. Collation and variables are added by the handler.
     pub fn language(&self, request: &RequestContext) -> Context {
         Context {
-            cluster_time: Some(timestamp(request.now)),
+            cluster_time: Some(self.state.operation_time(request.now)),
             interrupt: self.interrupt(),
             ..Context::new(request.now)
         }
@@ -86,6 +96,17 @@ impl CommandContext<'_> {
         }
     }
 
+    /// Checks that the sender may see what other users do on the server.
+    ///
+    /// # Errors
+    /// `Unauthorized`.
+    pub fn require_monitoring(&self) -> Result<()> {
+        match self.grants.allow_monitoring(self.database) {
+            true => Ok(()),
+            false => Err(self.unauthorized(self.database)),
+        }
+    }
+
     /// The error for a sender who may not do on a database what the command does.
     pub fn unauthorized(&self, database: &str) -> Error {
         let text = format!("not authorized on {database} to execute command {}", self.command.name);
@@ -102,6 +123,8 @@ pub struct Reply {
     pub memory: MemoryShare,
     /// Whether a statement failed, which aborts a transaction.
     pub aborts_transaction: bool,
+    /// Whether a command that otherwise reads has written, so that a write concern applies to it.
+    pub has_written: bool,
     /// Whether the same command may be answered again and again without further requests, if its sender allows it.
     pub may_repeat: bool,
 }

@@ -1,21 +1,23 @@
 //! `createIndexes`.
 
-use bolide_core::{CollectionChange, CollectionDefinition};
+use bolide_core::{CatalogEventKind, CollectionChange, CollectionDefinition};
 use bolide_model::ttl::Policy;
-use bolide_mql::Result;
 use bolide_mql::index::{Comparison, Existing, IndexDefinition, ParseOptions, TtlMode, compare_definitions};
-use bson::raw::cstr;
-use bson::{RawDocumentBuf, rawdoc};
+use bolide_mql::{Code, Error, Result};
+use bson::raw::{RawBsonRef, cstr};
+use bson::{RawDocument, RawDocumentBuf, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
-use super::data::{collections, indexes};
+use super::data::{collections, expanded_events, indexes};
+
+/// MongoDB's code for a value that should be an object.
+const EXPECTED_OBJECT: i32 = 10065;
 
 /// `{createIndexes, indexes: [{key, name, …}], commitQuorum?}` → the numbers of indexes before and after.
 pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
     let namespace = arguments.collection(context.database)?;
-    let specifications = arguments.documents("indexes")?;
-    let specifications = arguments.required("indexes", specifications)?;
+    let specifications = read_specifications(&mut arguments)?;
     // There is one member.
     arguments.ignore(&["commitQuorum", "ignoreUnknownIndexOptions"]);
     arguments.finish()?;
@@ -35,13 +37,24 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
                 now: context.begin().await?.now,
                 is_empty: true,
                 is_cancelled: false,
+                event: None,
             };
             add_all(&mut change, &namespace.to_string(), &specifications, mode)?;
             collections::find_or_create(context, &namespace).await?
         }
     };
     let name = namespace.to_string();
-    let decide = move |change: &mut CollectionChange<'_>| add_all(change, &name, &specifications, mode);
+    let is_in_transaction = context.transaction.is_some();
+    let decide = move |change: &mut CollectionChange<'_>| {
+        let is_empty = change.is_empty;
+        let added = add_all(change, &name, &specifications, mode)?;
+        if is_in_transaction && !is_empty && added.before != added.after {
+            let text =
+                format!("Cannot create new indexes on non-empty collection {name} in a multi-document transaction.");
+            return Err(Error::new(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text));
+        }
+        Ok(added)
+    };
     let Added {
         before,
         after,
@@ -58,6 +71,21 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         body.append(cstr!("commitQuorum"), "votingMembers");
     }
     Ok(body.into())
+}
+
+fn read_specifications<'a>(arguments: &mut Arguments<'a>) -> Result<Vec<&'a RawDocument>> {
+    match arguments.any_value("indexes") {
+        Some(RawBsonRef::Null | RawBsonRef::Undefined) => {
+            let text = "invalid parameter: expected an object (indexes)";
+            return Err(Error::new(EXPECTED_OBJECT, text));
+        }
+        Some(RawBsonRef::Array(array)) if array.is_empty() => {
+            return Err(Error::bad_value("Must specify at least one index to create"));
+        }
+        _ => {}
+    }
+    let specifications = arguments.documents("indexes")?;
+    arguments.required("indexes", specifications)
 }
 
 /// What was added to a definition.
@@ -79,7 +107,7 @@ pub fn add_all(
     ttl_mode: TtlMode,
 ) -> Result<Added> {
     let before = number(change.definition);
-    let mut to_build = Vec::new();
+    let (mut to_build, mut added) = (Vec::new(), Vec::new());
     for specification in specifications {
         let options = ParseOptions {
             ttl_mode,
@@ -93,9 +121,14 @@ pub fn add_all(
             ttl_mode,
         };
         if compare_definitions(&existing, &definition)? == Comparison::New {
+            added.push(definition.clone());
             to_build.extend(indexes::add(change, definition));
+        } else if added.iter().any(|known| known.name() == definition.name()) {
+            let text = format!("Identical index already exists: {}", definition.name());
+            return Err(Error::new(Code::INDEX_ALREADY_EXISTS, text));
         }
     }
+    expanded_events::note_indexes(change, CatalogEventKind::CreateIndexes, &added);
     Ok(Added {
         before,
         after: number(change.definition),

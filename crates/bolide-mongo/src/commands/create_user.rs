@@ -5,7 +5,9 @@ use uuid::Uuid;
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
-use super::user_arguments::{check_may_grant, credentials, mechanisms, refuse_unsupported, roles, user_name};
+use super::user_arguments::{
+    check_may_grant, credentials, custom_data, mechanisms, refuse_unsupported, roles, user_name,
+};
 use crate::authentication::Mechanism;
 use crate::users::User;
 
@@ -18,7 +20,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let password = arguments.string("pwd")?;
     let roles_array = arguments.array("roles")?;
     let roles_array = arguments.required("roles", roles_array)?;
-    let custom_data = arguments.document("customData")?;
+    let custom_data = custom_data(&mut arguments)?;
     let mechanisms = mechanisms(&mut arguments)?.unwrap_or_else(|| Mechanism::ALL.to_vec());
     refuse_unsupported(&mut arguments)?;
     arguments.finish()?;
@@ -45,7 +47,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         id: Uuid::new_v4(),
         roles,
         credentials: credentials(mechanisms, name, password).await?,
-        custom_data: custom_data.map(ToOwned::to_owned),
+        custom_data,
     };
     match context.state.users.insert(&context.state.account, &user).await? {
         true => Ok(Reply::default()),

@@ -1,8 +1,8 @@
-//! `currentOp`.
+//! `currentOp`, and the stage `$currentOp`.
 
-use bolide_mql::Result;
+use bolide_mql::{Code, Error, Result};
 use bson::raw::CStr;
-use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
@@ -18,6 +18,33 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         operations.push(describe(context.state, &operation));
     }
     Ok(rawdoc! { "inprog": operations }.into())
+}
+
+/// `{$currentOp: {allUsers?, …}}` → a document for each running command: of the sender, or with `allUsers` of everybody.
+///
+/// # Errors
+/// `Unauthorized` for those of others; `NotImplemented` for what does not run; of the options.
+pub fn of_stage(context: &CommandContext<'_>, options: &RawDocument) -> Result<Vec<RawDocumentBuf>> {
+    let mut fields = Arguments::of_document("$currentOp", options)?;
+    let is_of_all = fields.strict_boolean("allUsers")?.unwrap_or(false);
+    for idle in ["idleConnections", "idleCursors", "idleSessions", "backtrace"] {
+        // Without them the answer is the same as if there were none.
+        if fields.strict_boolean(idle)? == Some(true) && idle != "idleSessions" {
+            let text = format!("$currentOp.{idle}: only running commands can be shown");
+            return Err(Error::new(Code::NOT_IMPLEMENTED, text));
+        }
+    }
+    // There is one member, and nothing is cut off.
+    for option in ["localOps", "truncateOps", "targetAllNodes"] {
+        fields.strict_boolean(option)?;
+    }
+    fields.finish()?;
+    if is_of_all {
+        context.require_monitoring()?;
+    }
+    let operations = context.state.operations.all().into_iter();
+    let shown = operations.filter(|operation| is_of_all || operation.user == context.user);
+    Ok(shown.map(|operation| describe(context.state, &operation)).collect())
 }
 
 /// A running command, as `currentOp` and `$currentOp` show it.

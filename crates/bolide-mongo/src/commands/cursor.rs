@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use bolide_core::RequestContext;
-use bolide_mql::Result;
+use bolide_mql::{Code, Error, Result};
 use bson::raw::{CStr, cstr};
-use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawDocumentBuf, Timestamp, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
 use crate::cursors::{Batch, BatchRequest, Cursor, CursorSource};
 use crate::limits;
 use crate::namespace::Namespace;
+use crate::operations::time_limit_exceeded;
 
 /// How the first batch of a cursor is made.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,6 +23,12 @@ pub struct FirstBatch {
     pub is_single: bool,
     /// Whether the cursor never times out: `noCursorTimeout`.
     pub has_no_timeout: bool,
+    /// Whether what the first batch leaves of `maxTimeMS` limits all further ones. A change stream waits in each for as long as its client says.
+    pub keeps_time_limit: bool,
+    /// The time of the snapshot that the query reads, outside of a transaction.
+    pub snapshot: Option<Timestamp>,
+    /// Whether it is a change stream.
+    pub is_change_stream: bool,
 }
 
 impl FirstBatch {
@@ -60,6 +67,7 @@ pub async fn first(
         max_bytes: limits::BATCH_BYTES,
         max_wait: None,
         interrupt: context.interrupt(),
+        consumed: context.consumed.clone(),
     };
     let batch = source.next_batch(&request).await?;
     let text = namespace.to_string();
@@ -71,10 +79,15 @@ pub async fn first(
             user: context.user.clone(),
             session: context.global.session.clone(),
             has_no_timeout: options.has_no_timeout,
+            time_left: context
+                .deadline
+                .filter(|_| options.keeps_time_limit)
+                .map(|deadline| deadline.saturating_duration_since(context.state.monotonic().now())),
+            is_change_stream: options.is_change_stream,
             source,
         })?
     };
-    Ok(reply(id, &text, cstr!("firstBatch"), batch))
+    Ok(reply(id, &text, (cstr!("firstBatch"), batch), options.snapshot))
 }
 
 /// Makes the next batch of an open cursor.
@@ -92,20 +105,37 @@ pub async fn next(
     let cursors = &context.state.cursors;
     let session = context.global.session.as_ref();
     let mut cursor = cursors.take(id, namespace, context.user.as_deref(), session)?;
+    if let Some(code) = context.state.fail_points.get_more.take() {
+        return Err(Error::new(code, "Hit the 'failGetMoreAfterCursorCheckout' failpoint"));
+    }
+    let begun = context.state.monotonic().now();
+    let time_left = cursor.time_left().copied();
+    if time_left.is_some() && context.state.fail_points.always_late.take().is_some() {
+        return Err(time_limit_exceeded());
+    }
     let request = BatchRequest {
         now,
         max_documents,
         max_bytes: limits::BATCH_BYTES,
         max_wait,
-        interrupt: context.interrupt(),
+        interrupt: context.running.interrupt(time_left.map(|left| begun + left)),
+        consumed: context.consumed.clone(),
     };
-    let batch = cursor.next_batch(&request).await?;
+    let killed = cursor.killed();
+    let batch = tokio::select! {
+        biased;
+        batch = cursor.next_batch(&request) => batch?,
+        () = killed => return Err(Error::new(Code::CURSOR_KILLED, "the cursor was killed")),
+    };
+    if let Some(left) = cursor.time_left() {
+        *left = left.saturating_sub(context.state.monotonic().since(begun));
+    }
     let is_open = !batch.is_last && cursor.put_back();
     let id = if is_open { id } else { 0 };
-    Ok(reply(id, &namespace.to_string(), cstr!("nextBatch"), batch))
+    Ok(reply(id, &namespace.to_string(), (cstr!("nextBatch"), batch), None))
 }
 
-fn reply(id: i64, namespace: &str, name: &CStr, batch: Batch) -> Reply {
+fn reply(id: i64, namespace: &str, (name, batch): (&CStr, Batch), snapshot: Option<Timestamp>) -> Reply {
     let mut documents = RawArrayBuf::new();
     for document in batch.documents {
         documents.push(document);
@@ -117,6 +147,9 @@ fn reply(id: i64, namespace: &str, name: &CStr, batch: Batch) -> Reply {
     }
     cursor.append(cstr!("id"), id);
     cursor.append(cstr!("ns"), namespace);
+    if let Some(snapshot) = snapshot {
+        cursor.append(cstr!("atClusterTime"), snapshot);
+    }
     rawdoc! { "cursor": cursor }.into()
 }
 

@@ -13,7 +13,11 @@ use crate::namespace::Namespace;
 /// `{dataSize: "db.collection", estimate?}` → `{estimate, size, numObjects, millis}`, of live documents; exact also when an estimate would do.
 pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
     let namespace = match arguments.first() {
-        Some(RawBsonRef::String(namespace)) => Namespace::parse(namespace)?,
+        Some(RawBsonRef::String(namespace)) if namespace.contains('.') => Namespace::parse(namespace)?,
+        Some(RawBsonRef::String(namespace)) => {
+            let text = format!("Namespace {namespace} is not a valid collection name");
+            return Err(Error::new(Code::INVALID_NAMESPACE, text));
+        }
         other => {
             let value = other.unwrap_or(RawBsonRef::Null);
             return Err(wrong_type("dataSize.dataSize", value, "type 'string'"));

@@ -7,38 +7,69 @@
 //!   5. The reply gets the fields that every reply has.
 
 mod authorization;
+mod labels;
+mod replies;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use bolide_core::MemoryShare;
+use bolide_core::{Consumed, MemoryShare};
 use bolide_mql::{Code, Error, Result};
 use bson::raw::{RawBsonRef, cstr};
-use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawDocument, RawDocumentBuf};
 use futures_util::FutureExt as _;
 
 use super::arguments::Arguments;
+use super::concerns::ReadConcernLevel;
 use super::context::{CommandContext, Reply};
+use super::data::views;
 use super::global::GlobalArguments;
 use super::table::{Command, Rights};
-use crate::client::Client;
+use crate::client::{self, Client, RequestStatistics};
 use crate::fail_points::FailCommand;
 use crate::message::OpMsg;
 use crate::namespace;
 use crate::operations::{self, Begun};
-use crate::state::{MongoState, timestamp};
+use crate::state::MongoState;
 use crate::transactions::SessionTransaction;
+use labels::Labels;
+use replies::{add_write_concern_error, error_document, with_times};
 
-/// Codes after which a client may send a retryable write again.
-const RETRYABLE: [i32; 13] = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436];
-/// Codes that tell a client that the server is not the primary any more, or stops.
-const NOT_PRIMARY: [i32; 8] = [91, 189, 10058, 10107, 11600, 11602, 13435, 13436];
 /// MongoDB's code for a message without database.
 const NO_DATABASE: i32 = 40571;
 
 /// Commands that have `opcounters` of their own.
 const COUNTED_BY_HANDLERS: [&str; 6] = ["aggregate", "delete", "find", "getMore", "insert", "update"];
+
+/// Commands that cannot have a write concern: they never write.
+const READS: [&str; 7] = [
+    "count",
+    "distinct",
+    "find",
+    "getMore",
+    "listCollections",
+    "listDatabases",
+    "listIndexes",
+];
+/// Commands whose first field names a collection that may not be a view.
+const NOT_ON_VIEWS: [&str; 13] = [
+    "cloneCollectionAsCapped",
+    "collStats",
+    "compact",
+    "convertToCapped",
+    "createIndexes",
+    "delete",
+    "dropIndexes",
+    "findAndModify",
+    "insert",
+    "listIndexes",
+    "reIndex",
+    "update",
+    "validate",
+];
 
 /// A command to run.
 #[derive(Clone, Copy)]
@@ -121,31 +152,6 @@ impl From<Error> for Ended {
     }
 }
 
-/// What determines the labels of an error.
-#[derive(Debug, Default)]
-struct Labels {
-    is_retryable_write: bool,
-    is_in_transaction: bool,
-    /// Set by a fail point: these instead.
-    given: Option<Vec<String>>,
-}
-
-impl Labels {
-    fn of(&self, code: Code) -> Vec<&str> {
-        if let Some(given) = &self.given {
-            return given.iter().map(String::as_str).collect();
-        }
-        let is_transient = [Code::NO_SUCH_TRANSACTION, Code::WRITE_CONFLICT].contains(&code);
-        if self.is_in_transaction && (is_transient || RETRYABLE.contains(&code.0)) {
-            return vec!["TransientTransactionError"];
-        }
-        if self.is_retryable_write && RETRYABLE.contains(&code.0) {
-            return vec!["RetryableWriteError"];
-        }
-        Vec::new()
-    }
-}
-
 /// A command whose row is known.
 struct Call<'a> {
     state: &'a Arc<MongoState>,
@@ -172,6 +178,7 @@ impl<'a> Call<'a> {
             Some(RawBsonRef::String(collection)) => format!("{database}.{collection}"),
             _ => database.to_owned(),
         };
+        namespace::check_database_of(database, &namespace)?;
         Ok(Call {
             state,
             client,
@@ -182,6 +189,7 @@ impl<'a> Call<'a> {
         })
     }
 
+    // Long: the steps of every command, in their order.
     async fn run(self, labels: &mut Labels, gone: impl Future<Output = ()> + Send) -> Result<Reply, Ended> {
         if !COUNTED_BY_HANDLERS.contains(&self.command.name) {
             self.state.metrics.operations.command.add(1);
@@ -194,11 +202,15 @@ impl<'a> Call<'a> {
         labels.is_in_transaction = global
             .transaction
             .is_some_and(|transaction| transaction.is_multi_statement);
+        labels.ends_transaction = labels.is_in_transaction && self.ends_transaction();
         labels.is_retryable_write = global.transaction.is_some() && !labels.is_in_transaction;
         if let Some(error) = fault.as_ref().and_then(FailCommand::error) {
             return Err(error.into());
         }
+        // After the injected errors: they are those of a server that has not found the cursor yet.
+        labels.is_change_stream = self.is_get_more_of_change_stream();
         self.check(&global)?;
+        self.check_is_collection()?;
         if let Some(session) = &global.session {
             self.state.sessions.touch(session)?;
         }
@@ -208,32 +220,68 @@ impl<'a> Call<'a> {
             connection: self.client.connection,
             client: self.client.remote(),
             application: self.client.application_name(),
+            user: user.clone(),
+            session: global.session.clone(),
         });
         let transaction = self.transaction(&global)?;
-        let deadline = global.max_time.filter(|_| self.command.has_time_limit());
+        let deadline = self.time_limit(&global)?;
         let context = CommandContext {
             state: self.state,
             client: self.client,
             command: self.command,
             message: self.message,
             database: self.database,
-            transaction: transaction.clone(),
+            transaction,
             grants,
             user,
             deadline: deadline.map(|limit| self.state.monotonic().now() + limit),
             running: &running,
+            consumed: Consumed::default(),
+            closes_connection: AtomicBool::new(false),
             global,
         };
+        let begun = self.state.monotonic().now();
         let result = execute(&context, arguments, gone).await;
-        if let Some(transaction) = transaction
-            && result.as_ref().map_or(true, |reply| reply.aborts_transaction)
-        {
-            transaction.fail();
+        self.conclude(&context, begun, &result);
+        if context.closes_connection.load(Ordering::Relaxed) {
+            return Err(Ended::Close);
         }
         let mut reply = result?;
         let fault = fault.and_then(|fault| fault.write_concern_error);
         add_write_concern_error(&context, fault, labels, &mut reply);
         Ok(reply)
+    }
+
+    fn is_get_more_of_change_stream(&self) -> bool {
+        let id = self.message.command().get("getMore").ok().flatten();
+        let id = id.and_then(bolide_mql::value::number::whole);
+        self.command.name == "getMore" && id.is_some_and(|id| self.state.cursors.is_change_stream(id))
+    }
+
+    /// Keeps what the command consumed, and ends its transaction if it failed.
+    fn conclude(&self, context: &CommandContext<'_>, begun: Instant, result: &Result<Reply>) {
+        if self.command.name != "getLastRequestStatistics" {
+            self.client.note_request(RequestStatistics {
+                command: self.command.name,
+                charge: context.consumed.sum(),
+                duration: self.state.monotonic().since(begun),
+            });
+        }
+        if let Some(transaction) = &context.transaction
+            && result.as_ref().map_or(true, |reply| reply.aborts_transaction)
+        {
+            transaction.fail();
+        }
+    }
+
+    /// Refuses commands on views that only collections know.
+    fn check_is_collection(&self) -> Result<()> {
+        match self.namespace.split_once('.') {
+            Some((database, collection)) if NOT_ON_VIEWS.contains(&self.command.name) => {
+                views::refuse(self.state, database, collection)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Applies the fail point for this command, if there is one.
@@ -242,13 +290,36 @@ impl<'a> Call<'a> {
             return Ok(None);
         }
         let points = &self.state.fail_points;
-        let fault = points.take(self.command.name, self.client.application(), &self.namespace);
+        // The first hello tells the application's name itself.
+        let metadata = self.message.command().get_document("client").ok();
+        let application = match metadata.filter(|_| self.client.metadata().is_none()) {
+            Some(metadata) => client::application_of(metadata),
+            None => self.client.application(),
+        };
+        let fault = points.take(self.command.name, application, &self.namespace);
         if let Some(time) = fault.as_ref().and_then(|fault| fault.block) {
             self.state.monotonic().sleep(time).await;
         }
         match fault {
             Some(fault) if fault.closes_connection => Err(Ended::Close),
             fault => Ok(fault),
+        }
+    }
+
+    /// Returns how long the command may take, if it has a limit that is kept.
+    ///
+    /// # Errors
+    /// `MaxTimeMSExpired`, as a fail point demands.
+    fn time_limit(&self, global: &GlobalArguments) -> Result<Option<Duration>> {
+        let limit = global.max_time.filter(|_| self.command.has_time_limit());
+        if limit.is_none() || !self.state.options.faults_enabled || self.command.name == "configureFailPoint" {
+            return Ok(limit);
+        }
+        let points = &self.state.fail_points;
+        match (points.always_late.take(), points.never_late.take()) {
+            (Some(()), _) => Err(operations::time_limit_exceeded()),
+            (None, Some(())) => Ok(None),
+            (None, None) => Ok(limit),
         }
     }
 
@@ -265,11 +336,23 @@ impl<'a> Call<'a> {
         if transaction.starts {
             return transactions.begin(session, transaction.number).map(Some);
         }
-        let found = transactions.find(session, transaction.number)?;
-        if !["abortTransaction", "commitTransaction"].contains(&self.command.name) {
-            found.check_in_progress()?;
+        match transactions.find(session, transaction.number) {
+            // The server may have been started again since it was committed.
+            Err(error) if self.command.name == "commitTransaction" && error.code == Code::NO_SUCH_TRANSACTION => {
+                Ok(None)
+            }
+            found if self.ends_transaction() => found.map(Some),
+            found => {
+                let found = found?;
+                found.check_in_progress()?;
+                Ok(Some(found))
+            }
         }
-        Ok(Some(found))
+    }
+
+    /// Whether the command commits or aborts a transaction.
+    fn ends_transaction(&self) -> bool {
+        ["abortTransaction", "commitTransaction"].contains(&self.command.name)
     }
 
     /// Checks what depends on the fields that may be on any command.
@@ -289,7 +372,29 @@ impl<'a> Call<'a> {
             let text = format!("Cannot run '{name}' in a multi-document transaction.");
             return Err(Error::new(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text));
         }
-        Ok(())
+        self.check_concerns(global)
+    }
+
+    fn check_concerns(&self, global: &GlobalArguments) -> Result<()> {
+        let (name, concern) = (self.command.name, &global.read_concern);
+        let invalid = |text: String| Err(Error::new(Code::INVALID_OPTIONS, text));
+        if global.write_concern.is_given() && READS.contains(&name) {
+            return invalid(format!("Command {name} does not support writeConcern"));
+        }
+        match global.transaction.filter(|transaction| transaction.is_multi_statement) {
+            Some(transaction) if concern.is_given && !transaction.starts => {
+                invalid("Only the first command in a transaction may specify a readConcern".to_owned())
+            }
+            Some(_) if concern.at.is_some() => {
+                let text =
+                    "a transaction reads the data of the time of its first command: atClusterTime is not supported";
+                Err(Error::new(Code::NOT_IMPLEMENTED, text))
+            }
+            None if concern.level == ReadConcernLevel::Snapshot && !self.command.reads_snapshots => invalid(format!(
+                "Command {name} does not support {{ readConcern: {{ level: \"snapshot\" }} }} :: caused by :: read concern not supported"
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -300,7 +405,6 @@ fn database<'a>(document: &'a RawDocument, outside: Option<&'a str>) -> Result<&
         (None, Ok(Some(RawBsonRef::String(database)))) => database,
         _ => return Err(Error::new(NO_DATABASE, "OP_MSG requests require a $db argument")),
     };
-    namespace::check_database(database)?;
     Ok(database)
 }
 
@@ -345,78 +449,6 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no message)")
-}
-
-/// Adds what a client must know although its write succeeded. A client that asked for no acknowledgement gets none.
-fn add_write_concern_error(
-    context: &CommandContext<'_>,
-    fault: Option<RawDocumentBuf>,
-    labels: &mut Labels,
-    reply: &mut Reply,
-) {
-    let concern = &context.global.write_concern;
-    let is_write = context.command.rights == Rights::Write;
-    if is_write && concern.is_unacknowledged() {
-        reply.body = RawDocumentBuf::new();
-        return;
-    }
-    let error = fault.or_else(|| concern.error().filter(|_| is_write));
-    if let Some(error) = error {
-        let code = Code(error.get_i32("code").unwrap_or_default());
-        append_labels(&mut reply.body, &labels.of(code));
-        reply.body.append(cstr!("writeConcernError"), error);
-    }
-}
-
-/// The document of an error.
-fn error_document(state: &MongoState, error: &Error, labels: &Labels) -> RawDocumentBuf {
-    let name = match error.code.name() {
-        Some(name) => name.to_owned(),
-        None => format!("Location{}", error.code.0),
-    };
-    let mut document = rawdoc! {
-        "ok": 0.0,
-        "errmsg": error.message.as_str(),
-        "code": error.code.0,
-        "codeName": name,
-    };
-    let details = error.details.as_deref();
-    for (key, value) in details.into_iter().flat_map(|details| details.iter()).flatten() {
-        document.append(key, value);
-    }
-    append_labels(&mut document, &labels.of(error.code));
-    if NOT_PRIMARY.contains(&error.code.0) {
-        // So the client knows whether it has seen this change of the server's state already.
-        document.append(cstr!("topologyVersion"), state.topology_version().to_document());
-    }
-    document
-}
-
-fn append_labels(document: &mut RawDocumentBuf, labels: &[&str]) {
-    if labels.is_empty() {
-        return;
-    }
-    let mut array = RawArrayBuf::new();
-    for label in labels {
-        array.push(*label);
-    }
-    document.append(cstr!("errorLabels"), array);
-}
-
-/// Adds the times that a member of a replica set reports.
-async fn with_times(state: &MongoState, mut reply: CompleteReply) -> CompleteReply {
-    let time = timestamp(state.account.shown_time().await);
-    let signature = bson::Binary {
-        subtype: bson::spec::BinarySubtype::Generic,
-        bytes: vec![0; 20],
-    };
-    let cluster_time = rawdoc! {
-        "clusterTime": time,
-        "signature": { "hash": signature, "keyId": 0_i64 },
-    };
-    reply.body.append(cstr!("$clusterTime"), cluster_time);
-    reply.body.append(cstr!("operationTime"), time);
-    reply
 }
 
 #[cfg(test)]

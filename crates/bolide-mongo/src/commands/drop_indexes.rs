@@ -1,6 +1,6 @@
 //! `dropIndexes`.
 
-use bolide_core::CollectionChange;
+use bolide_core::{CatalogEventKind, CollectionChange};
 use bolide_mql::index::IndexSelection;
 use bolide_mql::{Code, Error, Result};
 use bson::raw::cstr;
@@ -8,7 +8,7 @@ use bson::{RawBson, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
-use super::data::{collections, indexes};
+use super::data::{collections, expanded_events, indexes};
 
 /// `{dropIndexes, index: "*" | name | key | [names]}` → `{nIndexesWas, msg?}`.
 pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
@@ -24,11 +24,12 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let decide = move |change: &mut CollectionChange<'_>| {
         let definitions = indexes::definitions(change.definition);
         let selected = IndexSelection::parse(index.as_raw_bson_ref())?.select(&definitions)?;
-        for position in selected.positions {
-            if let Some(definition) = definitions.get(position) {
-                indexes::remove(change, definition.name());
-            }
+        let dropped = selected.positions.iter().filter_map(|at| definitions.get(*at));
+        let dropped: Vec<_> = dropped.collect();
+        for definition in &dropped {
+            indexes::remove(change, definition.name());
         }
+        expanded_events::note_indexes(change, CatalogEventKind::DropIndexes, dropped);
         Ok((definitions.len(), selected.message))
     };
     let (before, message) = indexes::change(context, &container, decide).await?;

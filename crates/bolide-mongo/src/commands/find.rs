@@ -6,8 +6,8 @@ mod shape;
 
 use bolide_core::MemoryShare;
 use bolide_mql::{Code, Error, Result};
-use bson::RawDocument;
 use bson::raw::RawBsonRef;
+use bson::{RawArrayBuf, RawDocument, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
@@ -16,6 +16,7 @@ use super::data::collections;
 use super::data::find::Matches;
 use super::data::language::{LanguageArguments, check_hint, filter, read_hint};
 use super::data::order::Order;
+use super::data::views::{self, View};
 use super::data::writer::DataContext;
 use crate::cursors::CursorSource;
 use crate::namespace::Namespace;
@@ -30,7 +31,11 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let query = FindArguments::read(&mut arguments)?;
     arguments.finish()?;
     let data = DataContext::begin(context).await?;
-    let (now, first) = (data.request, query.first);
+    let now = data.request;
+    let first = FirstBatch {
+        snapshot: data.snapshot_time(),
+        ..query.first
+    };
     let source = query.open(context, &namespace, data)?;
     cursor::first(context, now, namespace, source, first).await
 }
@@ -52,26 +57,23 @@ struct FindArguments<'a> {
 }
 
 impl<'a> FindArguments<'a> {
+    // Long: one line for each argument.
     fn read(arguments: &mut Arguments<'a>) -> Result<FindArguments<'a>> {
         let filter = arguments.document("filter")?;
         let projection = arguments
             .document("projection")?
             .filter(|projection| !projection.is_empty());
-        let sort = arguments.document("sort")?.filter(|sort| !sort.is_empty());
+        let sort = read_sort(arguments)?;
         let skip = arguments.non_negative("skip")?.unwrap_or(0);
         let limit = arguments.non_negative("limit")?.unwrap_or(0);
         let batch_size = arguments.non_negative("batchSize")?;
         let is_single = arguments.boolean("singleBatch")?.unwrap_or(false);
         let language = LanguageArguments::read(arguments)?;
         let hint = read_hint(arguments)?;
-        if arguments.boolean("tailable")? == Some(true) || arguments.boolean("awaitData")? == Some(true) {
-            return Err(Error::bad_value(
-                "error processing query: tailable cursor requested on non capped collection",
-            ));
-        }
+        refuse_tailable(arguments)?;
         let has_no_timeout = arguments.boolean("noCursorTimeout")?.unwrap_or(false);
-        let shows_record_id = arguments.boolean("showRecordId")?.unwrap_or(false);
-        let returns_key = arguments.boolean("returnKey")?.unwrap_or(false);
+        let shows_record_id = arguments.exact_boolean("showRecordId")?.unwrap_or(false);
+        let returns_key = arguments.exact_boolean("returnKey")?.unwrap_or(false);
         let min = arguments.document("min")?.filter(|min| !min.is_empty());
         let max = arguments.document("max")?.filter(|max| !max.is_empty());
         range::check(min, max)?;
@@ -80,7 +82,9 @@ impl<'a> FindArguments<'a> {
             return Err(Error::new(Code::NOT_IMPLEMENTED, text));
         }
         // Nothing is written to the disk, and there are no other members.
-        arguments.ignore(&["allowDiskUse", "allowPartialResults", "oplogReplay"]);
+        arguments.strict_boolean("allowDiskUse")?;
+        arguments.boolean("allowPartialResults")?;
+        arguments.boolean("oplogReplay")?;
         Ok(FindArguments {
             filter,
             projection,
@@ -96,8 +100,42 @@ impl<'a> FindArguments<'a> {
                 max_documents: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
                 is_single,
                 has_no_timeout,
+                keeps_time_limit: true,
+                snapshot: None,
+                is_change_stream: false,
             },
         })
+    }
+
+    /// The same query as stages, with which a view is read.
+    fn stages(&self) -> Result<RawArrayBuf> {
+        let refused = [
+            ("returnKey", self.additions.1),
+            ("showRecordId", self.additions.0),
+            ("min", self.min.is_some()),
+            ("max", self.max.is_some()),
+        ];
+        if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+            let text = format!("Option {name} not supported in aggregation.");
+            return Err(Error::new(Code::INVALID_PIPELINE_OPERATOR, text));
+        }
+        let mut stages = RawArrayBuf::new();
+        if let Some(filter) = self.filter {
+            stages.push(rawdoc! {"$match": filter.to_owned()});
+        }
+        if let Some(sort) = self.sort {
+            stages.push(rawdoc! {"$sort": sort.to_owned()});
+        }
+        if self.skip > 0 {
+            stages.push(rawdoc! {"$skip": i64::try_from(self.skip).unwrap_or(i64::MAX)});
+        }
+        if self.limit > 0 {
+            stages.push(rawdoc! {"$limit": i64::try_from(self.limit).unwrap_or(i64::MAX)});
+        }
+        if let Some(projection) = self.projection {
+            stages.push(rawdoc! {"$project": projection.to_owned()});
+        }
+        Ok(stages)
     }
 
     fn open(
@@ -106,7 +144,7 @@ impl<'a> FindArguments<'a> {
         namespace: &Namespace,
         data: DataContext,
     ) -> Result<Box<dyn CursorSource>> {
-        let container = collections::find(context, namespace);
+        let container = data.find(context, namespace)?;
         let language = self.language.context(context, &data.request, container.as_ref())?;
         let filter = filter(self.filter, &language)?;
         let order = Order::parse(self.sort, self.hint, &filter)?;
@@ -114,13 +152,21 @@ impl<'a> FindArguments<'a> {
         let Some(container) = container else {
             return Ok(Box::new(Known::new(Vec::new())));
         };
+        if View::of(&container, &namespace.database).is_some() {
+            let stages = self.stages()?;
+            return Ok(Box::new(views::open(context, namespace, &stages, language, data)?));
+        }
         check_hint(&container, self.hint)?;
         let range = IndexRange::parse(self.min, self.max, self.hint, &*collections::definition(&container)?)?;
+        let mut matches = Matches::new(container, filter.clone(), &language)?;
+        if let Some(direction) = order.scan_direction() {
+            matches.scan(direction);
+        }
         Ok(Box::new(FindCursor {
             state: context.state.clone(),
             data,
             query: Some(Query {
-                matches: Matches::new(container, filter.clone(), &language)?,
+                matches,
                 filter,
                 order,
                 range,
@@ -134,6 +180,32 @@ impl<'a> FindArguments<'a> {
             memory: MemoryShare::default(),
         }))
     }
+}
+
+fn read_sort<'a>(arguments: &mut Arguments<'a>) -> Result<Option<&'a RawDocument>> {
+    match arguments.value("sort") {
+        None => Ok(None),
+        Some(RawBsonRef::Document(sort)) => Ok(Some(sort).filter(|sort| !sort.is_empty())),
+        // The text is MongoDB's.
+        Some(_) => Err(Error::new(
+            Code::TYPE_MISMATCH,
+            "Expected field sortto be of type object",
+        )),
+    }
+}
+
+/// Refuses tailable cursors, for which there are no collections.
+fn refuse_tailable(arguments: &mut Arguments<'_>) -> Result<()> {
+    let is_tailable = arguments.boolean("tailable")? == Some(true);
+    if arguments.boolean("awaitData")? == Some(true) && !is_tailable {
+        let text = "Cannot set 'awaitData' without also setting 'tailable'";
+        return Err(Error::new(Code::FAILED_TO_PARSE, text));
+    }
+    if is_tailable {
+        let text = "error processing query: tailable cursor requested on non capped collection";
+        return Err(Error::bad_value(text));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -61,7 +61,13 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         order: parsed.order,
         retry,
     };
-    let changed = statement.run(encode).await?;
+    let changed = statement.run(encode).await.map_err(|error| Error {
+        message: format!(
+            "Plan executor error during findAndModify :: caused by :: {}",
+            error.message
+        ),
+        ..error
+    })?;
     Ok(changed.result.unwrap_or_else(|| command.unmatched()).into())
 }
 
@@ -110,7 +116,7 @@ impl<'a> Modification<'a> {
             (false, false) => "Either an update or remove=true must be specified",
             (false, true) => return Ok(()),
             (true, true) => "Cannot specify both an update and remove=true",
-            (true, false) if self.is_upsert => "Cannot specify both upsert=true and remove=true",
+            (true, false) if self.is_upsert => "Cannot specify both upsert=true and remove=true ",
             (true, false) if self.is_new => {
                 "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"
             }

@@ -1,5 +1,7 @@
 //! A front end over an empty database in memory, for tests.
 
+pub mod log_in;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -158,6 +160,7 @@ pub struct Shell {
     pub state: Arc<MongoState>,
     client: Client,
     clock: Arc<Clock>,
+    engine: Arc<MemoryEngine>,
 }
 
 impl Shell {
@@ -165,21 +168,28 @@ impl Shell {
     pub async fn new() -> Shell {
         let clock = Arc::new(Clock::virtual_at(NOW));
         let engine = Arc::new(MemoryEngine::new(clock.clone()));
-        let account_options = AccountOptions {
-            virtual_clock: true,
-            monotonic: Monotonic::manual(),
-            ..AccountOptions::default()
-        };
-        let account = Account::open(engine, account_options).await.expect("an empty database");
-        let options = MongoOptions {
-            requires_authentication: false,
-            ..options()
-        };
+        Shell::over(engine, clock).await
+    }
+
+    /// Connects to a server that knows no more than what is stored.
+    pub async fn reopened(&self) -> Shell {
+        Shell::over(self.engine.clone(), self.clock.clone()).await
+    }
+
+    async fn over(engine: Arc<MemoryEngine>, clock: Arc<Clock>) -> Shell {
         Shell {
-            state: Arc::new(MongoState::new(account, options)),
+            state: open(engine.clone()).await,
             client: client(),
             clock,
+            engine,
         }
+    }
+
+    /// Starts the front end and the database again, over what is stored.
+    pub async fn restart(&mut self) {
+        self.state.account.close().await.expect("closed");
+        self.state = open(self.engine.clone()).await;
+        self.client = client();
     }
 
     /// Sends a command to the database `db`, if it names no other; returns the whole reply.
@@ -225,10 +235,30 @@ impl Shell {
         documents.collect()
     }
 
+    /// Server time, in milliseconds.
+    pub fn now(&self) -> i64 {
+        self.clock.now().0
+    }
+
     /// Lets server time pass.
     pub fn advance(&self, by_ms: i64) {
         assert!(self.clock.advance(by_ms), "the clock is virtual");
     }
+}
+
+/// A front end without authentication, over a database with what is stored.
+async fn open(engine: Arc<MemoryEngine>) -> Arc<MongoState> {
+    let account_options = AccountOptions {
+        virtual_clock: true,
+        monotonic: Monotonic::manual(),
+        ..AccountOptions::default()
+    };
+    let account = Account::open(engine, account_options).await.expect("a database");
+    let options = MongoOptions {
+        requires_authentication: false,
+        ..options()
+    };
+    Arc::new(MongoState::new(account, options))
 }
 
 /// Returns a document without some of its fields.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_mql::value::number::Number;
 use bolide_mql::{Code, Error, Result};
 use bson::raw::RawBsonRef;
 use bson::spec::BinarySubtype;
@@ -159,10 +160,24 @@ fn transaction(arguments: &mut Arguments<'_>, has_session: bool) -> Result<Optio
     }
 }
 
+/// Reads `maxTimeMS`. `aggregate` reads it like its other options first, which gives other errors.
 fn max_time(arguments: &mut Arguments<'_>) -> Result<Option<Duration>> {
-    let Some(ms) = arguments.integer("maxTimeMS")? else {
+    let Some(value) = arguments.any_value("maxTimeMS") else {
         return Ok(None);
     };
+    if arguments.name() != "find" {
+        arguments.integer("maxTimeMS")?;
+    }
+    if arguments.name() == "aggregate" {
+        arguments.non_negative("maxTimeMS")?;
+    }
+    let Some(number) = Number::of(value) else {
+        return Err(Error::bad_value("maxTimeMS must be a number"));
+    };
+    let ms = number.clamped();
+    if number.whole().is_none() && (0..=i64::from(i32::MAX)).contains(&ms) {
+        return Err(Error::bad_value("maxTimeMS has non-integral value"));
+    }
     match u32::try_from(ms).ok().filter(|ms| i32::try_from(*ms).is_ok()) {
         Some(0) => Ok(None),
         Some(ms) => Ok(Some(Duration::from_millis(u64::from(ms)))),

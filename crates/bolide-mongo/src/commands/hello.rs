@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::limits;
 use crate::message::Compressor;
 use crate::operations;
-use crate::state::{MongoState, timestamp};
+use crate::state::MongoState;
 use crate::users::User;
 
 /// The newest version of the protocol: that of MongoDB 7.0.
@@ -146,7 +146,7 @@ fn is_current(state: &MongoState, known: &RawDocument) -> Result<bool> {
 /// What hello says of the replica set.
 fn append_member(reply: &mut RawDocumentBuf, state: &MongoState, client: &Client, now: UnixMillis) {
     let address = address(state, client);
-    let op_time = rawdoc! { "ts": timestamp(now), "t": TERM };
+    let op_time = rawdoc! { "ts": state.operation_time(now), "t": TERM };
     let date = DateTime::from_millis(now.0);
     let last_write = rawdoc! {
         "opTime": op_time.clone(),
@@ -209,7 +209,9 @@ fn common_compressors(names: &RawArray) -> RawArrayBuf {
 
 /// The mechanisms of the user in `database.user`; `None` if there is no such user.
 async fn mechanisms_of(state: &MongoState, asked: &str) -> Result<Option<Vec<Mechanism>>> {
-    let (database, user) = asked.split_once('.').unwrap_or(("admin", asked));
+    let (database, user) = asked
+        .split_once('.')
+        .ok_or_else(|| Error::bad_value("UserName must contain a '.' separated database.user pair"))?;
     if state.options.credentials.knows(user) {
         return Ok(Some(Mechanism::ALL.to_vec()));
     }

@@ -24,7 +24,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let documents = arguments.documents("documents")?;
     let documents = arguments.required("documents", documents)?;
     context.state.metrics.operations.insert.add_all(documents.len());
-    let is_ordered = arguments.boolean("ordered")?.unwrap_or(true);
+    let is_ordered = arguments.strict_boolean("ordered")?.unwrap_or(true);
     let bypasses_validation = arguments.boolean("bypassDocumentValidation")?.unwrap_or(false);
     let keeps_timestamps = arguments.boolean("bypassEmptyTsReplacement")?.unwrap_or(false);
     let retry = RetryableWrite::of(context, arguments.first_statement()?);
@@ -66,6 +66,12 @@ enum Inserted {
     /// By the same retryable write before.
     Before(i32),
     Duplicate(Duplicate),
+}
+
+/// Whether a document was inserted now.
+fn is_any_new(results: &Result<Vec<Inserted>>) -> bool {
+    let is_new = |result: &Inserted| matches!(result, Inserted::Now);
+    results.as_ref().is_ok_and(|results| results.iter().any(is_new))
 }
 
 impl Insert<'_> {
@@ -150,7 +156,12 @@ impl Insert<'_> {
             }
             Ok(Ok(results))
         });
-        match written.await {
+        let written = written.await;
+        let written = match &self.retry {
+            Some(retry) => retry.count(self.context, written, is_any_new),
+            None => written,
+        };
+        match written {
             Ok(results) => self.note(&chunk, results?),
             // The reason holds for each of them, but only the first is told if the others are not tried.
             Err(error) if self.data.transaction.is_none() => {

@@ -10,6 +10,7 @@ use super::context::{CommandContext, Reply};
 use super::cursor::{self, FirstBatch, Known};
 use super::data::collections::uuid;
 use super::data::language::filter;
+use super::data::views;
 use crate::codes;
 use crate::namespace::Namespace;
 
@@ -48,11 +49,17 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
 }
 
 fn entry(container: &Container, definition: &CollectionDefinition, is_name_only: bool) -> RawDocumentBuf {
-    let mut entry = rawdoc! { "name": container.properties().id.as_str(), "type": "collection" };
+    let is_view = views::is_view(definition);
+    let kind = if is_view { "view" } else { "collection" };
+    let mut entry = rawdoc! { "name": container.properties().id.as_str(), "type": kind };
     if is_name_only {
         return entry;
     }
     entry.append(cstr!("options"), definition.options.clone());
+    if is_view {
+        entry.append(cstr!("info"), rawdoc! { "readOnly": true });
+        return entry;
+    }
     entry.append(cstr!("info"), rawdoc! { "readOnly": false, "uuid": uuid(definition) });
     if let Some(index) = definition.indexes.first() {
         entry.append(cstr!("idIndex"), index.definition.to_document());

@@ -13,6 +13,7 @@ pub mod table;
 mod aggregate;
 mod build_info;
 mod capped;
+mod change_stream;
 mod coll_mod;
 mod coll_stats;
 mod compact;
@@ -52,6 +53,7 @@ mod list_collections;
 mod list_commands;
 mod list_databases;
 mod list_indexes;
+mod listed_sessions;
 mod log_rotate;
 mod logout;
 mod parameters;
@@ -77,3 +79,5 @@ mod whatsmyuri;
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod properties;

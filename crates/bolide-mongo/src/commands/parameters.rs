@@ -18,7 +18,8 @@ use crate::state::MongoState;
 type Reader = fn(&MongoState) -> RawBson;
 
 /// Parameters by name, with how their values are read.
-const PARAMETERS: [(&str, Reader); 10] = [
+const PARAMETERS: [(&str, Reader); 12] = [
+    ("authSchemaVersion", |_| RawBson::Int32(5)),
     ("authenticationMechanisms", mechanisms),
     ("cursorTimeoutMillis", |_| millis(limits::CURSOR_IDLE.as_millis())),
     ("enableTestCommands", |state| {
@@ -33,6 +34,7 @@ const PARAMETERS: [(&str, Reader); 10] = [
     ("maxSessions", |_| {
         RawBson::Int32(i32::try_from(limits::SESSIONS).unwrap_or(i32::MAX))
     }),
+    (QUIET, |_| RawBson::Boolean(false)),
     ("requireApiVersion", |_| RawBson::Boolean(false)),
     ("scramSHA256IterationCount", |_| RawBson::Int32(15_000)),
     (TTL_ENABLED, |state| {
@@ -43,19 +45,21 @@ const PARAMETERS: [(&str, Reader); 10] = [
     }),
 ];
 
+const QUIET: &str = "quiet";
 const TTL_ENABLED: &str = "ttlMonitorEnabled";
 const TTL_SLEEP: &str = "ttlMonitorSleepSecs";
 
-/// `{getParameter: "*" | 1 | {showDetails, allParameters}, name: 1, …}` → `{name: value, …}`.
+/// `{getParameter: "*" | 1 | {showDetails, allParameters}, name: 1, …}` → `{name: value, …}`, with details
+/// `{name: {value, settableAtRuntime, settableAtStartup}, …}`.
 pub async fn get(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Result<Reply> {
-    let is_all = match arguments.first() {
-        Some(RawBsonRef::String("*")) => true,
-        Some(RawBsonRef::Document(options)) => options
-            .get("allParameters")
-            .ok()
-            .flatten()
-            .is_some_and(value::is_truthy),
-        _ => false,
+    let (is_all, shows_details) = match arguments.first() {
+        Some(RawBsonRef::String("*")) => (true, false),
+        Some(RawBsonRef::Document(options)) => {
+            let mut options = Arguments::of_document("getParameter", options)?;
+            let shows_details = options.boolean("showDetails")?.unwrap_or(false);
+            (options.boolean("allParameters")?.unwrap_or(false), shows_details)
+        }
+        _ => (false, false),
     };
     let asked: Vec<&str> = arguments.all().skip(1).map(|(key, _)| key).collect();
     let mut reply = RawDocumentBuf::new();
@@ -63,13 +67,24 @@ pub async fn get(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Resu
         if (is_all || asked.contains(&name))
             && let Ok(key) = <&CStr>::try_from(name)
         {
-            reply.append(key, read(context.state));
+            let value = read(context.state);
+            match shows_details {
+                true => reply.append(key, details(name, value)),
+                false => reply.append(key, value),
+            }
         }
     }
     if reply.is_empty() {
         return Err(Error::new(Code::INVALID_OPTIONS, "no option found to get"));
     }
     Ok(reply.into())
+}
+
+fn details(name: &str, value: RawBson) -> RawDocumentBuf {
+    let is_settable = [QUIET, TTL_ENABLED, TTL_SLEEP].contains(&name);
+    // Options and the limits of the server decide the others, all but these.
+    let is_fixed = ["authSchemaVersion", "featureCompatibilityVersion"].contains(&name);
+    rawdoc! {"value": value, "settableAtRuntime": is_settable, "settableAtStartup": !is_fixed}
 }
 
 /// `{setParameter: 1, name: value}` → `{was}`. Only the parameters of the TTL monitor can be set, because tests do, and nothing depends on them.
@@ -95,6 +110,8 @@ pub async fn set(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Resu
                 seconds.ok_or_else(|| Error::bad_value(format!("{TTL_SLEEP} must be a whole number above 0")))?;
             RawBson::Int32(parameters.sleep_seconds.swap(seconds, Ordering::Relaxed))
         }
+        // There is nothing that could be logged less.
+        QUIET => RawBson::Boolean(false),
         known if PARAMETERS.iter().any(|(name, _)| *name == known) => {
             let text = format!("not allowed to change [{known}] at runtime");
             return Err(Error::new(Code::ILLEGAL_OPERATION, text));

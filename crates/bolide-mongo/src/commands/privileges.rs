@@ -33,6 +33,14 @@ impl Grants {
         }
     }
 
+    /// Whether the sender has rights on every database, those that do not exist yet too.
+    pub fn allow_everywhere(&self, rights: Rights) -> bool {
+        match self {
+            Grants::Key(access) => rights.are_given_by(*access),
+            Grants::User(user) => user.may_everywhere(of_rights(rights)),
+        }
+    }
+
     /// Whether the sender may see that a database exists.
     pub fn allow_seeing(&self, database: &str) -> bool {
         match self {
@@ -40,6 +48,22 @@ impl Grants {
             Grants::User(user) => {
                 user.may(Privilege::ListDatabases, database) || user.may(Privilege::ReadDefinitions, database)
             }
+        }
+    }
+
+    /// Whether the sender may begin a pipeline on a database with a stage that shows statistics; see [`of_source_stage`].
+    pub fn allow_source_stage(&self, stage: &str, database: &str) -> bool {
+        match self {
+            Grants::Key(_) => true,
+            Grants::User(user) => of_source_stage(stage).iter().any(|one| user.may(*one, database)),
+        }
+    }
+
+    /// Whether the sender may see what other users do on the server.
+    pub fn allow_monitoring(&self, database: &str) -> bool {
+        match self {
+            Grants::Key(access) => *access == Access::Full,
+            Grants::User(user) => user.may(Privilege::Monitor, database),
         }
     }
 
@@ -67,8 +91,8 @@ pub fn of_command(command: &Command) -> Privilege {
         "convertToCapped" | "create" | "createIndexes" | "drop" | "dropIndexes" | "renameCollection" => {
             Privilege::Collections
         }
-        "collMod" | "compact" | "customAction" | "dropDatabase" | "profile" | "reIndex" | "shardCollection"
-        | "validate" => Privilege::Database,
+        "collMod" | "compact" | "customAction" | "dropDatabase" | "enableSharding" | "profile" | "reIndex"
+        | "shardCollection" | "validate" => Privilege::Database,
         "createRole"
         | "createUser"
         | "dropAllRolesFromDatabase"
@@ -87,6 +111,22 @@ pub fn of_command(command: &Command) -> Privilege {
         "currentOp" | "getCmdLineOpts" | "getLog" | "getParameter" | "hostInfo" | "replSetGetConfig"
         | "replSetGetStatus" | "serverStatus" | "top" => Privilege::Monitor,
         _ => of_rights(command.rights),
+    }
+}
+
+/// Whether a stage at the start of a pipeline asks for other rights than reading.
+pub fn is_source_stage(stage: &str) -> bool {
+    of_source_stage(stage) != [Privilege::Read]
+}
+
+/// What a user needs for a stage at the start of a pipeline, instead of the right to read: one of these on the database.
+pub fn of_source_stage(stage: &str) -> &'static [Privilege] {
+    match stage {
+        // They show the sender's own, and others' only to who may see them.
+        "$currentOp" | "$listLocalSessions" | "$listSessions" => &[Privilege::None],
+        "$collStats" => &[Privilege::ReadDefinitions],
+        "$indexStats" | "$planCacheStats" => &[Privilege::Database, Privilege::Monitor],
+        _ => &[Privilege::Read],
     }
 }
 

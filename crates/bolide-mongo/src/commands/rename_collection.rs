@@ -7,7 +7,7 @@ use bson::raw::RawBsonRef;
 
 use super::arguments::{Arguments, wrong_type};
 use super::context::{CommandContext, Reply};
-use super::data::collections;
+use super::data::{collections, views};
 use crate::codes;
 use crate::namespace::Namespace;
 
@@ -38,6 +38,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         let text = format!("Source collection {from} does not exist");
         return Err(Error::new(Code::NAMESPACE_NOT_FOUND, text));
     };
+    views::refuse(context.state, &from.database, &from.collection)?;
     if from.database != to.database {
         let text = format!("{from} cannot be renamed to {to}: a collection cannot move to another database");
         return Err(Error::new(Code::ILLEGAL_OPERATION, text));

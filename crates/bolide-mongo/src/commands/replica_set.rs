@@ -6,7 +6,6 @@ use bson::{DateTime, rawdoc};
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
 use super::hello;
-use crate::state::timestamp;
 
 /// `{replSetGetStatus: 1}`.
 pub async fn status(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
@@ -15,7 +14,7 @@ pub async fn status(context: &CommandContext<'_>, mut arguments: Arguments<'_>) 
     let state = context.state;
     let now = state.account.shown_time().await;
     let date = DateTime::from_millis(now.0);
-    let optime = rawdoc! { "ts": timestamp(now), "t": hello::TERM };
+    let optime = rawdoc! { "ts": state.operation_time(now), "t": hello::TERM };
     let uptime = i64::try_from(state.monotonic().since(state.started()).as_secs()).unwrap_or(i64::MAX);
     let member = rawdoc! {
         "_id": 0,
@@ -26,7 +25,7 @@ pub async fn status(context: &CommandContext<'_>, mut arguments: Arguments<'_>) 
         "uptime": uptime,
         "optime": optime.clone(),
         "optimeDate": date,
-        "electionTime": timestamp(now),
+        "electionTime": state.operation_time(now),
         "electionDate": date,
         "configVersion": hello::SET_VERSION,
         "configTerm": hello::TERM,

@@ -75,7 +75,7 @@ fn payload(arguments: &mut Arguments<'_>) -> Result<Vec<u8>> {
         RawBsonRef::String(text) => BASE64
             .decode(text.as_bytes())
             .map_err(|_| Error::bad_value("payload is not base64")),
-        other => Err(wrong_type("payload", other, "types '[binData, string]'")),
+        other => Err(wrong_type("payload", other, "types '[binData, string']")),
     }
 }
 

@@ -7,6 +7,7 @@ use bson::{DateTime, RawDocumentBuf, rawdoc};
 use super::arguments::Arguments;
 use super::build_info::VERSION;
 use super::context::{CommandContext, Reply};
+use super::data::views;
 use super::hello;
 use crate::codes;
 use crate::metrics::Counter;
@@ -30,6 +31,7 @@ pub async fn run(context: &CommandContext<'_>, _: Arguments<'_>) -> Result<Reply
         "localTime": DateTime::from_millis(state.account.shown_time().await.0),
     };
     append_counters(&mut reply, state);
+    reply.append(cstr!("catalogStats"), catalog(state));
     let open = i64::try_from(state.cursors.count()).unwrap_or(i64::MAX);
     reply.append(cstr!("metrics"), rawdoc! {
         "cursor": { "timedOut": Counter::default().get(), "open": { "noTimeout": 0_i64, "pinned": 0_i64, "total": open } },
@@ -59,6 +61,28 @@ pub async fn run(context: &CommandContext<'_>, _: Arguments<'_>) -> Result<Reply
         },
     );
     Ok(reply.into())
+}
+
+/// The number of collections of each kind.
+fn catalog(state: &MongoState) -> RawDocumentBuf {
+    let (mut collections, mut view_count) = (0, 0);
+    for database in state.account.list_databases() {
+        for container in state.account.list_collections(&database.id) {
+            match container.collection() {
+                Some(definition) if views::is_view(&definition) => view_count += 1,
+                _ => collections += 1,
+            }
+        }
+    }
+    rawdoc! {
+        "collections": collections,
+        "capped": 0,
+        "clustered": 0,
+        "timeseries": 0,
+        "views": view_count,
+        "internalCollections": 0,
+        "internalViews": 0,
+    }
 }
 
 fn append_counters(reply: &mut RawDocumentBuf, state: &MongoState) {

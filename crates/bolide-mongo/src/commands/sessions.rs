@@ -52,7 +52,7 @@ pub async fn kill(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Res
     let mut sessions = named(context, &arguments)?;
     arguments.finish()?;
     if sessions.is_empty() {
-        sessions = context.state.sessions.end_all(context.user.as_deref());
+        sessions = context.state.sessions.end_all(|session| session.user == context.user);
     }
     end_all(context, sessions);
     Ok(Reply::default())
@@ -62,54 +62,90 @@ pub async fn kill(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Res
 pub async fn kill_all(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Result<Reply> {
     let users = documents("killAllSessions", array("killAllSessions", &arguments)?)?;
     arguments.finish()?;
-    let mut sessions = Vec::new();
-    if users.is_empty() {
-        sessions = context.state.sessions.end_all(None);
-    }
-    for user in users {
-        let mut fields = Arguments::of_document("killAllSessions", user)?;
-        let name = fields.string("user")?;
-        let name = fields.required("user", name)?;
-        fields.string("db")?;
-        fields.finish()?;
-        sessions.extend(context.state.sessions.end_all(Some(name)));
-    }
-    end_all(context, sessions);
+    let users = users.into_iter().map(|user| user_of("killAllSessions", user));
+    let users: Vec<(&str, &str)> = users.collect::<Result<_>>()?;
+    let is_chosen = |session: &SessionId| {
+        let is_of = |(database, user): &(&str, &str)| session.is_of(database, user);
+        users.is_empty() || users.iter().any(is_of)
+    };
+    end_all(context, context.state.sessions.end_all(is_chosen));
     Ok(Reply::default())
 }
 
-/// `{killAllSessionsByPattern: [{lsid?, users?}]}` → `{}`; without patterns, the sessions of all.
+/// Which sessions a pattern chooses: those for which all of its fields hold.
+struct Pattern<'a> {
+    id: Option<Uuid>,
+    /// What stands for the user in the ids of sessions.
+    digest: Option<&'a [u8]>,
+    users: Option<Vec<(&'a str, &'a str)>>,
+}
+
+impl<'a> Pattern<'a> {
+    fn read(document: &'a RawDocument) -> Result<Pattern<'a>> {
+        let command = "killAllSessionsByPattern";
+        let mut fields = Arguments::of_document(command, document)?;
+        let lsid = fields.document("lsid")?;
+        let (mut id, mut digest) = (None, fields.binary("uid")?);
+        if let Some(lsid) = lsid {
+            let mut fields = Arguments::of_document("lsid", lsid)?;
+            let found = fields.value("id");
+            id = Some(session_uuid("lsid.id", fields.required("id", found)?)?);
+            digest = fields.binary("uid")?.or(digest);
+            fields.finish()?;
+        }
+        let users = fields.array("users")?.map(|users| -> Result<Vec<_>> {
+            let users = documents(command, users)?.into_iter();
+            users.map(|user| user_of(command, user)).collect()
+        });
+        if fields.array("roles")?.is_some() {
+            let text = "a pattern with roles is not supported";
+            return Err(Error::new(Code::NOT_IMPLEMENTED, text));
+        }
+        fields.finish()?;
+        Ok(Pattern {
+            id,
+            digest,
+            users: users.transpose()?,
+        })
+    }
+
+    fn chooses(&self, session: &SessionId) -> bool {
+        let is_of = |(database, user): &(&str, &str)| session.is_of(database, user);
+        self.id.is_none_or(|id| id == session.id)
+            && self.digest.is_none_or(|digest| session.digest() == digest)
+            && self.users.as_ref().is_none_or(|users| users.iter().any(is_of))
+    }
+}
+
+/// `{killAllSessionsByPattern: [{lsid?, uid?, users?}]}` → `{}`; without patterns, the sessions of all.
 pub async fn kill_all_by_pattern(context: &CommandContext<'_>, arguments: Arguments<'_>) -> Result<Reply> {
     let command = "killAllSessionsByPattern";
     let patterns = documents(command, array(command, &arguments)?)?;
     arguments.finish()?;
-    let mut sessions = Vec::new();
-    if patterns.is_empty() {
-        sessions = context.state.sessions.end_all(None);
-    }
-    for pattern in patterns {
-        let mut fields = Arguments::of_document(command, pattern)?;
-        match (fields.document("lsid")?, fields.array("users")?) {
-            (Some(lsid), None) => sessions.push(session(context, lsid)?),
-            (None, None) => sessions.extend(context.state.sessions.end_all(None)),
-            _ => {
-                return Err(Error::new(
-                    Code::NOT_IMPLEMENTED,
-                    "a pattern with users is not supported",
-                ));
-            }
-        }
-        fields.finish()?;
-    }
-    end_all(context, sessions);
+    let patterns: Vec<Pattern<'_>> = patterns.into_iter().map(Pattern::read).collect::<Result<_>>()?;
+    let is_chosen =
+        |session: &SessionId| patterns.is_empty() || patterns.iter().any(|pattern| pattern.chooses(session));
+    end_all(context, context.state.sessions.end_all(is_chosen));
     Ok(Reply::default())
 }
 
-/// Ends sessions and what belongs to them.
+/// Reads `{user, db}`; returns the database and the name.
+fn user_of<'a>(command: &str, user: &'a RawDocument) -> Result<(&'a str, &'a str)> {
+    let mut fields = Arguments::of_document(command, user)?;
+    let (name, database) = (fields.string("user")?, fields.string("db")?);
+    let (name, database) = (fields.required("user", name)?, fields.required("db", database)?);
+    fields.finish()?;
+    Ok((database, name))
+}
+
+/// Ends sessions and what belongs to them: their cursors, their transactions, and their commands that run.
 fn end_all(context: &CommandContext<'_>, sessions: Vec<SessionId>) {
+    let state = context.state;
     for session in sessions {
-        context.state.sessions.end(&session);
-        context.state.cursors.end_session(&session);
+        state.sessions.end(&session);
+        state.operations.kill_session(&session, context.running.id());
+        state.cursors.end_session(&session);
+        state.transactions.end_session(&session);
     }
 }
 
@@ -162,3 +198,6 @@ fn documents<'a>(name: &str, array: &'a RawArray) -> Result<Vec<&'a RawDocument>
     }
     Ok(documents)
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,6 +49,8 @@ pub struct Command {
     pub is_before_authentication: bool,
     /// Whether it may be in a transaction.
     pub is_in_transactions: bool,
+    /// Whether it may read a snapshot outside of transactions.
+    pub reads_snapshots: bool,
     /// Whether it must be sent to the database `admin`.
     pub is_admin_only: bool,
     /// Whether it is in version 1 of the stable API.
@@ -68,6 +70,7 @@ const fn command(name: &'static str, rights: Rights, handler: Handler, help: &'s
         rights,
         is_before_authentication: false,
         is_in_transactions: false,
+        reads_snapshots: false,
         is_admin_only: false,
         is_in_stable_api: false,
         needs_faults: false,
@@ -115,6 +118,11 @@ impl Command {
         self
     }
 
+    const fn on_snapshots(mut self) -> Command {
+        self.reads_snapshots = true;
+        self
+    }
+
     const fn on_admin(mut self) -> Command {
         self.is_admin_only = true;
         self
@@ -147,7 +155,7 @@ pub static COMMANDS: &[Command] = &[
     command("abortTransaction", Rights::Write, run!(transaction::abort), "ends a transaction without writing anything")
         .on_admin().in_stable_api().in_transactions(),
     command("aggregate", Rights::Read, run!(aggregate), "the results of a pipeline")
-        .in_stable_api().in_transactions(),
+        .in_stable_api().in_transactions().on_snapshots(),
     command("buildInfo", Rights::None, run!(build_info), "the version of the server")
         .or(&["buildinfo"]).before_authentication(),
     command("cloneCollectionAsCapped", Rights::Write, run!(capped::refuse), "nothing: there are no capped collections"),
@@ -184,7 +192,7 @@ pub static COMMANDS: &[Command] = &[
     command("delete", Rights::Write, run!(delete), "deletes documents")
         .in_stable_api().in_transactions(),
     command("distinct", Rights::Read, run!(distinct), "the values of a field")
-        .in_stable_api().in_transactions(),
+        .in_transactions().on_snapshots(),
     command("drop", Rights::Write, run!(drop), "removes a collection")
         .in_stable_api(),
     command("dropAllRolesFromDatabase", Rights::Write, run!(roles_info::custom), "removes custom roles, which are not supported"),
@@ -195,20 +203,22 @@ pub static COMMANDS: &[Command] = &[
         .or(&["deleteIndexes"]).in_stable_api(),
     command("dropRole", Rights::Write, run!(roles_info::custom), "removes a custom role, which is not supported"),
     command("dropUser", Rights::Write, run!(drop_user), "removes a user"),
+    command("enableSharding", Rights::Write, run!(shard_collection), "nothing: there are no sharded collections")
+        .on_admin(),
     command("endSessions", Rights::None, run!(sessions::end), "ends sessions")
         .in_stable_api(),
     command("explain", Rights::Read, run!(explain), "how a command would be carried out")
         .in_stable_api(),
     command("features", Rights::None, run!(features), "features of the server"),
     command("find", Rights::Read, run!(find), "the documents that match a filter")
-        .in_stable_api().in_transactions(),
+        .in_stable_api().in_transactions().on_snapshots(),
     command("findAndModify", Rights::Write, run!(find_and_modify), "changes one document, and returns it")
         .or(&["findandmodify"]).in_stable_api().in_transactions(),
     command("fsync", Rights::Admin, run!(fsync), "makes everything durable, which it always is")
         .on_admin(),
     command("getCmdLineOpts", Rights::Admin, run!(get_cmd_line_opts), "the options of the server")
         .on_admin(),
-    command("getLastRequestStatistics", Rights::None, run!(get_last_request_statistics), "nothing yet: request units are not reported"),
+    command("getLastRequestStatistics", Rights::None, run!(get_last_request_statistics), "the request units of the previous command"),
     command("getLog", Rights::Admin, run!(get_log), "lines of the log, of which none are kept")
         .on_admin(),
     command("getMore", Rights::Read, run!(get_more), "the next documents of a cursor")
@@ -220,8 +230,7 @@ pub static COMMANDS: &[Command] = &[
     command("grantRolesToUser", Rights::Write, run!(user_roles::grant), "gives roles to a user"),
     command("hello", Rights::None, run!(hello::hello), "the server's place in the replica set, and its limits")
         .before_authentication().in_stable_api(),
-    command("hostInfo", Rights::Admin, run!(host_info), "the machine")
-        .on_admin(),
+    command("hostInfo", Rights::Admin, run!(host_info), "the machine"),
     command("insert", Rights::Write, run!(insert), "inserts documents")
         .in_stable_api().in_transactions(),
     command("isMaster", Rights::None, run!(hello::is_master), "as hello, for old clients")

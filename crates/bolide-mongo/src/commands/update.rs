@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bolide_mql::update::{ParseOptions, Update};
 use bolide_mql::{Code, Error, Result};
-use bson::raw::cstr;
-use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use bson::raw::{RawBsonRef, cstr};
+use bson::{RawArray, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
@@ -25,7 +25,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let updates = arguments.documents("updates")?;
     let updates = arguments.required("updates", updates)?;
     context.state.metrics.operations.update.add_all(updates.len());
-    let is_ordered = arguments.boolean("ordered")?.unwrap_or(true);
+    let is_ordered = arguments.strict_boolean("ordered")?.unwrap_or(true);
     let command = CommandOptions {
         language: LanguageArguments::read(&mut arguments)?,
         bypasses_validation: arguments.boolean("bypassDocumentValidation")?.unwrap_or(false),
@@ -33,6 +33,8 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     };
     let retry = RetryableWrite::of(context, arguments.first_statement()?);
     arguments.finish()?;
+    // A statement that cannot be read fails the whole command.
+    let updates: Vec<UpdateArguments<'_>> = updates.into_iter().map(UpdateArguments::read).collect::<Result<_>>()?;
     let mut data = DataContext::begin(context).await?;
     let mut totals = Totals::default();
     for (at, update) in updates.iter().enumerate() {
@@ -107,35 +109,63 @@ fn encode(effect: &Effect<'_>) -> Result<RawDocumentBuf> {
     Ok(result)
 }
 
-// Long: it reads the fields of a statement, each of which is used once.
+/// A statement.
+struct UpdateArguments<'a> {
+    query: &'a RawDocument,
+    value: RawBsonRef<'a>,
+    is_multi: bool,
+    is_upsert: bool,
+    array_filters: Option<&'a RawArray>,
+    constants: Option<&'a RawDocument>,
+    collation: Option<&'a RawDocument>,
+    hint: Option<RawBsonRef<'a>>,
+}
+
+impl<'a> UpdateArguments<'a> {
+    fn read(update: &'a RawDocument) -> Result<UpdateArguments<'a>> {
+        let mut fields = Arguments::of_document("update.updates", update)?;
+        let query = fields.document("q")?;
+        let value = fields.value("u");
+        let read = UpdateArguments {
+            query: fields.required("q", query)?,
+            value: fields.required("u", value)?,
+            is_multi: fields.boolean("multi")?.unwrap_or(false),
+            is_upsert: fields.boolean("upsert")?.unwrap_or(false),
+            array_filters: fields.array("arrayFilters")?,
+            constants: fields.document("c")?,
+            collation: fields.document("collation")?,
+            hint: read_hint(&mut fields)?,
+        };
+        // `sort` is of MongoDB 8.0. Clients that always send it send nothing in it.
+        if fields.document("sort")?.is_some_and(|sort| !sort.is_empty()) {
+            let text = "BSON field 'update.updates.sort' is an unknown field.";
+            return Err(Error::new(40415, text));
+        }
+        fields.ignore(&["sampleId"]);
+        fields.finish()?;
+        Ok(read)
+    }
+}
+
 async fn one(
     context: &CommandContext<'_>,
     data: &mut DataContext,
     namespace: &Namespace,
-    (update, command): (&RawDocument, &CommandOptions<'_>),
+    (update, command): (&UpdateArguments<'_>, &CommandOptions<'_>),
     retry: Option<(RetryableWrite, i32)>,
 ) -> Result<Changed> {
-    let mut fields = Arguments::of_document("update.updates", update)?;
-    let query = fields.document("q")?;
-    let query = fields.required("q", query)?;
-    let value = fields.value("u");
-    let value = fields.required("u", value)?;
-    let is_multi = fields.boolean("multi")?.unwrap_or(false);
-    let is_upsert = fields.boolean("upsert")?.unwrap_or(false);
-    let array_filters = fields.array("arrayFilters")?;
-    let constants = fields.document("c")?;
-    let language = command.language.with_collation(fields.document("collation")?);
+    let UpdateArguments {
+        query,
+        value,
+        is_multi,
+        is_upsert,
+        array_filters,
+        constants,
+        hint,
+        ..
+    } = *update;
+    let language = command.language.with_collation(update.collation);
     let language = language.with_constants(constants);
-    let hint = read_hint(&mut fields)?;
-    let sort = fields.document("sort")?.filter(|sort| !sort.is_empty());
-    if sort.is_some() {
-        return Err(Error::new(
-            40415,
-            "BSON field 'update.updates.sort' is an unknown field.",
-        ));
-    }
-    fields.ignore(&["sampleId"]);
-    fields.finish()?;
     if retry.is_some() && is_multi {
         let text = "Cannot use retryable writes with multi=true";
         return Err(Error::new(Code::INVALID_OPTIONS, text));

@@ -4,7 +4,9 @@ use bolide_mql::{Code, Error, Result};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
-use super::user_arguments::{check_may_grant, credentials, mechanisms, refuse_unsupported, roles, user_name};
+use super::user_arguments::{
+    check_may_grant, credentials, custom_data, mechanisms, refuse_unsupported, roles, user_name,
+};
 use crate::authentication::Mechanism;
 use crate::users::User;
 
@@ -16,7 +18,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         Some(array) => Some(roles(array, context.database)?),
         None => None,
     };
-    let custom_data = arguments.document("customData")?.map(ToOwned::to_owned);
+    let custom_data = custom_data(&mut arguments)?;
     let mechanisms = mechanisms(&mut arguments)?;
     refuse_unsupported(&mut arguments)?;
     arguments.finish()?;

@@ -2,11 +2,12 @@
 
 use bolide_mql::{Code, Error, Result};
 use bson::raw::RawBsonRef;
-use bson::{RawArray, RawDocument};
+use bson::{RawArray, RawDocument, RawDocumentBuf};
 
 use super::arguments::{Arguments, wrong_type};
 use super::context::CommandContext;
 use crate::authentication::{Mechanism, UserCredentials};
+use crate::limits;
 use crate::users::Role;
 
 /// Databases that have no users.
@@ -68,6 +69,19 @@ fn role_in(role: &RawDocument) -> Result<Role> {
     let database = fields.required("db", database)?;
     fields.finish()?;
     Role::find(name, database)
+}
+
+/// Reads `customData`.
+///
+/// # Errors
+/// `BadValue` if it is too large.
+pub fn custom_data(arguments: &mut Arguments<'_>) -> Result<Option<RawDocumentBuf>> {
+    let data = arguments.document("customData")?;
+    if data.is_some_and(|data| data.as_bytes().len() > limits::CUSTOM_DATA_BYTES) {
+        let text = format!("customData is too large. limit={} bytes", limits::CUSTOM_DATA_BYTES);
+        return Err(Error::bad_value(text));
+    }
+    Ok(data.map(ToOwned::to_owned))
 }
 
 /// Checks that the sender may give and take roles: it must administer the users of their databases.

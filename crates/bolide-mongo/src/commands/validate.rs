@@ -27,8 +27,12 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         let text = "Running the validate command with { metadata: true } is not supported with any other options";
         return Err(Error::new(Code::INVALID_OPTIONS, text));
     }
+    if arguments.boolean("background")? == Some(true) && is_full {
+        let text = "Running the validate command with both { background: true } and { full: true } is not supported.";
+        return Err(Error::new(Code::INVALID_OPTIONS, text));
+    }
     // The check is always a full one, and always in the background.
-    for field in ["background", "scandata", "checkBSONConformance", "enforceFastCount"] {
+    for field in ["scandata", "checkBSONConformance", "enforceFastCount"] {
         arguments.boolean(field)?;
     }
     arguments.finish()?;

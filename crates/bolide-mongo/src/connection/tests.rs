@@ -1,3 +1,5 @@
+mod stalls;
+
 use bolide_model::time::Monotonic;
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
 use tokio::io::DuplexStream;
@@ -281,7 +283,7 @@ fn query(command: &RawDocument) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn only_hello_may_have_the_old_form() {
+async fn only_hello_and_authentication_may_have_the_old_form() {
     let mut client = Connected::new(fixture::options()).await;
     let mut ask = async |command: RawDocumentBuf| {
         client.send(&query(&command)).await;
@@ -294,6 +296,8 @@ async fn only_hello_may_have_the_old_form() {
     assert_eq!(reply.get_bool("ismaster").ok(), Some(true));
     let reply = ask(rawdoc! { "hello": 1 }).await;
     assert_eq!(reply.get_bool("isWritablePrimary").ok(), Some(true));
+    let proceed = rawdoc! { "saslContinue": 1, "conversationId": 1, "payload": "" };
+    assert_eq!(ask(proceed).await.get_i32("code").ok(), Some(17));
     for command in [rawdoc! { "ping": 1 }, rawdoc! { "nonsense": 1 }, rawdoc! {}] {
         assert_eq!(ask(command).await.get_i32("code").ok(), Some(352));
     }

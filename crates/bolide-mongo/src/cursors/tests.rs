@@ -18,6 +18,8 @@ fn cursor(user: Option<&str>, session: Option<&SessionId>) -> Cursor {
         user: user.map(Arc::from),
         session: session.cloned(),
         has_no_timeout: false,
+        time_left: None,
+        is_change_stream: false,
         source: Box::new(Nothing),
     }
 }
@@ -58,6 +60,7 @@ fn idle_cursors_are_closed_after_ten_minutes() {
     let id = cursors.open(cursor(None, None)).expect("there is room");
     let patient = Cursor {
         has_no_timeout: true,
+        time_left: None,
         ..cursor(None, None)
     };
     let patient = cursors.open(patient).expect("there is room");

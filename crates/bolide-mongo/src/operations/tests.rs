@@ -4,6 +4,8 @@ use super::*;
 
 fn begun(namespace: &str) -> Begun {
     Begun {
+        user: None,
+        session: None,
         command: "find",
         namespace: namespace.to_owned(),
         connection: 7,

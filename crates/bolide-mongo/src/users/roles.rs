@@ -154,6 +154,11 @@ impl Role {
         reaches && self.built_in.allows.contains(&privilege)
     }
 
+    /// Whether who has it may do something in every database.
+    pub fn allows_everywhere(&self, privilege: Privilege) -> bool {
+        self.built_in.scope == Scope::All && self.built_in.allows.contains(&privilege)
+    }
+
     /// As replies and stored users have it: `{role, db}`.
     pub fn to_document(&self) -> RawDocumentBuf {
         rawdoc! { "role": self.name(), "db": self.database() }

@@ -40,6 +40,11 @@ impl User {
         privilege == Privilege::None || self.roles.iter().any(|role| role.allows(privilege, database))
     }
 
+    /// Whether its roles allow something in every database.
+    pub fn may_everywhere(&self, privilege: Privilege) -> bool {
+        privilege == Privilege::None || self.roles.iter().any(|role| role.allows_everywhere(privilege))
+    }
+
     /// Its `userId`.
     pub fn user_id(&self) -> Binary {
         Binary {

@@ -194,12 +194,14 @@ impl Parser {
             stages: Vec::new(),
             sink: None,
             has_documents: false,
+            elements: Vec::new(),
         };
         let count = length_of(stages)?;
         for (index, element) in stages.into_iter().enumerate() {
             let (row, spec) = row_of(element?)?;
             self.is_first = index == 0;
             self.check_place(row, index == 0, index + 1 == count)?;
+            let before = pipeline.stages.len();
             match (row.parse)(row.name, spec, self)? {
                 Parsed::Stages(stages) => pipeline.stages.extend(stages),
                 Parsed::Documents(stage) => {
@@ -209,6 +211,7 @@ impl Parser {
                 Parsed::Source(source) => pipeline.source = Some(source),
                 Parsed::Sink(sink) => pipeline.sink = Some(sink),
             }
+            pipeline.elements.push(pipeline.stages.len() - before);
         }
         if count == 0 && self.namespace.is_database() && self.place == Place::Command {
             let text = "{aggregate: 1} is not valid for an empty pipeline.";

@@ -1,6 +1,7 @@
 //! A pipeline: its stages, where its documents come from, and where they go.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bson::raw::RawArray;
 
@@ -26,6 +27,28 @@ pub struct Pipeline {
     pub(super) sink: Option<Sink>,
     /// Whether it begins with documents of its own, and reads no input.
     pub(super) has_documents: bool,
+    /// How many of `stages` each element of the pipeline, as it was sent, has become.
+    pub(super) elements: Vec<usize>,
+}
+
+/// Numbers of documents that have passed between the elements of a pipeline, while it is pulled from.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// First those of the input, then those that each element gave.
+    counters: Arc<[AtomicU64]>,
+}
+
+impl Passed {
+    /// Documents that the pipeline has read from its input.
+    pub fn read(&self) -> u64 {
+        self.after(0)
+    }
+
+    /// Documents that have left the first elements of the pipeline, this many of them.
+    pub fn after(&self, elements: usize) -> u64 {
+        let counter = self.counters.get(elements);
+        counter.map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
 }
 
 /// What a pipeline is parsed for.
@@ -108,6 +131,33 @@ impl Pipeline {
         }))
     }
 
+    /// Connects the stages to their input, as [`Pipeline::open`] does, and counts what passes between them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_counted(
+        &self,
+        input: BoxSource,
+        context: Context,
+        collections: Arc<dyn Collections>,
+    ) -> Result<(BoxSource, Passed)> {
+        let run = Arc::new(Run { context, collections });
+        let passed = Passed {
+            counters: (0..=self.elements.len()).map(|_| AtomicU64::new(0)).collect(),
+        };
+        let count = |input: BoxSource, at: usize| -> BoxSource {
+            let passed = passed.clone();
+            Box::new(Counted { input, passed, at })
+        };
+        let (mut source, mut rest) = (count(input, 0), &self.stages[..]);
+        for (index, length) in self.elements.iter().enumerate() {
+            let (stages, after) = rest.split_at(*length);
+            source = count(connect(stages, source, &run)?, index + 1);
+            rest = after;
+        }
+        Ok((Box::new(Results { input: source }), passed))
+    }
+
     /// Tells every `$sort` how many documents are taken after it.
     pub(super) fn limit_sorts(&mut self) {
         for index in 0..self.stages.len() {
@@ -158,6 +208,23 @@ impl Source for Results {
         let document = self.input.next()?;
         if let Some(document) = &document {
             check_internal_size(document.bytes.as_bytes().len())?;
+        }
+        Ok(document)
+    }
+}
+
+/// Counts the documents that pass.
+struct Counted {
+    input: BoxSource,
+    passed: Passed,
+    at: usize,
+}
+
+impl Source for Counted {
+    fn next(&mut self) -> Result<Option<Document>> {
+        let document = self.input.next()?;
+        if let (Some(_), Some(counter)) = (&document, self.passed.counters.get(self.at)) {
+            counter.fetch_add(1, Ordering::Relaxed);
         }
         Ok(document)
     }

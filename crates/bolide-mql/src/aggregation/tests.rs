@@ -4,6 +4,7 @@ mod geo;
 mod hostile;
 mod joins;
 mod model;
+mod naive;
 mod pipelines;
 mod shapes;
 mod windows;

@@ -29,6 +29,10 @@ impl Specification {
         let mut has_locale = false;
         for element in document {
             let (name, value) = element.map_err(Error::malformed)?;
+            // A field that is null counts as missing.
+            if value == RawBsonRef::Null {
+                continue;
+            }
             has_locale |= name.as_str() == "locale";
             found.set(name.as_str(), value)?;
         }
@@ -120,7 +124,7 @@ fn choice<T, const N: usize>(name: &str, value: RawBsonRef<'_>, choices: [(&str,
 
 fn strength(name: &str, value: RawBsonRef<'_>) -> Result<Strength> {
     if Number::of(value).is_none() {
-        return Err(wrong_type(name, value, "types '[long, int, decimal, double]'"));
+        return Err(wrong_type(name, value, "types '[long, int, decimal, double']"));
     }
     match whole(value) {
         Some(1) => Ok(Strength::Primary),

@@ -155,7 +155,7 @@ fn bad_specifications_are_refused_as_mongodb_does() {
         (
             rawdoc! {"locale": "en", "strength": "1"},
             14,
-            "BSON field 'collation.strength' is the wrong type 'string', expected types '[long, int, decimal, double]'",
+            "BSON field 'collation.strength' is the wrong type 'string', expected types '[long, int, decimal, double']",
         ),
         (
             rawdoc! {"locale": "en", "caseFirst": "x"},

@@ -169,7 +169,11 @@ pub(super) fn instant(value: Option<RawBsonRef<'_>>) -> Result<Option<i64>> {
         value if is_nullish(value) => Ok(None),
         Some(RawBsonRef::DateTime(date)) => Ok(Some(date.timestamp_millis())),
         Some(RawBsonRef::Timestamp(timestamp)) => Ok(Some(i64::from(timestamp.time) * 1000)),
-        Some(RawBsonRef::ObjectId(id)) => Ok(Some(id.timestamp().timestamp_millis())),
+        Some(RawBsonRef::ObjectId(id)) => {
+            // The seconds have a sign, as in MongoDB.
+            let [a, b, c, d, ..] = id.bytes();
+            Ok(Some(i64::from(i32::from_be_bytes([a, b, c, d])) * 1000))
+        }
         value => {
             let found = type_name(value);
             Err(Error::new(

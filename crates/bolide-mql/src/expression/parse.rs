@@ -58,13 +58,10 @@ fn object(document: &RawDocument, scope: &mut ParseScope) -> Result<Node> {
         return object_literal(document, scope);
     }
     if fields.next().is_some() {
-        let count = document.iter().count();
         let shown = crate::value::text::render(RawBsonRef::Document(document));
         return Err(Error::new(
             15983,
-            format!(
-                "an expression specification must contain exactly one field, the name of the expression. Found {count} fields in {shown}"
-            ),
+            format!("An object representing an expression must have exactly one field: {shown}"),
         ));
     }
     operator(name.as_str(), argument, scope)
@@ -194,9 +191,10 @@ fn object_literal(document: &RawDocument, scope: &mut ParseScope) -> Result<Node
         let (name, value) = field?;
         field_path::check_name(name.as_str())?;
         if !names.insert(name.as_str()) {
+            let shown = crate::value::text::render(RawBsonRef::Document(document));
             return Err(Error::new(
                 16406,
-                format!("duplicate field name specified in object literal: {name}"),
+                format!("duplicate field name specified in object literal: {shown}"),
             ));
         }
         literal.push((name.to_owned(), operand(value, scope)?));

@@ -1,7 +1,7 @@
 //! What an expression sees: the document, the variables, and the limits.
 
 use bolide_model::UnixMillis;
-use bson::{RawBsonRef, RawDocument};
+use bson::{RawBson, RawBsonRef, RawDocument};
 
 use super::operand::Operand;
 use crate::context::Context;
@@ -195,7 +195,12 @@ impl<'a> Scope<'a> {
             }
         }
         let of_command = self.context.variables.iter().rev().find(|(known, _)| known == name);
-        of_command.map(|(_, value)| Some(value.as_raw_bson_ref()))
+        // Those of `$lookup` may be missing, which undefined stands for.
+        let value = |value: &'a RawBson| match value {
+            RawBson::Undefined => None,
+            value => Some(value.as_raw_bson_ref()),
+        };
+        of_command.map(|(_, given)| value(given))
     }
 
     /// Counts bytes of values that are kept until this scope ends.

@@ -137,9 +137,12 @@ fn index_of_code_points(call: &Call<'_>) -> Result<Option<RawBson>> {
     if start > end {
         return Ok(Some(RawBson::Int32(-1)));
     }
-    let position_of = |index: usize| starts.get(index).copied().unwrap_or(haystack.len());
-    let found = find(haystack, needle, position_of(start), position_of(end));
-    let index = found.map(|position| starts.partition_point(|start| *start < position));
+    // As in MongoDB, only the beginning of what is found has to be before the end, for an empty string too.
+    let candidates = starts.get(start..end).unwrap_or_default();
+    let from = candidates.first().copied().unwrap_or(haystack.len());
+    let found = haystack.get(from..).and_then(|rest| rest.find(needle));
+    let index = found.map(|position| starts.partition_point(|start| *start < from + position));
+    let index = index.filter(|index| (start..end).contains(index));
     Ok(Some(index.map_or(RawBson::Int32(-1), count)))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn cluster_time(context: &Context) -> Result<Timestamp> {
 /// # Errors
 /// `FailedToParse`: it is empty or has characters that no name may have.
 pub(super) fn check_name_for_read(name: &str) -> Result<()> {
-    check(name, |first| first.is_ascii_alphabetic(), "variable")
+    check(name, |first| first.is_ascii_alphabetic())
 }
 
 /// Checks the name of a variable that `$let`, `$map` and the like define: it begins with a small letter, or is `CURRENT`.
@@ -35,16 +35,18 @@ pub fn check_name_for_write(name: &str) -> Result<()> {
     if name == "CURRENT" {
         return Ok(());
     }
-    check(name, |first| first.is_ascii_lowercase(), "user variable")
+    check(name, |first| first.is_ascii_lowercase())
 }
 
-fn check(name: &str, is_first: fn(char) -> bool, kind: &str) -> Result<()> {
+fn check(name: &str, is_first: fn(char) -> bool) -> Result<()> {
     let failed = |problem: String| Err(Error::new(Code::FAILED_TO_PARSE, problem));
     let Some(first) = name.chars().next() else {
         return failed("empty variable names are not allowed".to_owned());
     };
     if first.is_ascii() && !is_first(first) {
-        return failed(format!("'{name}' starts with an invalid character for a {kind} name"));
+        return failed(format!(
+            "'{name}' starts with an invalid character for a user variable name"
+        ));
     }
     let is_allowed = |other: &char| !other.is_ascii() || other.is_ascii_alphanumeric() || *other == '_';
     match name.chars().find(|other| !is_allowed(other)) {

@@ -1,6 +1,6 @@
 mod errors;
 mod facts;
-mod model;
+pub(crate) mod model;
 mod schema;
 
 use bolide_model::UnixMillis;
@@ -20,6 +20,17 @@ fn regex(pattern: &str, options: &str) -> bson::Regex {
         pattern: pattern.try_into().unwrap(),
         options: options.try_into().unwrap(),
     }
+}
+
+fn decimal(text: &str) -> bson::Decimal128 {
+    text.parse().unwrap()
+}
+
+/// Binary data of the old form.
+fn old(bytes: &[u8]) -> Binary {
+    let subtype = BinarySubtype::BinaryOld;
+    let bytes = bytes.to_vec();
+    Binary { subtype, bytes }
 }
 
 fn matches(filter: &RawDocumentBuf, document: &RawDocumentBuf) -> bool {
@@ -249,6 +260,13 @@ fn other_operators() {
         (rawdoc! {"a": {"$bitsAllSet": [9]}}, rawdoc! {"a": data(&[0, 2])}, true),
         (rawdoc! {"a": {"$bitsAllSet": data(&[0, 2])}}, rawdoc! {"a": 512}, true),
         (rawdoc! {"a": {"$bitsAllSet": 1}}, rawdoc! {"a": 1.5}, false),
+        (
+            rawdoc! {"a": {"$bitsAllSet": 42}},
+            rawdoc! {"a": decimal("42.13")},
+            true,
+        ),
+        // One byte, after its length in four.
+        (rawdoc! {"a": {"$bitsAllSet": [0, 33]}}, rawdoc! {"a": old(&[2])}, true),
     ]);
 }
 

@@ -26,7 +26,8 @@ pub struct IndexDefinition {
     pub(super) version: i32,
     pub(super) name: String,
     pub(super) key: KeyPattern,
-    pub(super) background: bool,
+    /// Without effect, and shown as it was given.
+    pub(super) background: Option<bool>,
     pub(super) unique: bool,
     pub(super) prepare_unique: bool,
     pub(super) sparse: bool,
@@ -38,7 +39,7 @@ pub struct IndexDefinition {
     pub(super) text: Option<TextOptions>,
     pub(super) vector: Option<VectorOptions>,
     pub(super) wildcard: Option<WildcardProjection>,
-    /// Numeric options of special kinds, kept as they were given: `bits`, `min`, `2dsphereVersion` and such.
+    /// Numeric options of special kinds, kept as they were given: `bits`, `min`, `2dsphereIndexVersion` and such.
     pub(super) numbers: RawDocumentBuf,
 }
 
@@ -180,7 +181,9 @@ impl IndexDefinition {
         document.append(cstr!("v"), self.version);
         document.append(cstr!("key"), self.key.document());
         document.append(cstr!("name"), self.name.as_str());
-        append_if(&mut document, cstr!("background"), self.background);
+        if let Some(background) = self.background {
+            document.append(cstr!("background"), background);
+        }
         append_if(&mut document, cstr!("unique"), self.unique);
         append_if(&mut document, cstr!("hidden"), self.hidden);
         append_if(&mut document, cstr!("prepareUnique"), self.prepare_unique);
@@ -197,7 +200,9 @@ impl IndexDefinition {
         append_if(&mut document, cstr!("prepareUnique"), self.prepare_unique);
         document.append(cstr!("key"), self.key.document());
         document.append(cstr!("name"), self.name.as_str());
-        append_if(&mut document, cstr!("background"), self.background);
+        if let Some(background) = self.background {
+            document.append(cstr!("background"), background);
+        }
         self.append_other_options(&mut document);
         value::text::render_document(&document)
     }

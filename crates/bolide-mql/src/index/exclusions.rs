@@ -89,7 +89,7 @@ pub fn check_numbers(numbers: &RawDocument, kind: Kind) -> Result<()> {
         return Err(Error::new(BAD_BITS, "bits in geo index must be between 1 and 32"));
     }
     let limits = [
-        ("2dsphereVersion", Kind::Sphere, 1..=3),
+        ("2dsphereIndexVersion", Kind::Sphere, 1..=3),
         ("textIndexVersion", Kind::Text, 1..=3),
     ];
     for (name, of, versions) in limits {

@@ -264,7 +264,7 @@ impl<'a> Given<'a> {
                 }
                 "expireAfterSeconds" => {
                     if Number::of(value).is_none() {
-                        return Err(wrong_type(name, value, "types '[long, int, decimal, double]'"));
+                        return Err(wrong_type(name, value, "types '[long, int, decimal, double']"));
                     }
                     given.expire_after_seconds = Some(value);
                 }
@@ -284,7 +284,7 @@ impl<'a> Given<'a> {
 
 fn boolean(name: &str, value: RawBsonRef<'_>) -> Result<bool> {
     if value.as_bool().is_none() && Number::of(value).is_none() {
-        return Err(wrong_type(name, value, "types '[bool, long, int, decimal, double]'"));
+        return Err(wrong_type(name, value, "types '[bool, long, int, decimal, double']"));
     }
     Ok(value::is_truthy(value))
 }

@@ -13,7 +13,7 @@ use crate::value::number::Number;
 const BOOLEAN_OPTIONS: [&str; 5] = ["background", "unique", "sparse", "dropDups", "prepareUnique"];
 
 const NUMERIC_OPTIONS: [&str; 8] = [
-    "2dsphereVersion",
+    "2dsphereIndexVersion",
     "textIndexVersion",
     "bits",
     "min",

@@ -39,18 +39,13 @@ impl<'a> IndexSelection<'a> {
             RawBsonRef::String(name) => Ok(IndexSelection::Names(vec![name])),
             RawBsonRef::Document(key) => Ok(IndexSelection::Key(key)),
             RawBsonRef::Array(names) => {
-                let names = names.into_iter().enumerate().map(|(index, name)| {
+                let names = names.into_iter().map(|name| {
                     let name = name.map_err(Error::malformed)?;
-                    name.as_str()
-                        .ok_or_else(|| wrong_type(&format!("dropIndexes.index.{index}"), name, "type 'string'"))
+                    name.as_str().ok_or_else(|| wrong_type(value, "types '[string']"))
                 });
                 names.collect::<Result<_>>().map(IndexSelection::Names)
             }
-            other => Err(wrong_type(
-                "dropIndexes.index",
-                other,
-                "types '[string, array, object]'",
-            )),
+            other => Err(wrong_type(other, "types '[string, object']")),
         }
     }
 
@@ -116,11 +111,11 @@ fn drops_id() -> Error {
     Error::new(Code::INVALID_OPTIONS, "cannot drop _id index")
 }
 
-fn wrong_type(field: &str, value: RawBsonRef<'_>, expected: &str) -> Error {
+fn wrong_type(value: RawBsonRef<'_>, expected: &str) -> Error {
     Error::new(
         Code::TYPE_MISMATCH,
         format!(
-            "BSON field '{field}' is the wrong type '{}', expected {expected}",
+            "BSON field 'dropIndexes.index' is the wrong type '{}', expected {expected}",
             value::types::name(value)
         ),
     )

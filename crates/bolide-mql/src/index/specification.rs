@@ -142,6 +142,11 @@ impl<'s> Given<'s> {
         self.booleans.iter().any(|(name, is_set)| *name == option && *is_set)
     }
 
+    fn given(&self, option: &str) -> Option<bool> {
+        let found = self.booleans.iter().find(|(name, _)| *name == option);
+        found.map(|(_, is_set)| *is_set)
+    }
+
     fn into_definition(self, seconds: Option<i32>, collation: Option<Arc<Collation>>) -> Result<IndexDefinition> {
         exclusions::check_numbers(&self.numbers, self.key.kind())?;
         let vector = match (self.key.kind(), self.vector) {
@@ -164,7 +169,7 @@ impl<'s> Given<'s> {
         Ok(IndexDefinition {
             version: self.version,
             name: name.to_owned(),
-            background: self.is_set("background"),
+            background: self.given("background"),
             unique: self.is_set("unique"),
             prepare_unique: self.is_set("prepareUnique"),
             sparse: self.is_set("sparse"),
@@ -262,7 +267,7 @@ pub(super) fn collation_text(collation: Option<&Arc<Collation>>) -> String {
 /// Adds the version that a special kind gets if none is given.
 fn with_versions(mut numbers: RawDocumentBuf, kind: Kind) -> RawDocumentBuf {
     let version = match kind {
-        Kind::Sphere => cstr!("2dsphereVersion"),
+        Kind::Sphere => cstr!("2dsphereIndexVersion"),
         Kind::Text => cstr!("textIndexVersion"),
         _ => return numbers,
     };

@@ -89,6 +89,10 @@ impl Arithmetic {
                 target.id()
             ))
         })?;
+        // Also where the signs of zeros differ, as in MongoDB: -0.0 + 0.0 leaves -0.0.
+        if result.element_type() == current.element_type() && value::equal(current, result.as_raw_bson_ref()) {
+            return Ok(Change::None);
+        }
         Ok(Change::Value(result))
     }
 

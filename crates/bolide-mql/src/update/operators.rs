@@ -106,8 +106,9 @@ impl Parser {
             let (path, argument) = field?;
             match parse {
                 Some(parse) => {
-                    let operator = parse(path, argument)?;
-                    self.add(&UpdatePath::parse(path)?, operator)?;
+                    // What is wrong with the path is told before what is wrong with the argument.
+                    let target = UpdatePath::parse(path)?;
+                    self.add(&target, parse(path, argument)?)?;
                 }
                 None => self.rename(path, argument)?,
             }

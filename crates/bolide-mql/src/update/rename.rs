@@ -102,8 +102,7 @@ fn find<'d>(path: &UpdatePath, document: &'d RawDocument) -> Result<Option<RawBs
                 return Err(Error::new(
                     Code::PATH_NOT_VIABLE,
                     format!(
-                        "cannot use the part ({} of {path}) to traverse the element ({{{value_name}: {value}}})",
-                        name.as_str()
+                        "cannot use the part ({value_name} of {path}) to traverse the element ({{{value_name}: {value}}})"
                     ),
                 ));
             }

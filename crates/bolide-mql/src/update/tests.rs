@@ -1,6 +1,7 @@
 //! Expected documents and errors are written from mongo.md §12 and §8.
 
 mod delta;
+mod elements;
 mod errors;
 mod hostile;
 mod model;

@@ -118,6 +118,23 @@ impl Number {
         }
     }
 
+    /// Returns the value as an `i64` in the way of MongoDB's options: NaN is 0, what is too large or too small is the largest or smallest number, the
+    /// fraction of a double is cut off, a decimal is rounded half to even.
+    pub fn clamped(self) -> i64 {
+        let rounded = match self {
+            Number::Decimal(value) => value.rounded(),
+            other => other.truncated(),
+        };
+        rounded.unwrap_or_else(|| {
+            let value = self.to_f64();
+            match value.is_nan() {
+                true => 0,
+                false if value > 0.0 => i64::MAX,
+                false => i64::MIN,
+            }
+        })
+    }
+
     /// Returns the nearest double.
     #[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked for")]
     pub fn to_f64(self) -> f64 {

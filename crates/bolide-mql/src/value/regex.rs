@@ -3,9 +3,10 @@
 //! MongoDB has PCRE2. Here a pattern without look-around, back-references and the like runs in time linear in the text; the others go back and try again,
 //! with a limit on the steps back. Neither kind of search can be interrupted, so its greatest cost is estimated first and kept within some seconds.
 //!
-//! Two differences from PCRE2 remain: `\d`, `\w`, `\s` and `\b` know the letters of all languages, and `$` is only the end of the text (or line, with
-//! `m`), not also before a last line break.
+//! Two differences from PCRE2 remain: `\b` knows the letters of all languages, and `$` is only the end of the text (or line, with `m`), not also before a
+//! last line break.
 
+mod classes;
 mod work;
 
 use std::sync::OnceLock;
@@ -53,13 +54,12 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns the group that sets these options inside a pattern.
+    /// Returns the group that sets these options inside a pattern, all but `x`.
     fn as_group(self) -> String {
         let letters = [
             (self.case_insensitive, 'i'),
             (self.multi_line, 'm'),
             (self.dot_all, 's'),
-            (self.extended, 'x'),
         ];
         let letters: String = letters
             .into_iter()
@@ -110,11 +110,16 @@ impl Regex {
         if pattern.len() > PATTERN_BYTES {
             return Err("pattern is too long".to_owned());
         }
-        let text = without_verbs(pattern);
+        let (text, is_unicode) = without_verbs(pattern);
+        let text = classes::translate(text, !is_unicode, options.extended);
+        let options = Options {
+            extended: false,
+            ..options
+        };
         let tree = Expr::parse_tree(&format!("{}{text}", options.as_group())).map_err(|error| error.to_string())?;
         let regex = Regex {
             work: Work::of(&tree.expr)?,
-            text: text.to_owned(),
+            text,
             options,
             compiled: Default::default(),
         };
@@ -165,7 +170,6 @@ impl Regex {
             .case_insensitive(self.options.case_insensitive)
             .multi_line(self.options.multi_line)
             .dot_matches_new_line(self.options.dot_all)
-            .verbose_mode(self.options.extended)
             .backtrack_limit(steps)
             .delegate_size_limit(COMPILED_BYTES)
             .delegate_dfa_size_limit(COMPILED_BYTES)
@@ -174,16 +178,17 @@ impl Regex {
     }
 }
 
-/// Cuts off the verbs with which a PCRE pattern asks for Unicode.
-fn without_verbs(pattern: &str) -> &str {
-    let mut rest = pattern;
-    while let Some(next) = ["(*UTF8)", "(*UTF)", "(*UCP)"]
+/// Cuts off the verbs with which a PCRE pattern asks for Unicode, and tells whether it does for classes of characters.
+fn without_verbs(pattern: &str) -> (&str, bool) {
+    let (mut rest, mut is_unicode) = (pattern, false);
+    while let Some((verb, next)) = ["(*UTF8)", "(*UTF)", "(*UCP)"]
         .iter()
-        .find_map(|verb| rest.strip_prefix(verb))
+        .find_map(|verb| Some((*verb, rest.strip_prefix(verb)?)))
     {
+        is_unicode |= verb == "(*UCP)";
         rest = next;
     }
-    rest
+    (rest, is_unicode)
 }
 
 #[cfg(test)]

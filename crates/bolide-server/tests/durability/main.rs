@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   kill        SIGKILL at random moments under concurrent writers: nothing acknowledged is lost
+//!   retries     SIGKILL between writes of the MongoDB API and their replies: a retry gets the stored reply, and nothing is written twice
 //!   damage      truncated, flipped and deleted files: a refusal in one line or a reported loss, never a panic or a silent loss
 //!   files       their permissions, limits on them, and files that disappear under a running server
 //!   full_disk   writes are refused, reads continue, and writes work again once there is space
@@ -29,7 +30,14 @@ mod files;
 mod full_disk;
 mod kill;
 mod model;
+#[path = "../it/mongo_client.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other tests of the binary, which use more of it"
+)]
+mod mongo_client;
 mod random;
+mod retries;
 mod server;
 mod wire;
 mod writer;

@@ -28,6 +28,7 @@ pub struct ServerFiles {
 pub struct Server {
     process: Child,
     port: u16,
+    mongo_port: u16,
     files: ServerFiles,
 }
 
@@ -90,7 +91,12 @@ impl ServerFiles {
 
     /// Starts a server that must become ready.
     pub fn start(&self) -> Server {
-        match self.try_start(&[]) {
+        self.start_with(&[])
+    }
+
+    /// As [`ServerFiles::start`], with more options.
+    pub fn start_with(&self, options: &[&str]) -> Server {
+        match self.try_start(options) {
             Start::Ready(server) => server,
             Start::Ended { status, stderr } => panic!("the server ended while starting: {status} {stderr}"),
         }
@@ -101,10 +107,11 @@ impl ServerFiles {
         let mut process = self.spawn(options);
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            if let Some(port) = self.ready_port() {
+            if let Some((port, mongo_port)) = self.ready_ports() {
                 return Start::Ready(Server {
                     process,
                     port,
+                    mongo_port,
                     files: self.clone(),
                 });
             }
@@ -162,9 +169,11 @@ impl ServerFiles {
         self.root.join("ready.json")
     }
 
-    fn ready_port(&self) -> Option<u16> {
+    /// The ports of the NoSQL and of the MongoDB API.
+    fn ready_ports(&self) -> Option<(u16, u16)> {
         let ready: Value = serde_json::from_str(&fs::read_to_string(self.ready_file()).ok()?).ok()?;
-        ready["cosmos"].as_str()?.rsplit_once(':')?.1.parse().ok()
+        let port = |api: &str| ready[api].as_str()?.rsplit_once(':')?.1.parse().ok();
+        Some((port("cosmos")?, port("mongo")?))
     }
 }
 
@@ -177,6 +186,11 @@ impl Server {
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of the MongoDB API.
+    pub fn mongo_port(&self) -> u16 {
+        self.mongo_port
     }
 
     /// A new connection to it.

@@ -18,6 +18,8 @@ mod listening;
 mod logging;
 mod memory;
 mod mongo;
+mod mongo_bad_input;
+mod mongo_client;
 mod names;
 mod permissions;
 mod plans;

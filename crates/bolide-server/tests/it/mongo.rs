@@ -1,45 +1,29 @@
 //! The listener of MongoDB's protocol. Commands are tested in `bolide-mongo`.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::net::TcpListener;
 
 use bson::{RawDocumentBuf, rawdoc};
 use serde_json::json;
 
 use crate::client::Request;
 use crate::listening::{certificate, tls_stream};
+use crate::mongo_client::MongoClient;
 use crate::server::{Server, run};
 
-fn port(server: &Server) -> u16 {
+/// The port of the MongoDB listener.
+pub fn port(server: &Server) -> u16 {
     let url = server.ready()["mongo"].as_str().expect("a URL");
     url.rsplit(':').next().expect("a port").parse().expect("a port number")
 }
 
-fn connect(port: u16) -> TcpStream {
-    let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .expect("a timeout");
-    stream
+fn connect(port: u16) -> MongoClient {
+    MongoClient::connect(port).expect("the server listens")
 }
 
-/// Sends a command as OP_MSG; returns the reply.
-fn send(stream: &mut (impl Read + Write), command: &RawDocumentBuf) -> RawDocumentBuf {
-    let body = command.as_bytes();
-    let mut bytes = Vec::new();
-    for number in [21 + i32::try_from(body.len()).expect("short"), 1, 0, 2013, 0] {
-        bytes.extend_from_slice(&number.to_le_bytes());
-    }
-    bytes.push(0);
-    bytes.extend_from_slice(body);
-    stream.write_all(&bytes).expect("the server reads");
-    let mut head = [0; 21];
-    stream.read_exact(&mut head).expect("a reply");
-    let length = i32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-    let mut body = vec![0; usize::try_from(length).expect("a length") - head.len()];
-    stream.read_exact(&mut body).expect("a reply");
-    RawDocumentBuf::from_bytes(body).expect("a document")
+/// Sends a command; returns the reply.
+fn send(client: &mut MongoClient<impl Read + Write>, command: &RawDocumentBuf) -> RawDocumentBuf {
+    client.run(command).expect("a reply")
 }
 
 fn hello() -> RawDocumentBuf {
@@ -54,7 +38,7 @@ fn clients_with_and_without_tls_share_a_port() {
     let reply = send(&mut connect(port), &hello());
     assert_eq!(reply.get_str("me").expect("an address"), me);
     let pem = certificate(&server);
-    let reply = send(&mut tls_stream(port, &pem, "localhost"), &hello());
+    let reply = send(&mut MongoClient::over(tls_stream(port, &pem, "localhost")), &hello());
     assert_eq!(reply.get_str("me").expect("an address"), me);
 }
 
@@ -100,7 +84,7 @@ fn a_stop_does_not_wait_for_idle_connections() {
     let mut stream = connect(port(&server));
     send(&mut stream, &hello());
     assert!(server.stop().success());
-    assert_eq!(stream.read(&mut [0; 1]).expect("an orderly end"), 0);
+    assert_eq!(stream.stream().read(&mut [0; 1]).expect("an orderly end"), 0);
 }
 
 #[test]
@@ -114,11 +98,14 @@ fn connections_that_send_nonsense_are_closed_and_others_are_served() {
         &[0x16, 0x03, 0x01, 0xff, 0xff, 0, 0, 0],
     ] {
         let mut stream = connect(port);
-        stream.write_all(bytes).expect("the server reads");
-        stream.shutdown(std::net::Shutdown::Write).expect("half closed");
+        stream.send_bytes(bytes).expect("the server reads");
+        stream
+            .stream()
+            .shutdown(std::net::Shutdown::Write)
+            .expect("half closed");
         let mut rest = Vec::new();
         // A reset or an end: both are the end of this connection.
-        let _ = stream.read_to_end(&mut rest);
+        let _ = stream.stream().read_to_end(&mut rest);
     }
     let reply = send(&mut connect(port), &hello());
     assert_eq!(reply.get_f64("ok").ok(), Some(1.0));

@@ -34,3 +34,22 @@ fn checks_stand_in_the_table_of_their_prefix_with_a_cell_per_client() {
     assert!(table("U", &["update: ", "update refused: "]).ends_with("| refused: $inc of text | | yes |\n\n"));
     assert_eq!(table("E", &["expression: "]), "");
 }
+
+#[test]
+fn reasons_are_those_of_the_suite_where_several_share_a_list() {
+    let reasons = |list: &[(&str, &str)]| {
+        let pairs = list
+            .iter()
+            .map(|(test, reason)| ((*test).to_owned(), (*reason).to_owned()));
+        pairs.collect()
+    };
+    let known = crate::compatibility::Known {
+        expected_failures: reasons(&[("crud::find: one", "no views"), ("array::valid 1: two", "no arrays")]),
+        not_run: reasons(&[("crud::find: three", "too slow")]),
+    };
+    let files = BTreeMap::from([("crud".to_owned(), BTreeMap::from([("passed".to_owned(), 5)]))]);
+    let mut page = String::new();
+    write_files(&mut page, "Tests", &files, &known).expect("strings can be written to");
+    assert!(page.contains("| `crud` | 5 | 0 |"));
+    assert!(page.ends_with("| no views | 1 |\n| too slow | 1 |\n"), "{page}");
+}

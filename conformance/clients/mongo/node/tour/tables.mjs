@@ -1,5 +1,5 @@
 /** Queries, updates, pipelines and expressions from the tables that the tours of all languages share. */
-import { equal, refused } from "../checks.mjs";
+import { equal, holds, refused } from "../checks.mjs";
 import { data } from "./world.mjs";
 
 export function declareTables(tour) {
@@ -19,6 +19,48 @@ export function declareTables(tour) {
     const label = times > 1 ? `expression: ${name}, case ${times}` : `expression: ${name}`;
     tour.check(label, (world) => evaluate(world, expressions.document, expression, expected));
   }
+}
+
+/** The commands of the server, each on a database of its own. */
+export function declareCommands(tour) {
+  const table = data("commands");
+  for (const row of table.cases) {
+    const kind = row.code ? "command refused" : "command";
+    tour.check(`${kind}: ${Object.keys(row.command)[0]}`, (world) => run(world, table, row));
+  }
+}
+
+async function run(world, table, row) {
+  const database = world.client.db(`${world.database.databaseName}-commands`);
+  await database.dropDatabase();
+  await database.collection("things").insertMany(table.documents);
+  let last = {};
+  for (const command of row.before ?? []) last = await database.command(filledIn(command, database.databaseName, last));
+  const target = row.database === "admin" ? world.client.db("admin") : database;
+  const command = filledIn(row.command, database.databaseName, last);
+  if (row.code) return refused(value(row.code), () => target.command(command));
+  let reply;
+  try {
+    reply = await target.command(command);
+  } finally {
+    for (const after of row.after ?? []) await database.command(after);
+  }
+  for (const [path, expected] of Object.entries(row.reply ?? {})) equal(at(reply, path), filledIn(expected, database.databaseName, {}), path);
+  for (const path of row.has ?? []) holds(at(reply, path) !== undefined, `there is no ${path}`);
+}
+
+/** Puts the database's name and the cursor of the last command in their places. */
+function filledIn(part, database, last) {
+  if (part === "{cursor}") return last.cursor.id;
+  if (typeof part === "string") return part.replaceAll("{db}", database);
+  if (Array.isArray(part)) return part.map((inner) => filledIn(inner, database, last));
+  if (part === null || Object.getPrototypeOf(part) !== Object.prototype) return part;
+  return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, filledIn(inner, database, last)]));
+}
+
+/** Returns what is at a dotted path. */
+function at(part, path) {
+  return path.split(".").reduce((inner, name) => inner?.[name], part);
 }
 
 /** The number in an object of an exact type. */

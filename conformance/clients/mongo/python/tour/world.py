@@ -63,6 +63,11 @@ class World:
         login = f"{user}:{password}@" if credentials else ""
         return self.connect_to(f"mongodb://{login}{hosts}/?{urlencode(options)}")
 
+    @property
+    def user(self):
+        """The name of the user who authenticates."""
+        return self._parts.username
+
     def options(self):
         """Returns the options of the tour's own connection string."""
         return dict(parse_qsl(self._parts.query))

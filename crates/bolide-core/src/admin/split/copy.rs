@@ -172,6 +172,11 @@ impl Copy {
                 purge: state.purge,
                 ghosts: Ghosts::behind(state.purge),
                 history_from: state.history_from,
+                history_after: state.history_after,
+                history_last: state.history_last,
+                history_happened: state.history_happened,
+                told: state.told,
+                told_dates: state.told_dates.clone(),
                 tombstones: state.tombstones.filtered(|tombstone| child.contains(&tombstone.epk)),
                 ..std::mem::take(&mut figures)
             };

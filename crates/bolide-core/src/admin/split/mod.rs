@@ -166,7 +166,7 @@ async fn seal(
             catalog.engine().clone(),
             child.placement.clone(),
             meter,
-            catalog.wakeup().clone(),
+            catalog.signals().clone(),
         );
         children.push(opened.await?);
     }

@@ -10,7 +10,7 @@ use bolide_storage::Space;
 use bytes::Bytes;
 
 use super::{VerifyReport, is_inside, scan};
-use crate::change_log::HistoryEntry;
+use crate::change_log::{ChangeKind, HistoryEntry};
 use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{LogEntry, Record};
@@ -59,6 +59,8 @@ struct Entry {
     crts: UnixSeconds,
     previous: Option<LogPosition>,
     current: Option<LogPosition>,
+    /// Whether the entry tells the end of a version.
+    is_end: bool,
 }
 
 /// Reads the next page.
@@ -107,8 +109,9 @@ pub(super) fn read(
             // A copy, because a slice would keep the whole page in memory.
             item_key: Bytes::copy_from_slice(&entry.item_key),
             crts: entry.crts,
-            previous: entry.previous.as_ref().map(Record::version),
+            previous: entry.previous_version,
             current: entry.current.as_ref().map(Record::version),
+            is_end: entry.kind == ChangeKind::Expire,
         });
     }
     for (key, value) in &log.rows {
@@ -139,6 +142,8 @@ struct Last {
     version: Option<LogPosition>,
     /// Whether the log has the item.
     is_stored: bool,
+    /// The version whose end was told; it may still be stored.
+    ended: Option<LogPosition>,
 }
 
 /// Whether the check of the history is complete.
@@ -190,6 +195,7 @@ impl HistoryScan {
             crts,
             previous,
             current,
+            is_end,
         } = entry;
         if self.crts.is_some_and(|before| crts < before) {
             self.report
@@ -199,6 +205,7 @@ impl HistoryScan {
         let last = Last {
             version: current,
             is_stored: false,
+            ended: previous.filter(|_| is_end),
         };
         let key_bytes = item_key.len();
         match self.last.get_mut(&item_key) {
@@ -221,7 +228,7 @@ impl HistoryScan {
         match self.last.get_mut(item_key) {
             Some(last) => {
                 last.is_stored = true;
-                if last.version != Some(version) {
+                if last.version != Some(version) && last.ended != Some(version) {
                     self.report.problem(|| differs(item_key));
                 }
             }

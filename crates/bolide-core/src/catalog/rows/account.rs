@@ -16,6 +16,9 @@ pub(crate) struct AccountRow {
     pub next_partition: u64,
     #[serde(default = "is_on")]
     pub mongo_document_ttl: bool,
+    /// Whether new collections keep their history, because a client has opened a change stream.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub keeps_changes: bool,
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -28,9 +31,15 @@ impl Default for AccountRow {
             next_offer: 1,
             next_partition: 1,
             mongo_document_ttl: is_on(),
+            keeps_changes: false,
             unknown: Unknown::default(),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_off(switch: &bool) -> bool {
+    !switch
 }
 
 fn is_on() -> bool {

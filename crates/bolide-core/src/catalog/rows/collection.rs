@@ -25,6 +25,8 @@ pub(super) struct StoredCollection {
     #[serde(default)]
     rules: Vec<StoredRule>,
     next_rule: u32,
+    #[serde(default)]
+    private: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +70,7 @@ impl StoredCollection {
             next_index: definition.next_index,
             rules: definition.rules.iter().map(rule).collect(),
             next_rule: definition.next_rule,
+            private: definition.is_private,
         }
     }
 
@@ -100,6 +103,7 @@ impl StoredCollection {
             next_index: self.next_index,
             rules: self.rules.into_iter().map(rule).collect(),
             next_rule: self.next_rule,
+            is_private: self.private,
             options,
         })
     }

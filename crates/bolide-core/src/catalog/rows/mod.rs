@@ -8,7 +8,7 @@
 //!         'P' ‖ permission rid  a permission of a user
 //!         'R' ‖ container rid ‖ kind(1) ‖ number(8)   a script: 'P' stored procedure, 'T' trigger, 'F' user-defined function
 //!         'K' ‖ key rid         a client encryption key of a database
-//!         'X' ‖ partition id    a partition that is to be removed
+//!         'X' ‖ partition id    a partition that is to be removed, at once or at a second
 //! ```
 //!
 //! Values are JSON: rows are few and change rarely, and administrators may want to read them. If a row has members that this version does not know,
@@ -29,7 +29,7 @@ mod json;
 mod script;
 
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Key, PartitionId, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::de::DeserializeOwned;
@@ -108,6 +108,11 @@ impl RowKey {
         })
     }
 
+    /// Returns the prefix of the keys of partitions that are to be removed.
+    pub fn dropped() -> Bytes {
+        Bytes::from_static(&[DROPPED])
+    }
+
     /// Returns the prefix of the keys of a container's scripts.
     pub fn scripts_of(container: ContainerRid) -> Bytes {
         prefixed(SCRIPT, &container.bytes())
@@ -134,7 +139,7 @@ pub(super) enum Row {
     User(UserRow),
     Permission(PermissionRow),
     EncryptionKey(EncryptionKeyRow),
-    Dropped,
+    Dropped(Option<DroppedRow>),
 }
 
 impl Row {
@@ -148,7 +153,7 @@ impl Row {
             Row::User(row) => encode(row),
             Row::Permission(row) => encode(row),
             Row::EncryptionKey(row) => encode(row),
-            Row::Dropped => Bytes::new(),
+            Row::Dropped(row) => row.as_ref().map_or_else(Bytes::new, encode),
         }
     }
 
@@ -165,9 +170,17 @@ impl Row {
             RowKey::User(_) => Row::User(decode(value)?),
             RowKey::Permission(_) => Row::Permission(decode(value)?),
             RowKey::EncryptionKey(_) => Row::EncryptionKey(decode(value)?),
-            RowKey::Dropped(_) => Row::Dropped,
+            RowKey::Dropped(_) if value.is_empty() => Row::Dropped(None),
+            RowKey::Dropped(_) => Row::Dropped(Some(decode(value)?)),
         })
     }
+}
+
+/// Says when a partition is removed whose history change streams may still read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct DroppedRow {
+    #[serde(with = "json::seconds")]
+    pub until: UnixSeconds,
 }
 
 macro_rules! rows {

@@ -1,7 +1,8 @@
-use bolide_model::ttl::{DateHorizon, Horizon};
+use bolide_model::ttl::{DateHorizon, Horizon, RuleId};
 use bolide_model::{Lsn, UnixSeconds};
 
 use super::*;
+use crate::format::keys::DeadlinePosition;
 use crate::partition::tombstones::{HiddenItems, PartitionKeyTombstone};
 
 #[test]
@@ -28,6 +29,10 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
             hidden: HiddenItems::default(),
         });
     }
+    let mut told_dates = DateCursors::default();
+    for rule in [3, 7] {
+        told_dates.raise(DeadlinePosition::first(RuleId(rule)).next());
+    }
     let state = PartitionState {
         stored: Amount { items: 1, bytes: 2 },
         next_number: 3,
@@ -38,18 +43,36 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         date_purge: DateCursors::default(),
         purge_turn: 0,
         history_from: LogPosition { lsn: Lsn(2), seq: 1 },
+        history_after: CommitTime(8),
+        history_last: CommitTime(9),
+        history_happened: UnixMillis(10),
+        told: purge,
+        told_dates,
+        marked: CommitTime::default(),
         tombstones,
         ghosts: Ghosts::behind(purge),
         tally: None,
         forecast: None,
     };
     assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
+    let mut second = state.encode()[..BYTES_2].to_vec();
+    second.extend_from_slice(&state.encode()[BYTES + 2 * DeadlinePosition::BYTES..]);
+    second[0] = FORMAT_2;
+    let without_times = PartitionState {
+        history_after: CommitTime(0),
+        history_last: CommitTime(0),
+        history_happened: UnixMillis(0),
+        told: Cursors::default(),
+        told_dates: DateCursors::default(),
+        ..state.clone()
+    };
+    assert_eq!(PartitionState::decode(&second), Ok(without_times.clone()));
     let mut older = state.encode()[..BYTES_1].to_vec();
     older[0] = FORMAT_1;
     let before_histories = PartitionState {
         history_from: LogPosition::default(),
         tombstones: PartitionKeyTombstones::default(),
-        ..state
+        ..without_times
     };
     assert_eq!(PartitionState::decode(&older), Ok(before_histories));
 }

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use bolide_model::time::CommitTime;
 use bolide_model::{Error, Result, UnixMillis};
 use bolide_storage::{Batch, Key};
 use futures_util::FutureExt;
@@ -27,9 +28,11 @@ impl Worker {
         if part.entered.send(now.max(self.head.stamp)).is_err() {
             return;
         }
-        let Ok(stamp) = part.stamp.await else { return };
+        let Ok((stamp, time)) = part.stamp.await else { return };
         let mut decide = part.decide;
-        let decided = self.decide_part(stamp, &mut decide).await;
+        // Not those after the stamp: they come after the commit.
+        self.tell_endings(stamp).await;
+        let decided = self.decide_part((stamp, time), &mut decide).await;
         let (result, decided) = match decided {
             Ok(Some(decided)) => self.draft_of(decided),
             Ok(None) => (Ok(PartDraft::Stale), None),
@@ -45,13 +48,15 @@ impl Worker {
             return;
         };
         match part.outcome.await {
-            Ok(PartOutcome::Done(head)) => {
+            // Dropped once the new head is visible.
+            Ok(PartOutcome::Done(head, _begun)) => {
                 self.unresolved.clear();
                 self.shared.dirty_keys.record(keys);
                 self.shared.committed(&after, stamp.seconds(), &state);
                 self.advance(head, state);
             }
-            Ok(PartOutcome::Unknown) => {
+            Ok(PartOutcome::Unknown(begun)) => {
+                self.undecided.push(begun);
                 self.unresolved.extend(keys);
                 self.shared.perhaps_committed(&after, stamp.seconds());
             }
@@ -60,14 +65,19 @@ impl Worker {
     }
 
     /// Decides a part of a joint commit at `stamp`. Returns `None` if the partition's head has moved.
-    async fn decide_part(&mut self, stamp: UnixMillis, decide: &mut JointDecision) -> Result<Option<Decided>> {
+    async fn decide_part(
+        &mut self,
+        (stamp, time): (UnixMillis, CommitTime),
+        decide: &mut JointDecision,
+    ) -> Result<Option<Decided>> {
         let mut exclusive = ExclusiveTransaction::new(
             self.engine.clone(),
             self.partition,
             self.head,
             stamp,
             self.state.clone(),
-        );
+        )
+        .at(time);
         let decided = AssertUnwindSafe(exclusive.decide(&mut **decide)).catch_unwind().await;
         match decided {
             Ok(Ok(())) => Ok(Some(exclusive.into_decided(&self.state))),

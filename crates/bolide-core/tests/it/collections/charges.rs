@@ -106,7 +106,7 @@ async fn a_transaction_is_charged_when_it_commits() {
         "nothing is charged yet"
     );
     let transaction = transaction.take().await.unwrap();
-    test.account.commit_transaction(transaction).await.unwrap();
+    test.account.commit_transaction(transaction, None).await.unwrap();
     // Four writes of 10 KB cost 7.5 units each.
     let scope = test.account.read_scope(&test.request().await);
     assert!(

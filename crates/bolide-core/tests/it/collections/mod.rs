@@ -1,5 +1,6 @@
 //! Claims about MongoDB collections, one by one.
 
+mod change_streams;
 mod charges;
 mod crashes;
 mod fixture;

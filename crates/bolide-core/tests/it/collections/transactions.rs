@@ -48,12 +48,24 @@ impl Session<'_> {
     }
 
     async fn replace(&self, document: RawDocumentBuf) {
+        self.try_replace(document).await.unwrap();
+    }
+
+    async fn try_replace(&self, document: RawDocumentBuf) -> Result<(), Error> {
         let draft = self.test.draft(document);
         let replaced = self.transaction.write(&self.test.collection, |batch| {
             let found = batch.find(draft.id())?.expect("it is there");
             batch.replace(&found, &draft)
         });
-        replaced.await.unwrap().unwrap();
+        replaced.await.map(|replaced| replaced.unwrap())
+    }
+
+    async fn try_insert(&self, document: RawDocumentBuf) -> Result<(), Error> {
+        let draft = self.test.draft(document);
+        let inserted = self
+            .transaction
+            .write(&self.test.collection, |batch| batch.insert(&draft));
+        inserted.await.map(|inserted| inserted.unwrap())
     }
 
     async fn delete(&self, id: i32) {
@@ -68,7 +80,7 @@ impl Session<'_> {
 
     async fn commit(self) -> Result<(), Error> {
         let transaction = self.transaction.take().await.expect("it is open");
-        self.test.account.commit_transaction(transaction).await
+        self.test.account.commit_transaction(transaction, None).await
     }
 }
 
@@ -107,15 +119,94 @@ async fn the_first_of_two_transactions_that_write_a_document_wins() {
     test.insert(rawdoc! {"_id": 1, "n": 0}).await.unwrap();
     let (first, second) = (Session::begin(&test).await, Session::begin(&test).await);
     first.replace(rawdoc! {"_id": 1, "n": 1}).await;
-    second.replace(rawdoc! {"_id": 1, "n": 2}).await;
     assert!(second.insert(rawdoc! {"_id": 2}).await);
+    assert!(is_conflict(second.try_replace(rawdoc! {"_id": 1, "n": 2}).await));
+    // It can only be ended.
+    assert!(is_conflict(second.try_insert(rawdoc! {"_id": 3}).await));
     first.commit().await.unwrap();
     assert!(is_conflict(second.commit().await));
     assert_eq!(test.ids().await, [1]);
 }
 
 #[tokio::test]
-async fn a_document_that_ends_during_a_transaction_stays_visible_to_it_and_conflicts_at_the_commit() {
+async fn what_a_transaction_has_written_is_free_when_it_ends() {
+    let test = TestCollection::new().await;
+    test.insert(rawdoc! {"_id": 1, "n": 0}).await.unwrap();
+    for ends in [false, true] {
+        let first = Session::begin(&test).await;
+        first.replace(rawdoc! {"_id": 1, "n": 1}).await;
+        assert!(first.insert(rawdoc! {"_id": 2}).await);
+        let kept = first.transaction.clone();
+        if ends {
+            // Others, such as cursors, may still know it.
+            first.transaction.end();
+        } else {
+            drop(first);
+            drop(kept);
+        }
+        let second = Session::begin(&test).await;
+        second.replace(rawdoc! {"_id": 1, "n": 2}).await;
+        assert!(second.insert(rawdoc! {"_id": 2}).await);
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_meets_what_was_committed_since_it_began_when_it_writes() {
+    let test = TestCollection::new().await;
+    let unique = rawdoc! {"key": {"n": 1}, "name": "n_1", "unique": true};
+    test.create_index(unique).await.unwrap().unwrap();
+    for id in 1..=3 {
+        test.insert(rawdoc! {"_id": id, "n": id}).await.unwrap();
+    }
+    let first = Session::begin(&test).await;
+    let others: Vec<Session<'_>> = vec![
+        Session::begin(&test).await,
+        Session::begin(&test).await,
+        Session::begin(&test).await,
+        Session::begin(&test).await,
+    ];
+    first.replace(rawdoc! {"_id": 1, "n": 10}).await;
+    first.delete(2).await;
+    assert!(first.insert(rawdoc! {"_id": 4, "n": 4}).await);
+    first.commit().await.unwrap();
+    assert!(is_conflict(others[0].try_replace(rawdoc! {"_id": 1, "n": 11}).await));
+    assert!(is_conflict(others[1].try_replace(rawdoc! {"_id": 2, "n": 12}).await));
+    assert!(is_conflict(others[2].try_insert(rawdoc! {"_id": 4, "n": 13}).await));
+    others[3].try_replace(rawdoc! {"_id": 3, "n": 14}).await.unwrap();
+    assert!(is_conflict(others[3].try_insert(rawdoc! {"_id": 5, "n": 10}).await));
+}
+
+#[tokio::test]
+async fn the_same_key_in_two_open_transactions_is_a_conflict() {
+    let test = TestCollection::new().await;
+    let unique = rawdoc! {"key": {"n": 1}, "name": "n_1", "unique": true};
+    test.create_index(unique).await.unwrap().unwrap();
+    for id in 1..=2 {
+        test.insert(rawdoc! {"_id": id, "n": id}).await.unwrap();
+    }
+    for (one, other) in [
+        (rawdoc! {"_id": 3, "n": 3}, rawdoc! {"_id": 3, "n": 4}),
+        (rawdoc! {"_id": 3, "n": 3}, rawdoc! {"_id": 4, "n": 3}),
+    ] {
+        let (first, second, third) = (
+            Session::begin(&test).await,
+            Session::begin(&test).await,
+            Session::begin(&test).await,
+        );
+        first.try_insert(one).await.unwrap();
+        assert!(is_conflict(second.try_insert(other).await));
+        // New documents of two transactions have nothing to do with each other.
+        third.try_insert(rawdoc! {"_id": 5, "n": 5}).await.unwrap();
+        third.replace(rawdoc! {"_id": 5, "n": 6}).await;
+    }
+    let (first, second) = (Session::begin(&test).await, Session::begin(&test).await);
+    test.insert(rawdoc! {"_id": 7, "n": 7}).await.unwrap();
+    assert!(is_conflict(first.try_insert(rawdoc! {"_id": 7, "n": 8}).await));
+    assert!(is_conflict(second.try_replace(rawdoc! {"_id": 1, "n": 7}).await));
+}
+
+#[tokio::test]
+async fn a_document_that_ends_during_a_transaction_stays_visible_to_it_and_cannot_be_written() {
     // TTL-290, TTL-292: whether the purge has removed it must not show.
     for is_purged in [false, true] {
         let test = TestCollection::new().await;
@@ -135,9 +226,29 @@ async fn a_document_that_ends_during_a_transaction_stays_visible_to_it_and_confl
             !session.insert(rawdoc! {"_id": 1}).await,
             "a conflict with a document that dies is still one"
         );
-        session.replace(rawdoc! {"_id": 1, "n": 1}).await;
-        assert!(is_conflict(session.commit().await), "purged: {is_purged}");
+        let replaced = session.try_replace(rawdoc! {"_id": 1, "n": 1}).await;
+        assert!(is_conflict(replaced), "purged: {is_purged}");
         assert_eq!(test.ids().await, [2]);
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_ends_after_a_transaction_wrote_it_conflicts_at_the_commit() {
+    // TTL-290, TTL-292: whether the purge has removed it must not show.
+    for is_purged in [false, true] {
+        let test = TestCollection::new().await;
+        let core = rawdoc! {"key": {"_ts": 1}, "name": "_ts_1", "expireAfterSeconds": 10};
+        test.create_index(core).await.unwrap().unwrap();
+        test.insert(rawdoc! {"_id": 1, "n": 0}).await.unwrap();
+        let session = Session::begin(&test).await;
+        session.replace(rawdoc! {"_id": 1, "n": 1}).await;
+        test.set_clock(START + 10_000);
+        if is_purged {
+            assert_eq!(test.purge().await, 1);
+        }
+        assert_eq!(session.ids().await, [1]);
+        assert!(is_conflict(session.commit().await), "purged: {is_purged}");
+        assert!(test.ids().await.is_empty());
     }
 }
 

@@ -47,7 +47,7 @@ async fn bad_changes_are_refused() {
         (rawdoc! { "collMod": "c", "validationLevel": "x" }, 2),
         (rawdoc! { "collMod": "c", "expireAfterSeconds": 5 }, 72),
         (rawdoc! { "collMod": "c", "cappedSize": 5 }, 238),
-        (rawdoc! { "collMod": "c", "viewOn": "d" }, 238),
+        (rawdoc! { "collMod": "c", "viewOn": "d" }, 72),
         (rawdoc! { "collMod": "c", "foo": 1 }, 40415),
         (rawdoc! { "collMod": "c" }, 0),
     ] {

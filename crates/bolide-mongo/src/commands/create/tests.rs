@@ -1,3 +1,4 @@
+use bson::raw::{CStr, cstr};
 use bson::rawdoc;
 
 use crate::commands::fixture::Shell;
@@ -9,7 +10,8 @@ async fn options_are_checked() {
     for (command, expected) in [
         (rawdoc! { "create": "c", "capped": true, "size": 4096 }, 238),
         (rawdoc! { "create": "c", "size": 4096 }, 72),
-        (rawdoc! { "create": "c", "viewOn": "d", "pipeline": [] }, 238),
+        (rawdoc! { "create": "c", "capped": true }, 72),
+        (rawdoc! { "create": "c", "capped": true, "size": 0 }, 51024),
         (rawdoc! { "create": "c", "pipeline": [] }, 2),
         (rawdoc! { "create": "c", "timeseries": { "timeField": "t" } }, 238),
         (
@@ -120,4 +122,34 @@ async fn validators_hold_for_writes() {
             .expect("a code"),
         121
     );
+}
+
+/// Collections and indexes are made at once, also in a transaction; what MongoDB refuses there is refused (mongo.md §7).
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_transaction_what_exists_is_not_created_again_and_documents_are_not_indexed() {
+    let shell = Shell::new().await;
+    shell.insert("c", &[rawdoc! { "_id": 1 }]).await;
+    shell.ok(rawdoc! { "create": "empty" }).await;
+    let lsid = rawdoc! { "id": bson::Binary { subtype: bson::spec::BinarySubtype::Uuid, bytes: vec![1; 16] } };
+    let index = |field: &CStr| rawdoc! { "key": { field: 1 }, "name": field.as_str() };
+    for (at, (command, expected)) in [
+        (rawdoc! { "create": "c" }, 48),
+        (rawdoc! { "create": "new" }, 0),
+        (rawdoc! { "createIndexes": "c", "indexes": [index(cstr!("a"))] }, 263),
+        (rawdoc! { "createIndexes": "c", "indexes": [index(cstr!("_id"))] }, 0),
+        (rawdoc! { "createIndexes": "empty", "indexes": [index(cstr!("a"))] }, 0),
+        (rawdoc! { "createIndexes": "other", "indexes": [index(cstr!("a"))] }, 0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut command = command;
+        command.append(cstr!("lsid"), lsid.clone());
+        command.append(cstr!("txnNumber"), i64::try_from(at).expect("small"));
+        command.append(cstr!("autocommit"), false);
+        command.append(cstr!("startTransaction"), true);
+        assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
+    }
+    let listed = shell.first_batch(rawdoc! { "listIndexes": "c" }).await;
+    assert_eq!(listed.len(), 1);
 }

@@ -1,12 +1,9 @@
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use bson::spec::BinarySubtype;
-use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
-use data_encoding::BASE64;
-use ring::{digest, hmac, pbkdf2};
+use bson::{RawDocumentBuf, rawdoc};
 
-use super::super::fixture::{self, KEY, READ_ONLY_KEY, code, code_of, run};
+use super::super::fixture::log_in::log_in;
+use super::super::fixture::{self, KEY, READ_ONLY_KEY, code, run};
 use crate::client::Client;
 use crate::state::MongoState;
 
@@ -14,61 +11,6 @@ async fn server() -> (Arc<MongoState>, Client) {
     let state = fixture::state(fixture::options()).await;
     let administrator = fixture::authenticated(&state, KEY);
     (state, administrator)
-}
-
-fn payload(text: &str) -> Binary {
-    Binary {
-        subtype: BinarySubtype::Generic,
-        bytes: text.as_bytes().to_vec(),
-    }
-}
-
-fn answer(reply: &RawDocument) -> String {
-    let bytes = reply.get_binary("payload").expect("a payload").bytes.to_vec();
-    String::from_utf8(bytes).expect("text")
-}
-
-/// Authenticates as a driver does, with SCRAM-SHA-256 (RFC 7677); returns the code of the error, 0 if it succeeds.
-async fn log_in(state: &Arc<MongoState>, client: &Client, database: &str, user: &str, password: &str) -> i32 {
-    let bare = format!("n={user},r=abc");
-    let start = rawdoc! {
-        "saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": payload(&format!("n,,{bare}")),
-        "options": { "skipEmptyExchange": true }, "$db": database,
-    };
-    let reply = run(state, client, start).await;
-    if code_of(&reply) != 0 {
-        return code_of(&reply);
-    }
-    let first = answer(&reply);
-    let fields: Vec<&str> = first.splitn(3, ',').map(|field| &field[2..]).collect();
-    let salt = BASE64.decode(fields[1].as_bytes()).expect("base64");
-    let iterations: NonZeroU32 = fields[2].parse().expect("a number");
-    let mut salted = [0; 32];
-    pbkdf2::derive(
-        pbkdf2::PBKDF2_HMAC_SHA256,
-        iterations,
-        &salt,
-        password.as_bytes(),
-        &mut salted,
-    );
-    let sign = |key: &[u8], text: &[u8]| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text);
-    let client_key = sign(&salted, b"Client Key");
-    let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());
-    let without_proof = format!("c=biws,r={}", fields[0]);
-    let signature = sign(
-        stored_key.as_ref(),
-        format!("{bare},{first},{without_proof}").as_bytes(),
-    );
-    let proof: Vec<u8> = client_key
-        .as_ref()
-        .iter()
-        .zip(signature.as_ref())
-        .map(|(a, b)| a ^ b)
-        .collect();
-    let last = format!("{without_proof},p={}", BASE64.encode(&proof));
-    let id = reply.get_i32("conversationId").expect("a number");
-    let proceed = rawdoc! { "saslContinue": 1, "conversationId": id, "payload": payload(&last), "$db": database };
-    code_of(&run(state, client, proceed).await)
 }
 
 fn create(name: &str, role: &str) -> RawDocumentBuf {
@@ -305,4 +247,74 @@ async fn a_user_sees_the_databases_of_its_roles() {
         })
         .collect();
     assert_eq!(names, ["Some(\"shop\")"]);
+}
+
+/// With the NoSQL API every container can be read with a read-only key.
+#[tokio::test]
+async fn the_collection_of_the_users_is_no_container() {
+    let (state, administrator) = server().await;
+    assert_eq!(code(&state, &administrator, create("ada", "read")).await, 0);
+    let insert = rawdoc! { "insert": "c", "documents": [{ "_id": 1 }] };
+    assert_eq!(code(&state, &administrator, insert).await, 0);
+    let account = &state.account;
+    let database = account.database_by_name("admin").expect("it exists").rid;
+    let named = |name: &str| account.container_by_name(database, name).ok();
+    assert!(named("c").is_some());
+    assert!(named("system.users").is_none());
+    let hidden = account
+        .private_collection("admin", "system.users")
+        .expect("it is there");
+    assert!(account.container_by_rid(hidden.rid()).is_err());
+    let listed = account.list_containers(database).expect("a list");
+    let names: Vec<_> = listed
+        .iter()
+        .map(|container| container.properties().id.clone())
+        .collect();
+    assert_eq!(names, ["c"]);
+    let figures = account.container_figures().await.expect("figures");
+    let names: Vec<_> = figures.iter().map(|container| container.id.as_str()).collect();
+    assert_eq!(names, ["c"]);
+    let resources: Vec<_> = account.list_offers().into_iter().map(|offer| offer.resource).collect();
+    assert!(!resources.contains(&bolide_core::OfferResource::Container(hidden.rid())));
+    // It is a collection for nobody, in statistics neither.
+    let hashes = run(&state, &administrator, rawdoc! { "dbHash": 1 }).await;
+    let hashed = hashes.get_document("collections").expect("hashes");
+    assert_eq!(hashed.iter().count(), 1);
+    let statistics = run(&state, &administrator, rawdoc! { "dbStats": 1 }).await;
+    assert_eq!(statistics.get_i64("collections").expect("a number"), 1);
+    for name in ["createRole", "create"] {
+        let mut command = RawDocumentBuf::new();
+        command.append(bson::raw::CString::try_from(name).expect("a name"), "system.users");
+        assert_ne!(code(&state, &administrator, command).await, 0, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn users_of_a_database_that_was_removed_are_gone() {
+    let (state, administrator) = server().await;
+    assert_eq!(code(&state, &administrator, create("ada", "read")).await, 0);
+    let ada = fixture::client();
+    assert_eq!(log_in(&state, &ada, "shop", "ada", "secret").await, 0);
+    let find = || rawdoc! { "find": "c", "$db": "shop" };
+    assert_eq!(code(&state, &ada, find()).await, 0);
+    // As the NoSQL API does it.
+    let account = &state.account;
+    let request = account.begin().await.expect("a request");
+    let database = account.database_by_name("admin").expect("it exists").rid;
+    account
+        .delete_database(&request, database, None)
+        .await
+        .expect("deleted");
+    assert_eq!(code(&state, &ada, find()).await, 13);
+    assert_eq!(code(&state, &administrator, create("bob", "read")).await, 0);
+    assert_eq!(code(&state, &ada, find()).await, 13);
+}
+
+#[tokio::test]
+async fn what_is_stored_with_a_user_is_limited() {
+    let (state, administrator) = server().await;
+    let text = "x".repeat(crate::limits::CUSTOM_DATA_BYTES);
+    let mut large = create("ada", "read");
+    large.append(bson::raw::cstr!("customData"), rawdoc! { "text": text });
+    assert_eq!(code(&state, &administrator, large).await, 2);
 }

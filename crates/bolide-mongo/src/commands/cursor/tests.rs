@@ -11,10 +11,12 @@ fn documents(count: i32) -> Vec<RawDocumentBuf> {
 
 fn open(cursors: &Cursors, count: i32) -> i64 {
     let cursor = Cursor {
+        is_change_stream: false,
         namespace: Namespace::new("db", "c").expect("a name"),
         user: None,
         session: None,
         has_no_timeout: false,
+        time_left: None,
         source: Box::new(Known::new(documents(count))),
     };
     cursors.open(cursor).expect("there is room")
@@ -124,6 +126,7 @@ async fn batches_end_at_their_sizes() {
             max_bytes,
             max_wait: None,
             interrupt: std::sync::Arc::new(bolide_mql::context::Uninterrupted),
+            consumed: bolide_core::Consumed::default(),
         };
         let batch = Known::new(documents(4)).next_batch(&request).await.expect("known");
         assert_eq!(batch.documents.len(), expected, "{max_documents:?} {max_bytes}");

@@ -120,6 +120,7 @@ async fn create_collection(context: &CommandContext<'_>, mut arguments: Argument
         now: context.begin().await?.now,
         is_empty: true,
         is_cancelled: false,
+        event: None,
     };
     let mode = context.state.account.draft_options().ttl_mode;
     indexes::replace(

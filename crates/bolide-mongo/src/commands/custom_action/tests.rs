@@ -103,7 +103,6 @@ async fn what_cannot_be_is_refused() {
             rawdoc! { "shardCollection": "db.c", "key": { "x": "hashed" }, "$db": "admin" },
             238,
         ),
-        (rawdoc! { "getLastRequestStatistics": 1 }, 238),
     ] {
         assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
     }

@@ -111,6 +111,11 @@ impl Changed {
         }
     }
 
+    /// Whether a document was written now.
+    fn is_new(&self) -> bool {
+        !self.is_retried && (self.matched > 0 || self.upserted.is_some())
+    }
+
     /// Whether there was a document to change.
     fn has_matched(&self) -> bool {
         self.matched > 0 || self.is_retried
@@ -131,6 +136,15 @@ impl Statement<'_> {
     /// # Errors
     /// Of the language; `DuplicateKey`; `DocumentValidationFailure`; of the storage. What was changed before the error stays changed.
     pub async fn run(self, encode: ResultEncoder) -> Result<Changed> {
+        let (context, retry) = (self.context, self.retry.clone());
+        let changed = self.carry_out(encode).await;
+        match retry {
+            Some((retry, _)) => retry.count(context, changed, Changed::is_new),
+            None => changed,
+        }
+    }
+
+    async fn carry_out(self, encode: ResultEncoder) -> Result<Changed> {
         let decider = Arc::new(Decider::new(&self, encode)?);
         if let Some(stored) = self.stored_result(&decider).await? {
             return Ok(stored);
@@ -302,7 +316,11 @@ impl Statement<'_> {
     }
 
     fn matches(&self) -> Result<Matches> {
-        Matches::new(self.container.clone(), self.filter.clone(), &self.language)
+        let mut matches = Matches::new(self.container.clone(), self.filter.clone(), &self.language)?;
+        if let Some(direction) = self.order.scan_direction() {
+            matches.scan(direction);
+        }
+        Ok(matches)
     }
 
     /// Returns the `_id` that the filter names, if it names exactly one.

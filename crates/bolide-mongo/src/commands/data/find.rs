@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bolide_core::{Container, DocumentId, DocumentScan, ReadScope, StoredDocument};
+use bolide_core::{Container, DocumentId, DocumentScan, ReadScope, ScanDirection, StoredDocument};
 use bolide_mql::filter::Filter;
 use bolide_mql::{Context, Result};
 
@@ -65,6 +65,11 @@ impl Matches {
             is_resumed: false,
             examined: 0,
         })
+    }
+
+    /// Reads the whole collection in this direction, whatever the filter says about `_id`. Before the first document is read.
+    pub fn scan(&mut self, direction: ScanDirection) {
+        self.source = Source::Scan(DocumentScan::new(direction));
     }
 
     /// Whether it reads few documents only, so that it needs no thread of its own.

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use bolide_core::{CollectionDefinition, Container, RequestContext};
 use bolide_mql::collation::Collation;
-use bolide_mql::expression::{Expression, ParseScope, Scope};
+use bolide_mql::expression::{Expression, ParseScope, Scope, check_variable_name};
 use bolide_mql::filter::Filter;
 use bolide_mql::index::IndexDefinition;
 use bolide_mql::text_search::TextSource;
+use bolide_mql::value::number;
 use bolide_mql::vector::VectorIndex;
 use bolide_mql::{Code, Context, Error, Result};
 use bson::raw::RawBsonRef;
 use bson::{RawBson, RawDocument, RawDocumentBuf};
 
-use super::super::arguments::{Arguments, wrong_type};
+use super::super::arguments::Arguments;
 use super::super::context::CommandContext;
+use super::views;
 
 /// `collation` and `let`.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +68,11 @@ impl<'a> LanguageArguments<'a> {
         container: Option<&Arc<Container>>,
     ) -> Result<Context> {
         let collation = match self.collation.filter(|collation| !collation.is_empty()) {
-            Some(collation) => Collation::parse(collation)?,
+            Some(given) => {
+                let collation = Collation::parse(given)?;
+                check_view_collation(container, collation.as_deref())?;
+                collation
+            }
             None => container
                 .and_then(|container| container.collection())
                 .and_then(|definition| definition.collation.clone()),
@@ -93,6 +99,22 @@ impl<'a> LanguageArguments<'a> {
         }
         Ok(language)
     }
+}
+
+/// Checks that a command has the collation of the view that it reads.
+///
+/// # Errors
+/// `OptionNotSupportedOnView`.
+fn check_view_collation(container: Option<&Arc<Container>>, collation: Option<&Collation>) -> Result<()> {
+    let Some(definition) = container.and_then(|container| container.collection()) else {
+        return Ok(());
+    };
+    let own = definition.collation.as_deref().map(Collation::to_document);
+    if !views::is_view(&definition) || own == collation.map(Collation::to_document) {
+        return Ok(());
+    }
+    let text = "Cannot override a view's default collation";
+    Err(Error::new(Code::OPTION_NOT_SUPPORTED_ON_VIEW, text))
 }
 
 /// What the collection's text index takes words from; `None` if it has none.
@@ -126,6 +148,7 @@ fn variable_values(variables: &RawDocument, language: &Context) -> Result<Vec<(S
     let mut values = Vec::new();
     for variable in variables {
         let (name, value) = variable?;
+        check_variable_name(name.as_str())?;
         let value =
             Expression::parse(value, &mut ParseScope::new(language))?.evaluate(&Scope::new(language, &document))?;
         values.push((name.as_str().to_owned(), value.unwrap_or(RawBson::Null)));
@@ -136,11 +159,11 @@ fn variable_values(variables: &RawDocument, language: &Context) -> Result<Vec<(S
 /// Reads `hint`: the name or the key of an index. Every query reads the whole collection or by `_id`, so it changes nothing, but it must name an index.
 ///
 /// # Errors
-/// `TypeMismatch`.
+/// `FailedToParse`.
 pub fn read_hint<'a>(arguments: &mut Arguments<'a>) -> Result<Option<RawBsonRef<'a>>> {
     match arguments.value("hint") {
         Some(hint @ (RawBsonRef::String(_) | RawBsonRef::Document(_))) => Ok(Some(hint)),
-        Some(other) => Err(wrong_type("hint", other, "types '[string, object]'")),
+        Some(_) => Err(Error::new(Code::FAILED_TO_PARSE, "Hint must be a string or an object")),
         None => Ok(None),
     }
 }
@@ -153,29 +176,45 @@ pub fn check_hint(container: &Container, hint: Option<RawBsonRef<'_>>) -> Result
     let (Some(hint), Some(definition)) = (hint, container.collection()) else {
         return Ok(());
     };
-    let is_natural = match hint {
-        RawBsonRef::Document(key) => {
-            key.is_empty() || matches!(key.iter().next(), Some(Ok((name, _))) if name.as_str() == "$natural")
-        }
-        _ => false,
-    };
-    if is_natural || hinted_index(&definition, hint).is_some() {
+    if is_natural(hint)? || hinted_index(&definition, hint).is_some() {
         return Ok(());
     }
     let text = "error processing query: planner returned error: hint provided does not correspond to an existing index";
     Err(Error::new(Code::BAD_VALUE, text))
 }
 
-/// Returns the index that a hint names.
-pub fn hinted_index<'d>(definition: &'d CollectionDefinition, hint: RawBsonRef<'_>) -> Option<&'d IndexDefinition> {
-    let index = match hint {
-        RawBsonRef::String(name) => definition.index(name),
-        RawBsonRef::Document(key) => {
-            let mut indexes = definition.indexes.iter();
-            indexes.find(|index| index.definition.key().is_same(key))
-        }
-        _ => None,
+/// Whether a hint asks for the natural order, or for nothing.
+///
+/// # Errors
+/// `BadValue`: `$natural` with another value than 1 and -1, or with other fields.
+fn is_natural(hint: RawBsonRef<'_>) -> Result<bool> {
+    let RawBsonRef::Document(key) = hint else {
+        return Ok(false);
     };
+    let Some(direction) = key.get("$natural")? else {
+        return Ok(key.is_empty());
+    };
+    if key.iter().nth(1).is_some() {
+        let text = "$natural hint cannot be combined with other fields";
+        return Err(Error::bad_value(text));
+    }
+    match number::whole(direction) {
+        Some(1 | -1) => Ok(true),
+        _ => Err(Error::bad_value("$natural hint must be 1 or -1")),
+    }
+}
+
+/// Returns the index that a hint names, if queries may use it.
+pub fn hinted_index<'d>(definition: &'d CollectionDefinition, hint: RawBsonRef<'_>) -> Option<&'d IndexDefinition> {
+    let mut indexes = definition
+        .indexes
+        .iter()
+        .filter(|index| !index.is_building && !index.definition.is_hidden());
+    let index = indexes.find(|index| match hint {
+        RawBsonRef::String(name) => index.definition.name() == name,
+        RawBsonRef::Document(key) => index.definition.key().is_same(key),
+        _ => false,
+    });
     index.map(|index| &*index.definition)
 }
 

@@ -3,6 +3,7 @@
 pub mod changes;
 pub mod collections;
 pub mod drafts;
+pub mod expanded_events;
 pub mod find;
 pub mod indexes;
 pub mod language;
@@ -16,4 +17,5 @@ pub mod statements;
 pub mod statistics;
 pub mod tasks;
 pub mod validation;
+pub mod views;
 pub mod writer;

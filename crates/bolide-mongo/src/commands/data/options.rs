@@ -10,13 +10,34 @@ use bolide_mql::filter::Filter;
 use bolide_mql::value;
 use bolide_mql::{Code, Error, Result};
 use bson::raw::{CStr, RawBsonRef, cstr};
-use bson::{RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::super::arguments::Arguments;
+use super::views::View;
 use crate::namespace::Namespace;
 
 /// Databases whose collections have no validators.
 const WITHOUT_VALIDATORS: [&str; 3] = ["admin", "config", "local"];
+
+/// MongoDB's code for a number below the least one.
+const OUT_OF_RANGE: i32 = 51024;
+
+/// Options of `create` that a view cannot have.
+const NOT_ON_VIEWS: [&str; 13] = [
+    "capped",
+    "size",
+    "max",
+    "validator",
+    "validationLevel",
+    "validationAction",
+    "timeseries",
+    "clusteredIndex",
+    "expireAfterSeconds",
+    "changeStreamPreAndPostImages",
+    "indexOptionDefaults",
+    "storageEngine",
+    "encryptedFields",
+];
 
 const LEVELS: [&str; 3] = ["off", "strict", "moderate"];
 const ACTIONS: [&str; 2] = ["error", "warn"];
@@ -37,22 +58,19 @@ impl CollectionOptions {
     /// Reads the options of `create`.
     ///
     /// # Errors
-    /// `NotImplemented` for capped, clustered, time-series and encrypted collections and for views; `InvalidOptions` for options that need one of these;
+    /// `NotImplemented` for capped, clustered, time-series and encrypted collections; `InvalidOptions` for options that need one of these;
     /// those of validators and collations.
     pub fn read(arguments: &mut Arguments<'_>, namespace: &Namespace) -> Result<CollectionOptions> {
+        if let Some(view) = read_view(arguments)? {
+            return Ok(view);
+        }
         refuse_kinds(arguments)?;
         if arguments.boolean("autoIndexId")? == Some(false) {
             let text = "The 'autoIndexId' option may only be true: every collection has an index on _id";
             return Err(Error::new(Code::INVALID_OPTIONS, text));
         }
         let validation = Validation::read(arguments, namespace)?;
-        let collation = match arguments.document("collation")? {
-            Some(collation) if collation.is_empty() => {
-                return Err(Error::bad_value("'collation' cannot be an empty document."));
-            }
-            Some(collation) => Collation::parse(collation)?,
-            None => None,
-        };
+        let collation = read_collation(arguments)?;
         let mut document = RawDocumentBuf::new();
         if let Some(images) = read_images(arguments)? {
             document.append(cstr!("changeStreamPreAndPostImages"), images);
@@ -66,6 +84,11 @@ impl CollectionOptions {
         }
         check_id_index(arguments)?;
         Ok(CollectionOptions { document, collation })
+    }
+
+    /// The view that is to be created in this database; `None` for a collection.
+    pub fn view(&self, database: &str) -> Option<View> {
+        View::of_options(&self.document, database)
     }
 
     /// Whether a collection has the same options, in any order, so that creating it again changes nothing.
@@ -85,25 +108,58 @@ impl CollectionOptions {
     }
 }
 
+/// Reads the options of a view; `None` if a collection is to be created.
+fn read_view(arguments: &mut Arguments<'_>) -> Result<Option<CollectionOptions>> {
+    let on = arguments.string("viewOn")?;
+    let pipeline = arguments.array("pipeline")?;
+    let on = match (on, pipeline) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(Error::bad_value("'pipeline' cannot be specified without 'viewOn'")),
+        (Some(""), _) => return Err(Error::bad_value("'viewOn' cannot be empty")),
+        (Some(on), _) => on,
+    };
+    if let Some(option) = NOT_ON_VIEWS.iter().find(|option| arguments.value(option).is_some()) {
+        let text = format!("option not supported on a view: {option}");
+        return Err(Error::new(Code::INVALID_OPTIONS, text));
+    }
+    let collation = read_collation(arguments)?;
+    let pipeline = pipeline.map_or_else(RawArrayBuf::new, ToOwned::to_owned);
+    let mut document = rawdoc! {"viewOn": on, "pipeline": pipeline};
+    if let Some(collation) = &collation {
+        document.append(cstr!("collation"), collation.to_document().to_owned());
+    }
+    Ok(Some(CollectionOptions { document, collation }))
+}
+
+fn read_collation(arguments: &mut Arguments<'_>) -> Result<Option<Arc<Collation>>> {
+    match arguments.document("collation")? {
+        Some(collation) if collation.is_empty() => Err(Error::bad_value("'collation' cannot be an empty document.")),
+        Some(collation) => Collation::parse(collation),
+        None => Ok(None),
+    }
+}
+
 /// Refuses kinds of collections that do not exist here, and their options without them.
 fn refuse_kinds(arguments: &mut Arguments<'_>) -> Result<()> {
     let not_implemented = |what: &str| Err(Error::new(Code::NOT_IMPLEMENTED, format!("{what} are not supported")));
     let is_capped = arguments.boolean("capped")?.unwrap_or(false);
-    let has_size = arguments.integer("size")?.is_some() | arguments.integer("max")?.is_some();
-    if is_capped {
-        return not_implemented("capped collections");
+    let size = arguments.integer("size")?;
+    let has_size = size.is_some() | arguments.integer("max")?.is_some();
+    match (is_capped, size) {
+        (_, Some(size)) if size < 1 => {
+            let text = format!("BSON field 'size' value must be >= 1, actual value '{size}'");
+            return Err(Error::new(OUT_OF_RANGE, text));
+        }
+        (true, None) => {
+            let text = "the 'size' field is required when 'capped' is true";
+            return Err(Error::new(Code::INVALID_OPTIONS, text));
+        }
+        (true, Some(_)) => return not_implemented("capped collections"),
+        (false, _) => {}
     }
     if has_size {
         let text = "the 'capped' field needs to be true when either the 'size' or 'max' fields are present";
         return Err(Error::new(Code::INVALID_OPTIONS, text));
-    }
-    let has_view = arguments.string("viewOn")?.is_some();
-    let has_pipeline = arguments.array("pipeline")?.is_some();
-    if has_view {
-        return Err(Error::new(Code::NOT_IMPLEMENTED, "views are not supported yet"));
-    }
-    if has_pipeline {
-        return Err(Error::bad_value("'pipeline' cannot be specified without 'viewOn'"));
     }
     if arguments.document("timeseries")?.is_some() {
         return not_implemented("time-series collections");
@@ -249,7 +305,7 @@ impl Validation {
 ///
 /// # Errors
 /// The stored options are invalid BSON.
-pub fn with(options: &RawDocument, name: &'static CStr, value: RawDocumentBuf) -> Result<RawDocumentBuf> {
+pub fn with(options: &RawDocument, name: &'static CStr, value: RawBson) -> Result<RawDocumentBuf> {
     let mut changed = without(options, &[name.as_str()])?;
     changed.append(name, value);
     Ok(changed)

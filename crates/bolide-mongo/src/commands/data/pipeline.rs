@@ -5,17 +5,23 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, Lifetime as StoredLifetime, ReadScope, Task};
+use bolide_core::{Container, Lifetime as StoredLifetime, ReadScope, ScanDirection, Task};
 use bolide_mql::aggregation::{
-    BoxSource, Collections, Document, Documents, Lifetime, Namespace, Pipeline, Source, SourceStage,
+    BoxSource, Collections, Document, Documents, Lifetime, Namespace, Passed, Pipeline, PipelineOptions, Source,
+    SourceStage,
 };
+use bolide_mql::collation::Collation;
 use bolide_mql::context::Interrupt;
+use bolide_mql::expression::ParseScope;
 use bolide_mql::filter::Filter;
+use bolide_mql::index::{Kind, Order};
 use bolide_mql::{Code, Context, Error, Result};
+use bson::RawArray;
 use parking_lot::Mutex;
 
 use super::find::Matches;
 use super::tasks;
+use super::views::{self, View};
 use crate::codes;
 use crate::state::MongoState;
 
@@ -49,6 +55,32 @@ impl OpenPipeline {
     /// # Errors
     /// Those of the stages.
     pub fn open(state: Arc<MongoState>, pipeline: &Pipeline, input: Input, language: Context) -> Result<OpenPipeline> {
+        let (reads, input, language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let source = pipeline.open(input, language, Arc::new(CollectionsOf(reads.clone(), 0)))?;
+        Ok(OpenPipeline::of(reads, source))
+    }
+
+    /// As [`OpenPipeline::open`]; also counts the documents that pass between the stages.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_counted(
+        state: Arc<MongoState>,
+        pipeline: &Pipeline,
+        input: Input,
+        language: Context,
+    ) -> Result<(OpenPipeline, Passed)> {
+        let (reads, input, language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let (source, passed) = pipeline.open_counted(input, language, Arc::new(CollectionsOf(reads.clone(), 0)))?;
+        Ok((OpenPipeline::of(reads, source), passed))
+    }
+
+    fn prepare(
+        state: Arc<MongoState>,
+        pipeline: &Pipeline,
+        input: Input,
+        language: Context,
+    ) -> Result<(Arc<Reads>, BoxSource, Context)> {
         let reads = Arc::new(Reads {
             state,
             language: language.clone(),
@@ -62,15 +94,21 @@ impl OpenPipeline {
             Input::Documents(documents) => Box::new(Documents::new(
                 documents.into_iter().map(Document::new).collect::<Vec<_>>(),
             )),
-            Input::Collection(None) => Box::new(Documents::new(Vec::new())),
-            Input::Collection(Some(container)) => reads.collection(container, pipeline.leading_filter())?,
+            Input::Collection(_, None, _) => Box::new(Documents::new(Vec::new())),
+            Input::Collection(namespace, Some(container), direction) => {
+                let read = (container, pipeline.leading_filter(), direction);
+                reads.open(&namespace.database, read, 0)?
+            }
         };
-        let source = pipeline.open(input, language, Arc::new(CollectionsOf(reads.clone())))?;
-        Ok(OpenPipeline {
+        Ok((reads, input, language))
+    }
+
+    fn of(reads: Arc<Reads>, source: BoxSource) -> OpenPipeline {
+        OpenPipeline {
             reads,
             source,
             commands: 0,
-        })
+        }
     }
 
     /// Begins to pull in a command.
@@ -109,10 +147,45 @@ impl OpenPipeline {
     }
 }
 
+/// Parses the pipeline of a collection.
+///
+/// # Errors
+/// Those of the stages.
+pub fn parse(
+    stages: &RawArray,
+    namespace: &crate::namespace::Namespace,
+    container: Option<&Container>,
+    scope: ParseScope,
+) -> Result<Pipeline> {
+    let definition = container.and_then(Container::collection);
+    let indexes = definition.iter().flat_map(|definition| &definition.indexes);
+    let fields = |wanted: Kind| {
+        let indexes = indexes.clone().filter(move |index| index.definition.kind() == wanted);
+        let fields = indexes.flat_map(|index| index.definition.key().fields());
+        let special = fields.filter(|field| field.order == Order::Special);
+        special.map(|field| field.name.to_string()).collect::<Vec<_>>()
+    };
+    // As in MongoDB, a 2d index is chosen before one of the other kind.
+    let mut geo_fields = fields(Kind::Plane);
+    if geo_fields.is_empty() {
+        geo_fields = fields(Kind::Sphere);
+    }
+    let options = PipelineOptions {
+        namespace: Namespace::new(namespace.database.clone(), namespace.collection.clone()),
+        scope,
+        geo_fields,
+    };
+    Pipeline::parse(stages, &options)
+}
+
 /// What a pipeline reads.
 pub enum Input {
-    /// The documents of a collection; `None`: it does not exist.
-    Collection(Option<Arc<Container>>),
+    /// The documents of a collection or view; `None`: it does not exist. With a direction a collection is read as a whole.
+    Collection(
+        crate::namespace::Namespace,
+        Option<Arc<Container>>,
+        Option<ScanDirection>,
+    ),
     /// These.
     Documents(Vec<bson::RawDocumentBuf>),
 }
@@ -129,10 +202,68 @@ impl Reads {
         current.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "a pipeline is used outside of a command"))
     }
 
-    fn collection(self: &Arc<Self>, container: Arc<Container>, filter: Option<&Filter>) -> Result<BoxSource> {
+    /// Opens a collection or, through its pipeline, a view that `depth` other views read.
+    fn open(
+        self: &Arc<Self>,
+        database: &str,
+        (container, filter, direction): (Arc<Container>, Option<&Filter>, Option<ScanDirection>),
+        depth: usize,
+    ) -> Result<BoxSource> {
+        match View::of(&container, database) {
+            Some(_) if depth == views::MAX_DEPTH => Err(views::too_deep()),
+            Some(view) => {
+                self.check_collation(&container)?;
+                self.view(&view, depth + 1)
+            }
+            None => self.collection(container, filter, direction),
+        }
+    }
+
+    /// Checks that a view has the collation of the command that reads it.
+    fn check_collation(&self, view: &Container) -> Result<()> {
+        let own = view.collection().and_then(|definition| definition.collation.clone());
+        let (own, wanted) = (own.as_deref(), self.language.collation.as_deref());
+        if own.map(Collation::to_document) == wanted.map(Collation::to_document) {
+            return Ok(());
+        }
+        let text = format!(
+            "Cannot read view {} with another collation than its own",
+            view.properties().id
+        );
+        Err(Error::new(Code::OPTION_NOT_SUPPORTED_ON_VIEW, text))
+    }
+
+    fn view(self: &Arc<Self>, view: &View, depth: usize) -> Result<BoxSource> {
+        // A view does not see the variables of the command.
+        let language = Context {
+            interrupt: Arc::new(OfCommand(self.clone())),
+            variables: Arc::default(),
+            ..self.language.clone()
+        };
+        let on = self
+            .state
+            .account
+            .find_collection(&view.on.database, &view.on.collection);
+        let pipeline = parse(&view.pipeline, &view.on, on.as_deref(), ParseScope::new(&language))?;
+        let input = match on {
+            Some(container) => self.open(&view.on.database, (container, pipeline.leading_filter(), None), depth)?,
+            None => Box::new(Documents::new(Vec::new())),
+        };
+        pipeline.open(input, language, Arc::new(CollectionsOf(self.clone(), depth)))
+    }
+
+    fn collection(
+        self: &Arc<Self>,
+        container: Arc<Container>,
+        filter: Option<&Filter>,
+        direction: Option<ScanDirection>,
+    ) -> Result<BoxSource> {
         // Only what the filter says about `_id` is used; the pipeline applies it itself.
         let filter = Arc::new(filter.cloned().unwrap_or_else(Filter::all));
         let mut matches = Matches::new(container.clone(), filter, &self.language)?;
+        if let Some(direction) = direction {
+            matches.scan(direction);
+        }
         matches.return_all();
         Ok(Box::new(CollectionSource {
             reads: self.clone(),
@@ -184,8 +315,8 @@ impl Source for CollectionSource {
     }
 }
 
-/// The collections that stages such as `$lookup` read.
-struct CollectionsOf(Arc<Reads>);
+/// The collections that stages such as `$lookup` read, in the pipeline of a view that so many views read.
+struct CollectionsOf(Arc<Reads>, usize);
 
 impl Collections for CollectionsOf {
     fn open(&self, namespace: &Namespace, filter: Option<&Filter>) -> Result<BoxSource> {
@@ -193,7 +324,7 @@ impl Collections for CollectionsOf {
         let (database, collection) = (&namespace.database, &namespace.collection);
         let is_of_users = crate::namespace::Namespace::new(database, collection).is_ok_and(|name| name.is_of_users());
         match account.find_collection(database, collection).filter(|_| !is_of_users) {
-            Some(container) => self.0.collection(container, filter),
+            Some(container) => self.0.open(database, (container, filter, None), self.1),
             None => Ok(Box::new(Documents::new(Vec::new()))),
         }
     }

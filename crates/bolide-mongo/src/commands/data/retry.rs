@@ -3,17 +3,25 @@
 //! Source: mongo.md §7. The results are stored in the same commit as the writes.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
-use bolide_core::{DocumentBatch, Undecided};
+use bolide_core::{DocumentBatch, SessionRecord, Undecided};
 use bolide_mql::{Code, Error};
-use bson::raw::cstr;
+use bson::raw::{CStr, cstr};
 use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::super::context::CommandContext;
+use crate::fail_points::WRITE_FAILED;
+use crate::sessions::SessionId;
+use crate::state::MongoState;
 
 /// Maximum size of a result in the record of the session, in bytes: counts. Larger ones, such as those of upserts, have a record of their own, so that the
 /// record of the session does not grow with every statement.
 const INLINE_BYTES: usize = 32;
+
+/// The field that the record of a committed transaction has.
+const COMMITTED: &CStr = cstr!("committed");
 
 /// The retryable write that a command is.
 #[derive(Debug, Clone)]
@@ -22,6 +30,18 @@ pub struct RetryableWrite {
     number: i64,
     /// `stmtId` of the first statement.
     first_statement: i32,
+    /// The server, if its fail points are to be asked.
+    faults: Option<Faults>,
+}
+
+/// The fail points that concern retryable writes.
+#[derive(Clone)]
+struct Faults(Arc<MongoState>);
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faults")
+    }
 }
 
 /// What the session has stored, as one decision sees and extends it.
@@ -44,6 +64,35 @@ struct StoredResult {
     result: RawDocumentBuf,
 }
 
+/// Returns the key of what a session has stored in a collection.
+pub fn session_key(session: &SessionId) -> Vec<u8> {
+    let mut key = session.id.as_bytes().to_vec();
+    key.extend_from_slice(session.user.as_deref().unwrap_or_default().as_bytes());
+    key
+}
+
+/// Returns what a session stores with the commit of a transaction. It ends earlier retryable writes, as a newer one does.
+pub fn record_of_commit(session: &SessionId, number: i64) -> SessionRecord {
+    let mut content = StoredResults {
+        number,
+        ..StoredResults::default()
+    }
+    .encode();
+    content.append(COMMITTED, true);
+    SessionRecord {
+        session: session_key(session),
+        content: content.into_bytes(),
+    }
+}
+
+/// Whether a session has stored the commit of the transaction with this number.
+pub fn is_commit(stored: &[u8], number: i64) -> bool {
+    let Ok(stored) = RawDocument::from_bytes(stored) else {
+        return false;
+    };
+    stored.get_i64("number").ok() == Some(number) && stored.get_bool(COMMITTED.as_str()).ok() == Some(true)
+}
+
 impl RetryableWrite {
     /// Returns the retryable write that the command is; `None` for an ordinary one.
     pub fn of(context: &CommandContext<'_>, first_statement: Option<i64>) -> Option<RetryableWrite> {
@@ -52,13 +101,45 @@ impl RetryableWrite {
             .transaction
             .filter(|transaction| !transaction.is_multi_statement)?;
         let session = context.global.session.as_ref()?;
-        let mut key = session.id.as_bytes().to_vec();
-        key.extend_from_slice(session.user.as_deref().unwrap_or_default().as_bytes());
         Some(RetryableWrite {
-            session: key,
+            session: session_key(session),
             number: transaction.number,
             first_statement: first_statement.and_then(|id| i32::try_from(id).ok()).unwrap_or(0),
+            faults: context
+                .state
+                .options
+                .faults_enabled
+                .then(|| Faults(context.state.clone())),
         })
+    }
+
+    /// Lets the fail point `onPrimaryTransactionalWrite` count a write that was carried out, or that it kept from that, and close the connection.
+    pub fn count<T>(
+        &self,
+        context: &CommandContext<'_>,
+        written: bolide_mql::Result<T>,
+        is_carried_out: impl FnOnce(&T) -> bool,
+    ) -> bolide_mql::Result<T> {
+        let Some(Faults(state)) = &self.faults else {
+            return written;
+        };
+        let is_counted = match &written {
+            Ok(written) => is_carried_out(written),
+            Err(error) => error.message.ends_with(WRITE_FAILED),
+        };
+        let fault = if is_counted {
+            state.fail_points.write.take()
+        } else {
+            None
+        };
+        let Some(fault) = fault else { return written };
+        if fault.closes_connection {
+            context.close_connection();
+        }
+        match fault.error_code {
+            Some(code) if written.is_err() => Err(Error::new(code, WRITE_FAILED)),
+            _ => written,
+        }
     }
 
     /// Returns the id of the `at`-th statement.
@@ -123,8 +204,15 @@ impl RetryableWrite {
     /// Stores the results of the statements that were carried out.
     ///
     /// # Errors
-    /// [`Undecided`].
+    /// [`Undecided`], also if a fail point keeps the write from being carried out.
     pub fn store(&self, batch: &mut DocumentBatch<'_, '_>, results: &StoredResults) -> Result<(), Undecided> {
+        let fault = self
+            .faults
+            .as_ref()
+            .and_then(|faults| faults.0.fail_points.write.next());
+        if results.is_changed && fault.is_some_and(|fault| fault.error_code.is_some()) {
+            return Err(bolide_model::Error::internal(WRITE_FAILED).into());
+        }
         for (statement, result) in &results.apart {
             batch.set_session(&self.record_of(*statement), result.as_bytes())?;
         }

@@ -18,7 +18,7 @@ use super::changes::{Action, Effect, Statement};
 use super::order::Order;
 use super::validation::Validator;
 use super::writer::DataContext;
-use super::{collections, drafts};
+use super::{collections, drafts, views};
 use crate::codes;
 use crate::namespace::Namespace;
 
@@ -58,6 +58,7 @@ impl Writes<'_> {
     async fn out(&self, out: &Out, source: &mut PipelineCursor) -> Result<()> {
         let into = Namespace::new(&out.into.database, &out.into.collection)?;
         let known = collections::find(self.context, &into);
+        views::refuse(self.context.state, &into.database, &into.collection)?;
         let (definition, policy) = match &known {
             Some(container) => {
                 let known = collections::definition(container)?;
@@ -124,6 +125,7 @@ impl Writes<'_> {
 
     async fn merge(&self, merge: &Arc<Merge>, source: &mut PipelineCursor) -> Result<()> {
         let into = Namespace::new(&merge.into.database, &merge.into.collection)?;
+        views::refuse(self.context.state, &into.database, &into.collection)?;
         let container = collections::find_or_create(self.context, &into).await?;
         let on: Vec<String> = match &merge.on {
             Some(fields) => fields.iter().map(FieldPath::text).collect(),

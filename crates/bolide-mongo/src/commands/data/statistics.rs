@@ -20,11 +20,12 @@ const OUT_OF_RANGE: i32 = 51024;
 /// Reads `scale`, by which sizes are divided.
 ///
 /// # Errors
-/// `TypeMismatch`; 51024 for a number below 1.
+/// `TypeMismatch`; 51024 for a number below 1, but `BadValue` in `dbStats`.
 pub fn read_scale(arguments: &mut Arguments<'_>) -> Result<i64> {
     match arguments.integer("scale")? {
         None => Ok(1),
         Some(scale) if scale >= 1 => Ok(scale),
+        Some(_) if arguments.name() == "dbStats" => Err(Error::bad_value("Scale factor must be greater than zero")),
         Some(scale) => {
             let text = format!("BSON field 'scale' value must be >= 1, actual value '{scale}'");
             Err(Error::new(OUT_OF_RANGE, text))

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, DocumentBatch, OpenTransaction, ReadScope, RequestContext, Undecided};
+use bolide_core::{Account, Consumed, Container, DocumentBatch, OpenTransaction, ReadScope, RequestContext, Undecided};
 use bolide_mql::Result;
+use bson::Timestamp;
 
+use super::super::concerns::ReadConcernLevel;
 use super::super::context::CommandContext;
 use super::collections;
 use crate::codes;
 use crate::namespace::Namespace;
+use crate::snapshots::SnapshotRead;
 
 /// The time of a command, and the transaction in which it runs.
 #[derive(Clone)]
@@ -16,8 +19,12 @@ pub struct DataContext {
     account: Arc<Account>,
     /// The request, at the time of the command.
     pub request: RequestContext,
-    /// The transaction of its session.
+    /// The transaction of its session, or the snapshot that it reads.
     pub transaction: Option<Arc<OpenTransaction>>,
+    /// The request units that the command has consumed.
+    pub consumed: Consumed,
+    /// The snapshot that it reads outside of a transaction.
+    snapshot: Option<SnapshotRead>,
 }
 
 impl DataContext {
@@ -27,21 +34,37 @@ impl DataContext {
     /// Of the engine's clock.
     pub async fn begin(context: &CommandContext<'_>) -> Result<DataContext> {
         let request = context.begin().await?;
+        let account = context.state.account.clone();
+        let concern = &context.global.read_concern;
+        if context.transaction.is_none() && concern.level == ReadConcernLevel::Snapshot {
+            let snapshots = &context.state.snapshots;
+            let read = snapshots.read(&account, context.database, concern.at, request.now);
+            let read = read.await?;
+            return Ok(DataContext {
+                account,
+                request,
+                transaction: read.view.clone(),
+                consumed: context.consumed.clone(),
+                snapshot: Some(read),
+            });
+        }
         let transaction = match &context.transaction {
             None => None,
             Some(transaction) => {
                 // All unsharded collections of a database are in one snapshot. Without any there is nothing to read.
-                let collections = context.state.account.list_collections(context.database);
+                let collections = account.list_collections(context.database);
                 match collections.first() {
                     None => None,
-                    Some(container) => Some(transaction.view(&context.state.account, container, request.now).await?),
+                    Some(container) => Some(transaction.view(&account, container, request.now).await?),
                 }
             }
         };
         Ok(DataContext {
-            account: context.state.account.clone(),
+            account,
             request,
             transaction,
+            consumed: context.consumed.clone(),
+            snapshot: None,
         })
     }
 
@@ -54,6 +77,8 @@ impl DataContext {
             account: context.state.account.clone(),
             request: context.begin().await?,
             transaction: None,
+            consumed: context.consumed.clone(),
+            snapshot: None,
         })
     }
 
@@ -74,11 +99,28 @@ impl DataContext {
         Ok(container)
     }
 
+    /// Returns a collection that the command reads; `None` if there is none.
+    ///
+    /// # Errors
+    /// `SnapshotUnavailable` if it was dropped since the time of the command's snapshot.
+    pub fn find(&self, context: &CommandContext<'_>, namespace: &Namespace) -> Result<Option<Arc<Container>>> {
+        let found = collections::find(context, namespace);
+        if let (None, Some(snapshot)) = (&found, &self.snapshot) {
+            snapshot.check_missing(&namespace.collection)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the time of the snapshot that the command reads outside of a transaction.
+    pub fn snapshot_time(&self) -> Option<Timestamp> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.at)
+    }
+
     /// Returns what the command reads.
     pub fn scope(&self) -> ReadScope {
         match &self.transaction {
             Some(transaction) => ReadScope::in_transaction(self.request.now, transaction.clone()),
-            None => self.account.read_scope(&self.request),
+            None => self.account.read_scope(&self.request).counted_by(self.consumed.clone()),
         }
     }
 
@@ -97,8 +139,14 @@ impl DataContext {
         }
         let account = &context.state.account;
         match account.write_documents(&self.request, container, decide).await {
-            Ok(written) => Ok(written.value),
-            Err(refusal) => Err(codes::error(&refusal.error)),
+            Ok(written) => {
+                self.consumed.add(written.cost.charge);
+                Ok(written.value)
+            }
+            Err(refusal) => {
+                self.consumed.add(refusal.cost.charge);
+                Err(codes::error(&refusal.error))
+            }
         }
     }
 }

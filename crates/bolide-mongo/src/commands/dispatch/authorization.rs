@@ -7,7 +7,7 @@ use bolide_mql::{Code, Error, Result};
 
 use super::Call;
 use crate::authentication::{Identity, Principal};
-use crate::commands::privileges::Grants;
+use crate::commands::privileges::{Grants, is_source_stage};
 use crate::namespace::Namespace;
 
 impl<'a> Call<'a> {
@@ -33,7 +33,7 @@ impl<'a> Call<'a> {
         };
         let grants = self.grants(&principal).await?;
         for database in self.databases() {
-            if !grants.allow_command(command, database) {
+            if !grants.allow_command(command, database) && !self.begins_with_allowed_stage(&grants, database) {
                 return Err(self.unauthorized(database));
             }
         }
@@ -55,6 +55,20 @@ impl<'a> Call<'a> {
                     .ok_or_else(|| self.unauthorized(self.database))
             }
         }
+    }
+
+    /// Whether the command is a pipeline whose first stage asks for other rights than reading, which the sender has. The handler checks those that the other
+    /// stages need.
+    fn begins_with_allowed_stage(&self, grants: &Grants, database: &str) -> bool {
+        let pipeline = match self.command.name {
+            "aggregate" => self.message.command().get_array("pipeline"),
+            _ => return false,
+        };
+        let first = pipeline.ok().and_then(|pipeline| pipeline.into_iter().next()?.ok());
+        let first = first.and_then(|stage| stage.as_document()?.iter().next()?.ok());
+        first.is_some_and(|(stage, _)| {
+            is_source_stage(stage.as_str()) && grants.allow_source_stage(stage.as_str(), database)
+        })
     }
 
     /// The databases on which the sender needs the rights of the command.

@@ -14,13 +14,11 @@ fn without_authentication() -> MongoOptions {
 #[tokio::test]
 async fn every_reply_has_the_times_of_the_replica_set() {
     let state = state(fixture::options()).await;
-    let time = bson::Timestamp {
-        time: 1_700_000_000,
-        increment: 251,
-    };
     for command in [rawdoc! { "ping": 1 }, rawdoc! { "x": 1 }] {
         let reply = run(&state, &client(), command).await;
-        assert_eq!(reply.get_timestamp("operationTime").expect("a time"), time);
+        let time = reply.get_timestamp("operationTime").expect("a time");
+        // The millisecond in which the account was opened, or the next one.
+        assert_eq!((time.time, time.increment >> 21), (1_700_000_000, 250 >> 1));
         let cluster = reply.get_document("$clusterTime").expect("a document");
         assert_eq!(cluster.get_timestamp("clusterTime").expect("a time"), time);
         let signature = cluster.get_document("signature").expect("a document");
@@ -180,16 +178,24 @@ async fn fail_points_fail_commands() {
     assert_eq!(failed.get_i32("code").expect("a code"), 11600);
     let labels = failed.get_array("errorLabels").expect("labels");
     assert_eq!(labels.get_str(0).expect("a label"), "RetryableWriteError");
+    assert!(
+        failed.get("topologyVersion").expect("valid").is_none(),
+        "it does not stop"
+    );
+    assert_eq!(code(&state, &client, rawdoc! { "ping": 1 }).await, 0);
+
+    let data = rawdoc! { "failCommands": ["ping"], "errorCode": 10107 };
+    assert_eq!(code(&state, &client, set(data, rawdoc! { "times": 1 })).await, 0);
+    let failed = run(&state, &client, rawdoc! { "ping": 1 }).await;
     let version = failed.get_document("topologyVersion").expect("a version");
     assert_eq!(version.get_i64("counter").expect("an i64"), 0);
-    assert_eq!(code(&state, &client, rawdoc! { "ping": 1 }).await, 0);
 
     let data = rawdoc! { "failCommands": ["ping"], "closeConnection": true };
     assert_eq!(code(&state, &client, set(data, rawdoc! { "times": 1 })).await, 0);
     let closed = run(&state, &client, rawdoc! { "ping": 1 }).await;
     assert_eq!(closed, rawdoc! { "closed": true });
 
-    let concern = rawdoc! { "code": 91, "errmsg": "x" };
+    let concern = rawdoc! { "code": 189, "errmsg": "x" };
     let data = rawdoc! { "failCommands": ["ping"], "writeConcernError": concern };
     assert_eq!(code(&state, &client, set(data, rawdoc! { "times": 1 })).await, 0);
     let reply = run(
@@ -204,10 +210,67 @@ async fn fail_points_fail_commands() {
             .expect("an error")
             .get_i32("code")
             .expect("a code"),
-        91
+        189
     );
     let labels = reply.get_array("errorLabels").expect("labels");
     assert_eq!(labels.get_str(0).expect("a label"), "RetryableWriteError");
+    let version = reply.get_document("topologyVersion").expect("a version");
+    assert_eq!(version.get_i64("counter").expect("an i64"), 0);
+}
+
+/// The labels of MongoDB's own answers: a whole transaction may be tried again, or only its end.
+#[tokio::test]
+async fn errors_in_transactions_tell_what_may_be_tried_again() {
+    let state = state(without_authentication()).await;
+    let client = client();
+    for (command, code, expected) in [
+        ("ping", 91, None),
+        ("find", 91, Some("TransientTransactionError")),
+        ("find", 112, Some("TransientTransactionError")),
+        ("find", 246, Some("TransientTransactionError")),
+        ("find", 11000, None),
+        ("commitTransaction", 91, Some("RetryableWriteError")),
+        ("commitTransaction", 251, Some("TransientTransactionError")),
+        ("commitTransaction", 50, None),
+        ("abortTransaction", 11602, Some("RetryableWriteError")),
+    ] {
+        let data = rawdoc! { "failCommands": [command], "errorCode": code };
+        let set = rawdoc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
+        assert_eq!(fixture::code_of(&run(&state, &client, set).await), 0);
+        let mut failing = RawDocumentBuf::new();
+        failing.append(bson::raw::CString::try_from(command).expect("a name"), "c");
+        if command != "ping" {
+            failing.append(cstr!("lsid"), lsid(1));
+            failing.append(cstr!("txnNumber"), 1_i64);
+            failing.append(cstr!("autocommit"), false);
+        }
+        let failed = run(&state, &client, failing).await;
+        assert_eq!(failed.get_i32("code").expect("a code"), code);
+        let labels = failed.get_array("errorLabels").ok();
+        let label = labels.and_then(|labels| labels.get_str(0).ok());
+        assert_eq!(label, expected, "{command} {code}");
+    }
+}
+
+#[tokio::test]
+async fn fail_points_know_the_application_from_its_first_hello() {
+    let state = state(without_authentication()).await;
+    let data = rawdoc! { "failCommands": ["hello", "ismaster"], "errorCode": 7, "appName": "shop" };
+    let set = rawdoc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
+    assert_eq!(code(&state, &client(), set).await, 0);
+    let hello = |name: &str| rawdoc! { "hello": 1, "client": { "application": { "name": name } } };
+    assert_eq!(code(&state, &client(), hello("shop")).await, 7);
+    for spelling in [cstr!("isMaster"), cstr!("ismaster")] {
+        let command = rawdoc! { spelling: 1, "client": { "application": { "name": "shop" } } };
+        assert_eq!(code(&state, &client(), command).await, 7, "{spelling}");
+    }
+    let other = client();
+    assert_eq!(code(&state, &other, hello("other")).await, 0);
+    assert_eq!(
+        code(&state, &other, hello("shop")).await,
+        186,
+        "what was told first counts"
+    );
 }
 
 #[tokio::test]
@@ -229,6 +292,133 @@ async fn fail_points_exist_only_in_tests() {
             .get_str("help")
             .is_ok()
     );
+}
+
+/// As the specification's tests of retryable writes set it: the connection is closed after the write, or instead of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fail_point_closes_the_connection_after_a_retryable_write_or_instead_of_it() {
+    let state = state(without_authentication()).await;
+    let client = client();
+    let insert = |id: i32, number: i64| {
+        rawdoc! { "insert": "c", "documents": [{ "_id": id }], "lsid": lsid(1), "txnNumber": number }
+    };
+    let closed = rawdoc! { "closed": true };
+    let set = |mode: RawDocumentBuf, data: RawDocumentBuf| {
+        rawdoc! { "configureFailPoint": "onPrimaryTransactionalWrite", "mode": mode, "data": data }
+    };
+    let number = async || {
+        run(&state, &client, rawdoc! { "count": "c" })
+            .await
+            .get_i32("n")
+            .expect("a number")
+    };
+
+    assert_eq!(code(&state, &client, set(rawdoc! { "times": 1 }, rawdoc! {})).await, 0);
+    assert_eq!(run(&state, &client, insert(1, 1)).await, closed);
+    assert_eq!(number().await, 1);
+    let retried = run(&state, &client, insert(1, 1)).await;
+    assert_eq!(retried.get_i32("n").expect("a number"), 1);
+
+    let data = rawdoc! { "failBeforeCommitExceptionCode": 1 };
+    assert_eq!(code(&state, &client, set(rawdoc! { "skip": 1 }, data)).await, 0);
+    assert_eq!(code(&state, &client, insert(2, 2)).await, 0);
+    assert_eq!(run(&state, &client, insert(3, 3)).await, closed);
+    assert_eq!(number().await, 2);
+
+    let data = rawdoc! { "failBeforeCommitExceptionCode": 91, "closeConnection": false };
+    assert_eq!(code(&state, &client, set(rawdoc! { "times": 1 }, data)).await, 0);
+    let modify = rawdoc! {
+        "findAndModify": "c", "query": { "_id": 1 }, "update": { "$set": { "a": 1 } }, "lsid": lsid(1), "txnNumber": 4_i64,
+    };
+    let nothing =
+        rawdoc! { "findAndModify": "c", "query": { "_id": 9 }, "remove": true, "lsid": lsid(1), "txnNumber": 4_i64 };
+    assert_eq!(code(&state, &client, nothing).await, 0);
+    let failed = run(&state, &client, modify.clone()).await;
+    assert_eq!(failed.get_i32("code").expect("a code"), 91);
+    let labels = failed.get_array("errorLabels").expect("labels");
+    assert_eq!(labels.get_str(0).expect("a label"), "RetryableWriteError");
+    let modified = run(&state, &client, modify).await;
+    let last = modified.get_document("lastErrorObject").expect("what it did");
+    assert_eq!(last.get_i32("n").expect("a number"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concerns_are_refused_where_they_mean_nothing() {
+    let state = state(without_authentication()).await;
+    let client = client();
+    let at = bson::Timestamp { time: 1, increment: 1 };
+    let within = |mut command: RawDocumentBuf, starts: bool| {
+        command.append(cstr!("lsid"), lsid(1));
+        command.append(cstr!("txnNumber"), 1_i64);
+        command.append(cstr!("autocommit"), false);
+        if starts {
+            command.append(cstr!("startTransaction"), true);
+        }
+        command
+    };
+    let concern = rawdoc! { "level": "local" };
+    for (command, expected) in [
+        (rawdoc! { "find": "c", "writeConcern": { "w": 1 } }, 72),
+        (rawdoc! { "listIndexes": "c", "writeConcern": {} }, 72),
+        (
+            rawdoc! { "aggregate": "c", "pipeline": [], "cursor": {}, "writeConcern": { "w": 1 } },
+            0,
+        ),
+        (rawdoc! { "endSessions": [], "writeConcern": { "w": 0 } }, 0),
+        (
+            within(
+                rawdoc! { "find": "c", "readConcern": { "level": "snapshot", "atClusterTime": at } },
+                true,
+            ),
+            238,
+        ),
+        (within(rawdoc! { "find": "c", "readConcern": concern.clone() }, true), 0),
+        (within(rawdoc! { "find": "c", "readConcern": concern }, false), 72),
+        (
+            rawdoc! { "find": "c", "readConcern": { "level": "local", "atClusterTime": at } },
+            72,
+        ),
+        (
+            rawdoc! { "find": "c", "readConcern": { "level": "snapshot", "atClusterTime": at, "afterClusterTime": at } },
+            72,
+        ),
+    ] {
+        assert_eq!(code(&state, &client, command.clone()).await, expected, "{command:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fail_points_of_cursors_and_of_time_limits() {
+    let state = state(without_authentication()).await;
+    let client = client();
+    let insert = rawdoc! { "insert": "c", "documents": [{}, {}, {}] };
+    assert_eq!(code(&state, &client, insert).await, 0);
+    let off = |name: &str| rawdoc! { "configureFailPoint": name, "mode": "off" };
+    let find = || rawdoc! { "find": "c", "batchSize": 1, "maxTimeMS": 1_000 };
+    let open = async || {
+        let reply = run(&state, &client, find()).await;
+        reply
+            .get_document("cursor")
+            .and_then(|cursor| cursor.get_i64("id"))
+            .expect("an id")
+    };
+    let more = |id: i64| rawdoc! { "getMore": id, "collection": "c" };
+
+    let data = rawdoc! { "errorCode": 43 };
+    let set = rawdoc! { "configureFailPoint": "failGetMoreAfterCursorCheckout", "mode": { "times": 1 }, "data": data };
+    assert_eq!(code(&state, &client, set).await, 0);
+    assert_eq!(code(&state, &client, more(open().await)).await, 43);
+    let cursor = open().await;
+
+    let set = rawdoc! { "configureFailPoint": "maxTimeAlwaysTimeOut", "mode": "alwaysOn" };
+    assert_eq!(code(&state, &client, set).await, 0);
+    assert_eq!(code(&state, &client, find()).await, 50);
+    assert_eq!(code(&state, &client, rawdoc! { "find": "c" }).await, 0);
+    // The time of a query is that of all its batches.
+    assert_eq!(code(&state, &client, more(cursor)).await, 50);
+    assert_eq!(code(&state, &client, off("maxTimeAlwaysTimeOut")).await, 0);
+    assert_eq!(code(&state, &client, find()).await, 0);
+    assert_eq!(code(&state, &client, off("nope")).await, 2);
 }
 
 #[tokio::test]
@@ -253,6 +443,7 @@ async fn the_stable_api_has_few_commands() {
     };
     assert_eq!(code(&state, &client(), strict("ping")).await, 0);
     assert_eq!(code(&state, &client(), strict("buildInfo")).await, 323);
+    assert_eq!(code(&state, &client(), strict("distinct")).await, 323);
 }
 
 #[tokio::test]
@@ -286,21 +477,32 @@ async fn commands_that_wait_end_when_they_are_killed_or_nobody_waits_for_them() 
 
 #[test]
 fn labels_tell_clients_what_to_send_again() {
-    let of = |is_retryable_write, is_in_transaction, code| {
-        let labels = Labels {
-            is_retryable_write,
-            is_in_transaction,
-            given: None,
-        };
-        labels.of(Code(code)).join(",")
+    let labels = |is_retryable_write, is_in_transaction, ends_transaction| Labels {
+        is_retryable_write,
+        is_in_transaction,
+        ends_transaction,
+        is_change_stream: false,
+        given: None,
     };
-    assert_eq!(of(true, false, 91), "RetryableWriteError");
-    assert_eq!(of(true, false, 11000), "");
-    assert_eq!(of(true, false, 16500), "");
-    assert_eq!(of(false, false, 91), "");
-    assert_eq!(of(false, true, 112), "TransientTransactionError");
-    assert_eq!(of(false, true, 251), "TransientTransactionError");
-    assert_eq!(of(false, true, 11000), "");
+    let write = labels(true, false, false);
+    let inside = labels(false, true, false);
+    let end = labels(false, true, true);
+    for (labels, code, of_error, of_write_concern) in [
+        (&write, 91, "RetryableWriteError", "RetryableWriteError"),
+        (&write, 11000, "", ""),
+        (&write, 16500, "", ""),
+        (&labels(false, false, false), 91, "", ""),
+        (&inside, 112, "TransientTransactionError", ""),
+        (&inside, 251, "TransientTransactionError", ""),
+        (&inside, 91, "TransientTransactionError", ""),
+        (&inside, 11000, "", ""),
+        (&end, 251, "TransientTransactionError", ""),
+        (&end, 91, "RetryableWriteError", "RetryableWriteError"),
+    ] {
+        assert_eq!(labels.of(Code(code)).join(","), of_error, "{code}, {labels:?}");
+        let of_concern = labels.of_write_concern(Code(code)).join(",");
+        assert_eq!(of_concern, of_write_concern, "{code}, {labels:?}");
+    }
 }
 
 /// Every command with no authentication, with the key for reading, and with the key for everything. Whatever the commands answer, only the sender's

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, Task};
+use bolide_core::{Container, ScanDirection, Task};
 use bolide_mql::filter::{Filter, MatchDetails};
 use bolide_mql::update::Update;
-use bolide_mql::{Context, Result};
+use bolide_mql::{Code, Context, Error, Result};
 use bson::raw::{RawBsonRef, cstr};
 use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
@@ -13,9 +13,10 @@ use super::request::{Explained, Purpose};
 use crate::commands::context::CommandContext;
 use crate::commands::data::find::Matches;
 use crate::commands::data::language::{check_hint, filter};
+use crate::commands::data::order::Order;
 use crate::commands::data::statements::count;
 use crate::commands::data::writer::DataContext;
-use crate::commands::data::{collections, tasks};
+use crate::commands::data::{collections, tasks, views};
 
 /// How a query would be carried out.
 #[derive(Clone)]
@@ -39,9 +40,7 @@ pub struct Plan {
 enum Access {
     /// There is no such collection.
     Nothing,
-    Scan {
-        is_backward: bool,
-    },
+    Scan(ScanDirection),
     /// By one value of `_id`.
     Id,
     /// By several.
@@ -70,6 +69,19 @@ pub struct Execution {
     modified: u64,
     /// Time in milliseconds.
     pub millis: i32,
+}
+
+impl Execution {
+    /// Reads without writes.
+    pub fn of_reads(examined: u64, matched: u64, millis: i32, is_by_id: bool) -> Execution {
+        Execution {
+            examined,
+            keys_examined: if is_by_id { examined } else { 0 },
+            matched,
+            modified: 0,
+            millis,
+        }
+    }
 }
 
 /// A stage of the plan.
@@ -101,20 +113,25 @@ impl Plan {
     /// Of the filter, the collation, the hint and the update.
     pub fn new(context: &CommandContext<'_>, data: &DataContext, explained: Explained<'_>) -> Result<Plan> {
         let container = collections::find(context, &explained.namespace);
+        if let Some(container) = &container
+            && views::View::of(container, &explained.namespace.database).is_some()
+        {
+            let text = "explain of a view is not supported";
+            return Err(Error::new(Code::NOT_IMPLEMENTED, text));
+        }
         let language = explained.language.context(context, &data.request, container.as_ref())?;
         let filter = filter(explained.filter, &language)?;
-        let natural = explained.sort.and_then(|sort| sort.get("$natural").ok().flatten());
-        let is_backward = natural
-            .and_then(bolide_mql::value::number::whole)
-            .is_some_and(|direction| direction < 0);
+        let direction = Order::parse(explained.sort, explained.hint, &filter)?.scan_direction();
         let access = match &container {
             None => Access::Nothing,
             Some(container) => {
                 check_hint(container, explained.hint)?;
-                match Matches::new(container.clone(), filter.clone(), &language)?.ids() {
-                    None => Access::Scan { is_backward },
-                    Some(1) => Access::Id,
-                    Some(_) => Access::Ids,
+                let ids = Matches::new(container.clone(), filter.clone(), &language)?.ids();
+                match (direction, ids) {
+                    (Some(direction), _) => Access::Scan(direction),
+                    (None, None) => Access::Scan(ScanDirection::Forward),
+                    (None, Some(1)) => Access::Id,
+                    (None, Some(_)) => Access::Ids,
                 }
             }
         };
@@ -138,7 +155,10 @@ impl Plan {
             sent: explained.filter.map(ToOwned::to_owned).unwrap_or_default(),
             language,
             access,
-            sort: explained.sort.filter(|_| natural.is_none()).map(ToOwned::to_owned),
+            sort: explained
+                .sort
+                .filter(|sort| matches!(sort.get("$natural"), Ok(None)))
+                .map(ToOwned::to_owned),
             projection: explained.projection.map(ToOwned::to_owned),
             skip: explained.skip,
             limit: explained.limit,
@@ -198,6 +218,9 @@ impl Plan {
             let mut language = self.language.clone();
             language.interrupt = tasks::interrupt(task, language.interrupt.clone());
             let mut matches = Matches::new(container, self.filter.clone(), &language)?;
+            if let Access::Scan(direction) = self.access {
+                matches.scan(direction);
+            }
             let most = match (self.limit, &self.sort) {
                 (0, _) | (_, Some(_)) => u64::MAX,
                 (limit, None) => limit.saturating_add(self.skip),
@@ -212,16 +235,20 @@ impl Plan {
                     execution.modified += 1;
                 }
             }
-            execution.examined = matches.examined();
-            execution.keys_examined = match self.access {
-                Access::Id | Access::Ids => execution.examined,
-                Access::Nothing | Access::Scan { .. } => 0,
-            };
-            Ok(execution)
+            let reads = Execution::of_reads(matches.examined(), execution.matched, 0, self.reads_by_id());
+            Ok(Execution {
+                modified: execution.modified,
+                ..reads
+            })
         });
         let mut execution = executed.await?;
         execution.millis = i32::try_from(monotonic.since(begun).as_millis()).unwrap_or(i32::MAX);
         Ok(execution)
+    }
+
+    /// Whether it reads documents by their `_id`.
+    pub fn reads_by_id(&self) -> bool {
+        matches!(self.access, Access::Id | Access::Ids)
     }
 
     fn would_modify(&self, document: &RawDocument, language: &Context) -> Result<bool> {
@@ -312,8 +339,11 @@ impl Plan {
         let examined = rawdoc! {"docsExamined": count(counted.examined)};
         match self.access {
             Access::Nothing => vec![Stage::new("EOF", RawDocumentBuf::new(), 0)],
-            Access::Scan { is_backward } => {
-                let direction = if is_backward { "backward" } else { "forward" };
+            Access::Scan(direction) => {
+                let direction = match direction {
+                    ScanDirection::Backward => "backward",
+                    ScanDirection::Forward => "forward",
+                };
                 filter.append(cstr!("direction"), direction);
                 vec![Stage {
                     counters: examined,

@@ -44,47 +44,62 @@ pub enum Purpose<'a> {
     },
 }
 
-impl<'a> Explained<'a> {
-    /// Reads a command that can be explained.
+/// The command that is explained, before its arguments are read.
+pub struct NamedCommand<'a> {
+    /// Its name, in the spelling of the table.
+    pub name: &'static str,
+    document: &'a RawDocument,
+    /// Its arguments.
+    pub arguments: Arguments<'a>,
+}
+
+impl<'a> NamedCommand<'a> {
+    /// Finds the command.
     ///
     /// # Errors
-    /// Those of its arguments; `CommandNotFound`; `IllegalOperation` if it cannot be explained; `Unauthorized` for a write without the right to write.
-    pub fn read(context: &CommandContext<'_>, document: &'a RawDocument) -> Result<Explained<'a>> {
+    /// `CommandNotFound`; `InvalidNamespace` for another database; `Unauthorized` for a write without the right to write.
+    pub fn read(context: &CommandContext<'_>, document: &'a RawDocument) -> Result<NamedCommand<'a>> {
         let name = match document.iter().next() {
             Some(Ok((name, _))) => name.as_str(),
             _ => "",
         };
-        let (name, rights) = match Command::named(name) {
-            Some(command) => (command.name, command.rights),
-            None if ["findAndModify", "findandmodify"].contains(&name) => ("findAndModify", Rights::Write),
-            None => {
-                let text = format!("Explain failed due to unknown command: {name}");
-                return Err(Error::new(Code::COMMAND_NOT_FOUND, text));
-            }
-        };
+        let command = Command::named(name).ok_or_else(|| {
+            let text = format!("Explain failed due to unknown command: {name}");
+            Error::new(Code::COMMAND_NOT_FOUND, text)
+        })?;
         if let Ok(Some(RawBsonRef::String(database))) = document.get("$db")
             && database != context.database
         {
             let text = format!("Mismatched $db in explain command. Expected {}", context.database);
             return Err(Error::new(Code::INVALID_NAMESPACE, text));
         }
-        let mut arguments = Arguments::of_inner_command(name, document)?;
-        let namespace = arguments.collection(context.database)?;
-        if rights == Rights::Write {
+        if command.rights == Rights::Write {
             context.require(Rights::Write)?;
         }
-        let explained = match name {
+        Ok(NamedCommand {
+            name: command.name,
+            document,
+            arguments: Arguments::of_inner_command(command.name, document)?,
+        })
+    }
+}
+
+impl<'a> Explained<'a> {
+    /// Reads a command that can be explained.
+    ///
+    /// # Errors
+    /// Those of its arguments; `IllegalOperation` if it cannot be explained.
+    pub fn read(context: &CommandContext<'_>, command: NamedCommand<'a>) -> Result<Explained<'a>> {
+        let mut arguments = command.arguments;
+        let namespace = arguments.collection(context.database)?;
+        let explained = match command.name {
             "find" => find(&mut arguments, namespace),
             "count" => count(&mut arguments, namespace),
             "distinct" => distinct(&mut arguments, namespace),
             "delete" => delete(&mut arguments, namespace),
             "update" => update(&mut arguments, namespace),
             "findAndModify" => find_and_modify(&mut arguments, namespace),
-            "aggregate" => Err(Error::new(
-                Code::NOT_IMPLEMENTED,
-                "explain of aggregate is not supported yet",
-            )),
-            _ => Err(cannot_explain(document)),
+            _ => Err(cannot_explain(command.document)),
         }?;
         arguments.finish()?;
         Ok(explained)

@@ -66,6 +66,7 @@ impl CursorSource for FindCursor {
             let mut query = self.query.take().ok_or_else(lost)?;
             if self.has_begun {
                 self.data.request = request.now;
+                self.data.consumed = request.consumed.clone();
                 query.resume();
             }
             self.has_begun = true;

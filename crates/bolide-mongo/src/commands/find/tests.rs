@@ -1,3 +1,5 @@
+mod natural;
+
 use bson::{DateTime, RawArrayBuf, RawDocumentBuf, rawdoc};
 
 use crate::commands::fixture::{NOW, Shell};
@@ -285,4 +287,68 @@ async fn a_cursor_without_a_first_batch_reads_at_its_first_get_more() {
     let reply = shell.ok(rawdoc! { "getMore": id, "collection": "c" }).await;
     let expected = rawdoc! { "cursor": { "nextBatch": [{ "_id": 4 }, { "_id": 2 }], "id": 0_i64, "ns": "db.c" } };
     assert_eq!(reply, expected);
+}
+
+/// The texts are those of MongoDB 7.0, which `find` shares with no other command.
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_of_options_are_those_of_mongodb() {
+    let shell = Shell::new().await;
+    for (options, code, text) in [
+        (rawdoc! { "sort": "a" }, 14, "Expected field sortto be of type object"),
+        (
+            rawdoc! { "showRecordId": 1 },
+            14,
+            "Field 'showRecordId' should be a boolean value, but found: int",
+        ),
+        (
+            rawdoc! { "returnKey": bson::RawBson::Null },
+            14,
+            "Field 'returnKey' should be a boolean value, but found: null",
+        ),
+        (
+            rawdoc! { "allowDiskUse": 1 },
+            14,
+            "BSON field 'find.allowDiskUse' is the wrong type 'int', expected type 'bool'",
+        ),
+        (rawdoc! { "maxTimeMS": "x" }, 2, "maxTimeMS must be a number"),
+        (
+            rawdoc! { "maxTimeMS": bson::RawBson::Null },
+            2,
+            "maxTimeMS must be a number",
+        ),
+        (rawdoc! { "maxTimeMS": 1.5 }, 2, "maxTimeMS has non-integral value"),
+        (
+            rawdoc! { "maxTimeMS": -1 },
+            2,
+            "-1 value for maxTimeMS is out of range [0, 2147483647]",
+        ),
+        (
+            rawdoc! { "maxTimeMS": 1e300 },
+            2,
+            "9223372036854775807 value for maxTimeMS is out of range [0, 2147483647]",
+        ),
+        (rawdoc! { "hint": 1 }, 9, "Hint must be a string or an object"),
+        (
+            rawdoc! { "awaitData": true },
+            9,
+            "Cannot set 'awaitData' without also setting 'tailable'",
+        ),
+    ] {
+        let mut find = rawdoc! { "find": "c" };
+        for option in &options {
+            let (name, value) = option.expect("valid");
+            find.append(name, value);
+        }
+        let reply = shell.run(find).await;
+        let found = (
+            reply.get_i32("code").expect("a code"),
+            reply.get_str("errmsg").expect("a text"),
+        );
+        assert_eq!(found, (code, text), "{options:?}");
+    }
+    let reply = shell.run(rawdoc! { "find": 1 }).await;
+    assert_eq!(
+        reply.get_str("errmsg").expect("a text"),
+        "Failed to parse namespace element"
+    );
 }

@@ -160,7 +160,7 @@ async fn a_taken_key_is_an_error_of_the_command() {
         "ok": 0.0,
         "code": 11000,
         "codeName": "DuplicateKey",
-        "errmsg": "E11000 duplicate key error collection: db.c index: a_1 dup key: { a: 2 }",
+        "errmsg": "Plan executor error during findAndModify :: caused by :: E11000 duplicate key error collection: db.c index: a_1 dup key: { a: 2 }",
         "keyPattern": { "a": 1 },
         "keyValue": { "a": 2 },
     };

@@ -273,7 +273,7 @@ async fn what_a_client_tells_about_itself_is_bounded() {
     assert_eq!(code(&state, &first, hello(String::new(), "a".repeat(513))).await, 185);
     assert_eq!(first.application(), "");
     assert_eq!(code(&state, &second, hello("a".repeat(128), String::new())).await, 0);
-    // A second time it is ignored.
-    assert_eq!(code(&state, &second, hello("b".to_owned(), String::new())).await, 0);
+    // It is told once.
+    assert_eq!(code(&state, &second, hello("b".to_owned(), String::new())).await, 186);
     assert_eq!(second.application(), "a".repeat(128));
 }

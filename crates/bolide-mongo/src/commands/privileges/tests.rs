@@ -41,6 +41,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("dropIndexes", "wd"),
     ("dropRole", "u"),
     ("dropUser", "u"),
+    ("enableSharding", "d"),
     ("endSessions", "krwdum"),
     ("explain", "krw"),
     ("features", "krwdum"),

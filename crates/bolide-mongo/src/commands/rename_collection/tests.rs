@@ -31,6 +31,41 @@ async fn a_target_is_replaced_only_on_demand() {
     assert_eq!(shell.first_batch(rawdoc! { "find": "b" }).await, [rawdoc! { "_id": 1 }]);
 }
 
+/// Each of the collections has one document. Whoever reads while one takes the place of the other sees one of them, or is told that the collection was
+/// dropped, and never finds nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_target_is_never_missing() {
+    let shell = std::sync::Arc::new(Shell::new().await);
+    shell.insert("b", &[rawdoc! { "_id": 0 }]).await;
+    let (reading, reader) = (
+        std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true)),
+        shell.clone(),
+    );
+    let goes_on = reading.clone();
+    let reads = tokio::spawn(async move {
+        while goes_on.load(std::sync::atomic::Ordering::Relaxed) {
+            let reply = reader.run(rawdoc! { "find": "b" }).await;
+            if crate::commands::fixture::code_of(&reply) == 26 {
+                continue;
+            }
+            let cursor = reply.get_document("cursor").expect("a cursor");
+            let batch = cursor.get_array("firstBatch").expect("a batch");
+            assert_eq!(batch.into_iter().count(), 1, "{reply:?}");
+        }
+    });
+    for id in 1..=30 {
+        shell.insert("a", &[rawdoc! { "_id": id }]).await;
+        let rename = rawdoc! { "renameCollection": "db.a", "to": "db.b", "dropTarget": true, "$db": "admin" };
+        shell.ok(rename).await;
+        assert_eq!(
+            shell.first_batch(rawdoc! { "find": "b" }).await,
+            [rawdoc! { "_id": id }]
+        );
+    }
+    reading.store(false, std::sync::atomic::Ordering::Relaxed);
+    reads.await.expect("no panic");
+}
+
 #[tokio::test]
 async fn bad_names_are_refused() {
     let shell = Shell::new().await;

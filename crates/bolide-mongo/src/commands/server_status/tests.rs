@@ -33,3 +33,14 @@ async fn operations_and_purged_documents_are_counted() {
     let ttl = metrics.get_document("ttl").expect("figures");
     assert_eq!(ttl.get_i64("deletedDocuments").expect("an i64"), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn collections_are_counted() {
+    let shell = Shell::new().await;
+    shell.ok(rawdoc! { "create": "c" }).await;
+    shell.ok(rawdoc! { "create": "v", "viewOn": "c" }).await;
+    let status = shell.ok(rawdoc! { "serverStatus": 1 }).await;
+    let catalog = status.get_document("catalogStats").expect("a document");
+    assert_eq!(catalog.get_i32("collections").expect("a number"), 1);
+    assert_eq!(catalog.get_i32("views").expect("a number"), 1);
+}

@@ -179,7 +179,6 @@ async fn bad_statements_create_no_collection() {
             rawdoc! { "q": {}, "u": { "$set": { "a": 1 } }, "upsert": true, "c": { "c": 1 } },
             51198,
         ),
-        (rawdoc! { "q": {}, "u": { "a": 1 }, "sort": { "a": 1 } }, 40415),
     ] {
         let reply = shell.ok(update(std::slice::from_ref(&statement))).await;
         let errors = reply.get_array("writeErrors").expect("errors");
@@ -191,7 +190,45 @@ async fn bad_statements_create_no_collection() {
             .expect("a code");
         assert_eq!(code, expected, "{statement:?}");
     }
+    // Those that cannot be read fail the whole command.
+    for (statement, expected) in [
+        (rawdoc! { "q": {}, "u": { "a": 1 }, "sort": { "a": 1 } }, 40415),
+        (rawdoc! { "u": { "a": 1 } }, 40414),
+        (rawdoc! { "q": {}, "u": { "a": 1 }, "hint": 1 }, 9),
+    ] {
+        let good = rawdoc! { "q": {}, "u": { "$set": { "a": 1 } }, "upsert": true };
+        assert_eq!(shell.code(update(&[good, statement])).await, expected);
+    }
     assert!(shell.state.account.find_collection("db", "c").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_statement_fails_the_command_before_anything_is_written() {
+    let shell = Shell::new().await;
+    let good = rawdoc! { "q": { "_id": 1 }, "u": { "a": 1 }, "upsert": true };
+    for (bad, expected) in [
+        (rawdoc! { "q": {}, "u": { "a": 1 }, "sort": { "a": 1 } }, 40415),
+        (rawdoc! { "q": {}, "u": { "a": 1 }, "nonsense": 1 }, 40415),
+        (rawdoc! { "q": {} }, 40414),
+        (rawdoc! { "q": 1, "u": { "a": 1 } }, 14),
+    ] {
+        assert_eq!(
+            shell.code(update(&[good.clone(), bad.clone()])).await,
+            expected,
+            "{bad:?}"
+        );
+    }
+    shell.ok(rawdoc! { "insert": "c", "documents": [{ "_id": 1 }] }).await;
+    let good = rawdoc! { "q": { "_id": 1 }, "limit": 1 };
+    for (bad, expected) in [
+        (rawdoc! { "q": {}, "limit": 2 }, 9),
+        (rawdoc! { "q": {} }, 40414),
+        (rawdoc! { "q": {}, "limit": 0, "nonsense": 1 }, 40415),
+    ] {
+        let command = rawdoc! { "delete": "c", "deletes": [good.clone(), bad.clone()] };
+        assert_eq!(shell.code(command).await, expected, "{bad:?}");
+    }
+    assert_eq!(contents(&shell).await, [rawdoc! { "_id": 1 }]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,8 @@ async fn a_sound_collection_is_valid() {
     shell
         .ok(rawdoc! { "createIndexes": "c", "indexes": [multikey, sparse] })
         .await;
+    let both = rawdoc! { "validate": "c", "full": true, "background": true };
+    assert_eq!(shell.code(both).await, 72);
     let reply = shell.ok(rawdoc! { "validate": "c", "full": true }).await;
     let expected = rawdoc! {
         "ns": "db.c",

@@ -99,8 +99,8 @@ fn function(method: &str, field: &str, sort: Option<&Sort>, parser: &mut Parser)
             let text = "$linearFill must be specified with a top level sortBy expression with exactly one element";
             Err(Error::new(605001, text))
         }
-        ("locf", Some(_)) => Ok(Function::LastObserved(input)),
-        ("locf", None) => Err(failed("The 'locf' method of $fill requires a 'sortBy'")),
+        // Without a sort order, in the order in which the documents come.
+        ("locf", _) => Ok(Function::LastObserved(input)),
         _ => Err(Error::new(6050202, "Method must be either locf or linear")),
     }
 }

@@ -60,12 +60,14 @@ pub(super) fn parse_field(name: &str, value: RawBsonRef<'_>, scope: &mut ParseSc
             format!("The field name '{name}' cannot be an operator name"),
         ));
     }
+    let no_accumulator = || Error::new(40234, format!("The field '{name}' must be an accumulator object"));
     let RawBsonRef::Document(object) = value else {
-        return Err(Error::new(
-            40234,
-            format!("The field '{name}' must be an accumulator object"),
-        ));
+        return Err(no_accumulator());
     };
+    match object.iter().next().transpose()? {
+        Some((first, _)) if first.as_str().starts_with('$') => {}
+        _ => return Err(no_accumulator()),
+    }
     let mut operators = object.iter();
     let (Some(operator), None) = (operators.next().transpose()?, operators.next()) else {
         return Err(Error::new(

@@ -252,7 +252,7 @@ impl Joined {
         let mut variables = context.variables.to_vec();
         let scope = document.scope(&self.run.context);
         for (name, expression) in &stage.variables {
-            // A missing value compares like undefined.
+            // Undefined stands for a missing value.
             let value = expression.evaluate(&scope)?.unwrap_or(RawBson::Undefined);
             variables.push((name.clone(), value));
         }

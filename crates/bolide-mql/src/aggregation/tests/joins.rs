@@ -54,6 +54,13 @@ fn pipelines_of_joins_see_variables() {
     // The collection was read once for both.
     assert_eq!(foreign.opened.load(Ordering::Relaxed), 1);
     check_with(
+        r#"[{"$lookup": {"from": "b", "let": {"x": "$none"}, "pipeline": [{"$match": {"_id": 1}}, {"$project": {"t": {"$type": "$$x"}, "x": "$$x"}}],
+            "as": "j"}}]"#,
+        r#"[{"_id": 1}]"#,
+        &foreign,
+        r#"[{"_id": 1, "j": [{"_id": 1, "t": "missing"}]}]"#,
+    );
+    check_with(
         r#"[{"$lookup": {"from": "b", "localField": "a", "foreignField": "k", "let": {"low": "$low"},
             "pipeline": [{"$match": {"$expr": {"$gte": ["$q", "$$low"]}}}, {"$count": "n"}], "as": "j"}}]"#,
         r#"[{"_id": 1, "a": 1, "low": 6}, {"_id": 2, "a": 2, "low": 9}]"#,

@@ -181,3 +181,19 @@ fn lifetimes_stay_with_documents_that_are_passed_on() {
     assert_eq!(lifetimes(r#"[{"$group": {"_id": null}}]"#), [None]);
     assert_eq!(lifetimes(r#"[{"$facet": {"a": []}}]"#), [None]);
 }
+
+#[test]
+fn documents_are_counted_between_the_elements_of_a_pipeline() {
+    // `$sortByCount` is two stages, and `$limit` ends the reading.
+    let stages = r#"[{"$match": {"a": {"$lt": 3}}}, {"$sortByCount": "$a"}, {"$limit": 1}]"#;
+    let pipeline = parse(stages).expect("a pipeline");
+    let input = Box::new(Documents::new(documents(ITEMS).into_iter().map(Document::new)));
+    let (mut source, passed) = pipeline
+        .open_counted(input, context(), Arc::new(Memory::default()))
+        .expect("opens");
+    let counts = || [passed.read(), passed.after(1), passed.after(2), passed.after(3)];
+    assert_eq!(counts(), [0; 4]);
+    while source.next().expect("no error").is_some() {}
+    assert_eq!(counts(), [4, 3, 1, 1]);
+    assert_eq!(passed.after(4), 0);
+}

@@ -150,11 +150,16 @@ fn gaps_are_filled_by_value_and_by_method() {
         input,
         r#"[{"_id": 1, "a": 10}, {"_id": 2, "a": 3}, {"_id": 3, "a": 5}, {"_id": 4, "a": 50}, {"_id": 5, "a": 10}]"#,
     );
-    check(
+    for pipeline in [
         r#"[{"$fill": {"sortBy": {"t": 1}, "output": {"a": {"method": "locf"}}}}, {"$project": {"a": 1}}]"#,
-        input,
-        r#"[{"_id": 1, "a": 10}, {"_id": 2, "a": 10}, {"_id": 3, "a": 10}, {"_id": 4, "a": 50}, {"_id": 5, "a": 50}]"#,
-    );
+        r#"[{"$fill": {"output": {"a": {"method": "locf"}}}}, {"$project": {"a": 1}}]"#,
+    ] {
+        check(
+            pipeline,
+            input,
+            r#"[{"_id": 1, "a": 10}, {"_id": 2, "a": 10}, {"_id": 3, "a": 10}, {"_id": 4, "a": 50}, {"_id": 5, "a": 50}]"#,
+        );
+    }
     check(
         r#"[{"$fill": {"sortBy": {"t": 1}, "output": {"a": {"method": "linear"}, "b": {"value": 0}}}}, {"$project": {"t": 0}}]"#,
         input,
@@ -174,7 +179,6 @@ fn gaps_are_filled_by_value_and_by_method() {
         (r#"{"output": {"a": {"value": 1, "method": "locf"}}}"#, 6_050_200),
         (r#"{"output": {"a": {"method": "x"}}}"#, 6_050_202),
         (r#"{"output": {"a": {"method": "linear"}}}"#, 605_001),
-        (r#"{"output": {"a": {"method": "locf"}}}"#, 9),
         (
             r#"{"output": {"a": {"method": "locf"}}, "sortBy": {"t": 1}, "partitionBy": "$p", "partitionByFields": ["p"]}"#,
             6_050_204,

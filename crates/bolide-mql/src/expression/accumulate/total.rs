@@ -110,7 +110,11 @@ fn exact(value: f64) -> Decimal {
     let parsed = if value == 0.0 {
         None
     } else {
-        Decimal::parse(&format!("{value:.33e}"))
+        // A whole number stays one without digits after the point.
+        match format!("{value}") {
+            short if value.fract() == 0.0 && short.len() <= 34 => Decimal::parse(&short),
+            _ => Decimal::parse(&format!("{value:.33e}")),
+        }
     };
     parsed.unwrap_or_else(|| Decimal::from_f64(value))
 }

@@ -34,7 +34,9 @@ impl Zone {
             "UTC" | "GMT" => Some(Zone::UTC),
             _ => {
                 let zone = TimeZone::get(name).ok()?;
-                (!zone.is_unknown()).then_some(Zone::Named(zone))
+                // Names have upper and lower case.
+                let is_exact = zone.iana_name() == Some(name);
+                (is_exact && !zone.is_unknown()).then_some(Zone::Named(zone))
             }
         }
     }

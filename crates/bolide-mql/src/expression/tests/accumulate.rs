@@ -11,6 +11,7 @@ fn sums_and_means() {
         {"$avg": "$list"} => 2.0,
         {"$avg": ["$n", "x"]} => 5.0,
         {"$avg": [(decimal("1")), 2]} => (decimal("1.5")),
+        {"$avg": [(decimal("10")), 20.0]} => (decimal("15")),
         {"$avg": "$missing"} => null,
         {"$avg": [[]]} => null,
     }

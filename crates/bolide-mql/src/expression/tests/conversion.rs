@@ -50,6 +50,7 @@ fn to_numbers() {
         {"$toDecimal": 2.5} => (decimal("2.50000000000000")),
         {"$toDecimal": "1.10"} => (decimal("1.10")),
         {"$toDecimal": 5_i64} => (decimal("5")),
+        {"$toDecimal": (-0.0)} => (decimal("-0")),
     }
     codes! {
         {"$toInt": "abc"} => 241,

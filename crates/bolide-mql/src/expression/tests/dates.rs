@@ -1,4 +1,5 @@
 use bson::RawBson;
+use bson::oid::ObjectId;
 
 use super::{check, codes, date, values};
 
@@ -25,6 +26,8 @@ fn parts_of_dates() {
         {"$second": "$date"} => 56,
         {"$millisecond": "$date"} => 789,
         {"$hour": {"date": "$date", "timezone": "America/New_York"}} => 7,
+        {"$hour": {"date": "$date", "timezone": "US/Eastern"}} => 7,
+        {"$year": (ObjectId::from_bytes([0xFF; 12]))} => 1969,
         {"$minute": {"date": "$date", "timezone": "+05:30"}} => 4,
         {"$year": "$id"} => 2020,
         {"$year": "$stamp"} => 2020,
@@ -45,6 +48,7 @@ fn parts_of_dates() {
         {"$year": {"timezone": "UTC"}} => 40539,
         {"$year": {"date": "$date", "x": 1}} => 40535,
         {"$year": {"date": "$date", "timezone": "Europe/Nowhere"}} => 40485,
+        {"$year": {"date": "$date", "timezone": "europe/paris"}} => 40485,
         {"$year": {"date": "$date", "timezone": 1}} => 40517,
         {"$tsSecond": 1} => 5_687_301,
         {"$tsIncrement": "$date"} => 5_687_302,

@@ -86,6 +86,11 @@ fn positions_in_strings() {
         {"$indexOfBytes": ["abc", "a", 10]} => (-1),
         {"$indexOfBytes": ["abc", "", 1]} => 1,
         {"$indexOfCP": ["abc", "b", 2, 1]} => (-1),
+        {"$indexOfCP": ["abc", "bc", 0, 2]} => 1,
+        {"$indexOfCP": ["abc", "", 2]} => 2,
+        {"$indexOfCP": ["abc", "", 3]} => (-1),
+        {"$indexOfCP": ["abc", "", 1, 1]} => (-1),
+        {"$indexOfCP": ["abc", "c", 0, 2]} => (-1),
         {"$indexOfBytes": [null, "a"]} => null,
     }
     codes! {

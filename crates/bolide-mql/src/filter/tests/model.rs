@@ -8,13 +8,15 @@ use proptest::prelude::*;
 use crate::filter::Filter;
 
 /// The brackets of the types that occur here.
-fn bracket(value: &Bson) -> u8 {
+pub(crate) fn bracket(value: &Bson) -> u8 {
     match value {
         Bson::Null => 0,
-        Bson::Int32(_) | Bson::Double(_) => 1,
+        Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) => 1,
         Bson::String(_) => 2,
         Bson::Document(_) => 3,
         Bson::Array(_) => 4,
+        Bson::Boolean(_) => 5,
+        Bson::DateTime(_) => 6,
         _ => unreachable!("not generated"),
     }
 }
@@ -22,14 +24,18 @@ fn bracket(value: &Bson) -> u8 {
 fn number(value: &Bson) -> f64 {
     match value {
         Bson::Int32(value) => f64::from(*value),
+        Bson::Int64(value) => *value as f64,
         Bson::Double(value) => *value,
         _ => unreachable!("not a number"),
     }
 }
 
-fn order(a: &Bson, b: &Bson) -> Ordering {
+/// The order of two values; those of different brackets are ordered by these.
+pub(crate) fn order(a: &Bson, b: &Bson) -> Ordering {
     match (a, b) {
         (Bson::String(a), Bson::String(b)) => a.cmp(b),
+        (Bson::Boolean(a), Bson::Boolean(b)) => a.cmp(b),
+        (Bson::DateTime(a), Bson::DateTime(b)) => a.cmp(b),
         (Bson::Document(a), Bson::Document(b)) => {
             for ((a_name, a), (b_name, b)) in a.iter().zip(b) {
                 let found = bracket(a)
@@ -108,6 +114,33 @@ fn holds(operator: &str, operand: &Bson, value: Option<&Bson>) -> bool {
         "$lt" => compares(Ordering::is_lt),
         "$lte" => compares(Ordering::is_le),
         "$ne" => !holds("$eq", operand, value),
+        "$nin" => !holds("$in", operand, value),
+        "$mod" => {
+            let of = operand.as_array().unwrap();
+            let (divisor, remainder) = (number(&of[0]), number(&of[1]));
+            // Towards zero, as whole numbers.
+            value.is_some_and(|value| bracket(value) == 1 && number(value).trunc() % divisor == remainder)
+        }
+        "$type" => value.is_some_and(|value| {
+            let name = match value {
+                Bson::Null => "null",
+                Bson::Int32(_) => "int",
+                Bson::Int64(_) => "long",
+                Bson::Double(_) => "double",
+                Bson::String(_) => "string",
+                Bson::Document(_) => "object",
+                Bson::Array(_) => "array",
+                Bson::Boolean(_) => "bool",
+                _ => "date",
+            };
+            let asked = operand.as_str().unwrap();
+            asked == name || (asked == "number" && bracket(value) == 1)
+        }),
+        // The patterns here are beginnings without special characters.
+        "$regex" => {
+            let beginning = operand.as_str().unwrap().trim_start_matches('^');
+            matches!(value, Some(Bson::String(text)) if text.starts_with(beginning))
+        }
         "$in" => operand.as_array().unwrap().iter().any(|item| holds("$eq", item, value)),
         "$exists" => value.is_some() == operand.as_bool().unwrap(),
         "$not" => !operand
@@ -155,6 +188,7 @@ fn as_document(element: &Bson) -> Option<Document> {
 fn on_path(document: &Document, path: &str, operator: &str, operand: &Bson) -> bool {
     match operator {
         "$ne" => !on_path(document, path, "$eq", operand),
+        "$nin" => !on_path(document, path, "$in", operand),
         "$not" => {
             let mut conditions = operand.as_document().unwrap().iter();
             !conditions.all(|(operator, operand)| on_path(document, path, operator, operand))
@@ -176,7 +210,7 @@ fn on_path(document: &Document, path: &str, operator: &str, operand: &Bson) -> b
     }
 }
 
-fn matches(filter: &Document, document: &Document) -> bool {
+pub(crate) fn matches(filter: &Document, document: &Document) -> bool {
     let branch = |branch: &Bson| matches(branch.as_document().unwrap(), document);
     filter.iter().all(|(name, condition)| match (name.as_str(), condition) {
         ("$and", Bson::Array(branches)) => branches.iter().all(branch),
@@ -191,12 +225,15 @@ fn matches(filter: &Document, document: &Document) -> bool {
     })
 }
 
-fn any_value() -> impl Strategy<Value = Bson> {
+pub(crate) fn any_value() -> impl Strategy<Value = Bson> {
     let leaf = prop_oneof![
         Just(Bson::Null),
         (0_i32..3).prop_map(Bson::Int32),
         (0_i32..6).prop_map(|half| Bson::Double(f64::from(half) / 2.0)),
         "[ab]{0,1}".prop_map(Bson::String),
+        (-3_i64..3).prop_map(Bson::Int64),
+        any::<bool>().prop_map(Bson::Boolean),
+        (0_i64..3).prop_map(|at| Bson::DateTime(bson::DateTime::from_millis(at))),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
@@ -206,7 +243,7 @@ fn any_value() -> impl Strategy<Value = Bson> {
     })
 }
 
-fn any_fields(value: impl Strategy<Value = Bson>) -> impl Strategy<Value = Document> {
+pub(crate) fn any_fields(value: impl Strategy<Value = Bson>) -> impl Strategy<Value = Document> {
     prop::collection::vec(("[ab0]", value), 0..3).prop_map(|fields| fields.into_iter().collect())
 }
 
@@ -217,7 +254,7 @@ fn any_operators() -> BoxedStrategy<Document> {
     )
         .prop_map(|(operator, operand)| doc! {operator: operand});
     let list = (
-        prop::sample::select(vec!["$in", "$all"]),
+        prop::sample::select(vec!["$in", "$nin", "$all"]),
         prop::collection::vec(any_value(), 0..3),
     )
         .prop_map(|(operator, items)| doc! {operator: items});
@@ -226,6 +263,10 @@ fn any_operators() -> BoxedStrategy<Document> {
         2 => list,
         1 => any::<bool>().prop_map(|exists| doc! {"$exists": exists}),
         1 => (0_i32..3).prop_map(|size| doc! {"$size": size}),
+        1 => ((1_i32..3), (-1_i32..2)).prop_map(|(divisor, remainder)| doc! {"$mod": [divisor, remainder]}),
+        1 => prop::sample::select(vec!["null", "int", "long", "double", "number", "string", "object", "array", "bool", "date"])
+            .prop_map(|name| doc! {"$type": name}),
+        1 => "\\^[ab]?".prop_map(|pattern| doc! {"$regex": pattern}),
     ];
     let nested = leaf.prop_recursive(2, 6, 2, |inner| {
         prop_oneof![
@@ -243,7 +284,7 @@ fn path() -> impl Strategy<Value = String> {
     "[ab](\\.[ab0]){0,2}"
 }
 
-fn any_filter() -> impl Strategy<Value = Document> {
+pub(crate) fn any_filter() -> impl Strategy<Value = Document> {
     let field = prop_oneof![
         any_operators().prop_map(Bson::Document),
         any_value().prop_filter("operators are the other case", |value| !matches!(

@@ -107,7 +107,7 @@ fn other_options_are_changed() {
 
 #[test]
 fn bad_changes_are_refused() {
-    let types = "expected types '[long, int, decimal, double]'";
+    let types = "expected types '[long, int, decimal, double']";
     for (index, code, text) in [
         (
             rawdoc! {"name": "t_1", "expireAfterSeconds": "60"},

@@ -61,12 +61,12 @@ fn what_cannot_be_dropped_is_an_error() {
         (
             rawbson!(5),
             14,
-            "BSON field 'dropIndexes.index' is the wrong type 'int', expected types '[string, array, object]'",
+            "BSON field 'dropIndexes.index' is the wrong type 'int', expected types '[string, object']",
         ),
         (
             rawbson!(["a_1", 5]),
             14,
-            "BSON field 'dropIndexes.index.1' is the wrong type 'int', expected type 'string'",
+            "BSON field 'dropIndexes.index' is the wrong type 'array', expected types '[string']",
         ),
     ] {
         assert_eq!(select(value), Err((code, text.to_owned())));

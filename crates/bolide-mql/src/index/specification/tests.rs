@@ -35,6 +35,10 @@ fn definitions_are_listed_in_their_normal_form() {
             rawdoc! {"v": 2, "key": {"a": 1}, "name": "x"},
         ),
         (
+            rawdoc! {"key": {"a": 1}, "name": "x", "background": false},
+            rawdoc! {"v": 2, "key": {"a": 1}, "name": "x", "background": false},
+        ),
+        (
             rawdoc! {"key": {"a": 1}, "name": "x", "unique": 1, "sparse": 1.0, "hidden": true, "background": true},
             rawdoc! {"v": 2, "key": {"a": 1}, "name": "x", "background": true, "unique": true, "hidden": true, "sparse": true},
         ),
@@ -48,7 +52,7 @@ fn definitions_are_listed_in_their_normal_form() {
         ),
         (
             rawdoc! {"key": {"place": "2dsphere", "a": 1}, "name": "p"},
-            rawdoc! {"v": 2, "key": {"place": "2dsphere", "a": 1}, "name": "p", "2dsphereVersion": 3},
+            rawdoc! {"v": 2, "key": {"place": "2dsphere", "a": 1}, "name": "p", "2dsphereIndexVersion": 3},
         ),
         (
             rawdoc! {"key": {"place": "2d"}, "name": "p", "bits": 20, "min": -1.5, "max": 1.5},

@@ -385,7 +385,7 @@ fn renames_that_cannot_be() {
         (
             rawdoc! {"$rename": {"s.x": "y"}},
             28,
-            "cannot use the part (x of s.x) to traverse the element ({s: 5})",
+            "cannot use the part (s of s.x) to traverse the element ({s: 5})",
         ),
     ];
     check_errors(

@@ -9,7 +9,7 @@ use crate::update::{ChangedPath, Delta, FieldChanges, diff};
 
 /// A value of the model.
 #[derive(Debug, Clone, PartialEq)]
-enum Tree {
+pub(super) enum Tree {
     Null,
     Number(i32),
     Text(String),
@@ -18,7 +18,7 @@ enum Tree {
 }
 
 impl Tree {
-    fn to_bson(&self) -> RawBson {
+    pub(super) fn to_bson(&self) -> RawBson {
         match self {
             Tree::Null => RawBson::Null,
             Tree::Number(number) => RawBson::Int32(*number),
@@ -32,7 +32,7 @@ impl Tree {
         }
     }
 
-    fn to_document(&self) -> RawDocumentBuf {
+    pub(super) fn to_document(&self) -> RawDocumentBuf {
         let Tree::Object(fields) = self else {
             panic!("not a document: {self:?}");
         };
@@ -42,7 +42,7 @@ impl Tree {
             .collect()
     }
 
-    fn get(&self, path: &[String]) -> Option<&Tree> {
+    pub(super) fn get(&self, path: &[String]) -> Option<&Tree> {
         let Some((name, rest)) = path.split_first() else {
             return Some(self);
         };
@@ -111,7 +111,7 @@ impl Tree {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Set(Tree),
     Unset,
     Inc(i32),
@@ -194,7 +194,7 @@ fn is_viable(document: &Tree, path: &[String]) -> bool {
         && is_numeric_in_arrays(document, path)
 }
 
-fn run(document: &mut Tree, path: &[String], step: Step) -> Option<()> {
+pub(super) fn run(document: &mut Tree, path: &[String], step: Step) -> Option<()> {
     let old = document.get(path).cloned();
     let new = match (step, old) {
         (Step::Set(value), _) => value,
@@ -275,7 +275,7 @@ fn scalar() -> impl Strategy<Value = Tree> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Tree> {
+pub(super) fn value() -> impl Strategy<Value = Tree> {
     scalar().prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Tree::Array),
@@ -298,7 +298,7 @@ fn path() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => value().prop_map(Step::Set),
         2 => Just(Step::Unset),
@@ -313,7 +313,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn document() -> impl Strategy<Value = Tree> {
+pub(super) fn document() -> impl Strategy<Value = Tree> {
     fields(value()).prop_map(|mut fields| {
         fields.insert(0, ("_id".to_owned(), Tree::Number(1)));
         Tree::Object(fields)
@@ -335,7 +335,7 @@ proptest! {
     }
 }
 
-fn tree_of(value: RawBsonRef<'_>) -> Tree {
+pub(super) fn tree_of(value: RawBsonRef<'_>) -> Tree {
     match value {
         RawBsonRef::Int32(number) => Tree::Number(number),
         RawBsonRef::String(text) => Tree::Text(text.to_owned()),
@@ -353,7 +353,7 @@ fn tree_of(value: RawBsonRef<'_>) -> Tree {
 }
 
 /// Sorts fields by name: descriptions of changes do not say where new fields are.
-fn sorted(tree: Tree) -> Tree {
+pub(super) fn sorted(tree: Tree) -> Tree {
     match tree {
         Tree::Object(mut fields) => {
             fields.sort_by(|(left, _), (right, _)| left.cmp(right));

@@ -368,3 +368,19 @@ fn changed_tells_whether_stored_bytes_differ() {
         assert_eq!(updated(&old, &update).unwrap().changed, changed, "{update:?}");
     }
 }
+
+/// MongoDB compares the result with what is there, and -0.0 is equal to 0.0.
+#[test]
+fn inc_and_mul_keep_the_sign_of_a_zero() {
+    let sign = |update| {
+        let document = apply(&rawdoc! {"_id": 1, "a": -0.0}, &update).expect("valid");
+        document.get_f64("a").expect("a double").is_sign_negative()
+    };
+    assert!(sign(rawdoc! {"$inc": {"a": 0.0}}));
+    assert!(sign(rawdoc! {"$mul": {"a": -1.0}}));
+    // An equal number of another type is a change.
+    check(
+        rawdoc! {"_id": 1, "a": 2},
+        vec![(rawdoc! {"$mul": {"a": 1.0}}, rawdoc! {"_id": 1, "a": 2.0})],
+    );
+}

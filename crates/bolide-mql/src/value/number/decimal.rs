@@ -116,7 +116,7 @@ impl Decimal {
     /// Returns a double rounded to 15 digits, all of which are kept: 2.5 gives 2.50000000000000.
     pub fn from_f64(value: f64) -> Decimal {
         if value == 0.0 {
-            return Decimal::from(0);
+            return literal(if value.is_sign_negative() { "-0" } else { "0" });
         }
         let text = if value.is_finite() {
             format!("{value:.14e}")
@@ -212,6 +212,21 @@ impl Decimal {
         };
         let magnitude = i128::try_from(magnitude).ok()?;
         i64::try_from(if number.negative { -magnitude } else { magnitude }).ok()
+    }
+
+    /// Returns the nearest `i64`, half to even; `None` for NaN, infinities and numbers that do not fit.
+    pub fn rounded(self) -> Option<i64> {
+        let below = self.truncated()?;
+        let rest = self.sub(Decimal::from(below));
+        let (from_half, away) = match rest.compare_i64(0) {
+            Ordering::Less => (rest.compare_f64(-0.5).reverse(), below.checked_sub(1)),
+            _ => (rest.compare_f64(0.5), below.checked_add(1)),
+        };
+        match from_half {
+            Ordering::Less => Some(below),
+            Ordering::Equal if below % 2 == 0 => Some(below),
+            _ => away,
+        }
     }
 
     /// Returns the nearest double; an infinity beyond its range.

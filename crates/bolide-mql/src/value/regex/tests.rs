@@ -24,6 +24,28 @@ fn options_and_syntax_are_those_of_pcre() {
         ("(?i)AB", "", "ab", true),
         ("(*UTF8)(*UCP)ä", "", "ä", true),
         ("", "", "", true),
+        // Without (*UCP), the classes are of ASCII.
+        (r"^\w+$", "", "aZ_9", true),
+        (r"^\w+$", "", "café", false),
+        (r"(*UCP)^\w+$", "", "café", true),
+        (r"^\W$", "", "é", true),
+        (r"\d", "", "١", false),
+        (r"^[\d-z]+$", "", "1-z", true),
+        (r"^[\d-z]+$", "", "a", false),
+        (r"^[^\W_]+$", "", "ab", true),
+        (r"^[^\W_]+$", "", "a_", false),
+        (r"\s", "", "\u{A0}", false),
+        (r"\s", "", "\t", true),
+        (r"\S", "", "\u{A0}", true),
+        // Brackets have no operators and no white space.
+        ("^[[a]+$", "", "[a", true),
+        ("^[a&&b]+$", "", "a&b", true),
+        ("^[]a]+$", "", "]a", true),
+        ("^[[:digit:]x]+$", "", "1x", true),
+        ("^[a b]$", "x", " ", true),
+        ("^[a#b]$", "x", "#", true),
+        (r"^a\ b$", "x", "a b", true),
+        (r"[\b]", "", "\u{8}", true),
     ];
     for (pattern, options, text, expected) in cases {
         let found = regex(pattern, options).unwrap().is_match(text).unwrap();

@@ -162,7 +162,7 @@ impl Decider {
             }
         }
         let draft = DocumentDraft::new(updated.document, &self.definition, self.options)?;
-        Ok((draft, updated.changed))
+        Ok((draft.updated(updated.delta), updated.changed))
     }
 
     /// Inserts the document of an upsert.

@@ -22,7 +22,7 @@ fn an_option_is_replaced() {
     let changed = with(
         &stored,
         cstr!("changeStreamPreAndPostImages"),
-        rawdoc! { "enabled": true },
+        rawdoc! { "enabled": true }.into(),
     );
     let expected = rawdoc! { "validator": {}, "changeStreamPreAndPostImages": { "enabled": true } };
     assert_eq!(changed.expect("valid"), expected);

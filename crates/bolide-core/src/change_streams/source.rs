@@ -1,0 +1,282 @@
+//! The history of one collection, as a stream reads it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bolide_model::epk::Epk;
+use bolide_model::rid::ContainerRid;
+use bolide_model::time::CommitTime;
+use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
+use bolide_storage::{Engine, PartitionId};
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::names::Names;
+use super::{DocumentChange, StreamPosition};
+use crate::change_log::{ChangeKind, HistoryEntry};
+use crate::container::Container;
+use crate::format::keys::{self, LogPosition};
+use crate::format::record::Record;
+use crate::partition::{HistoryPage, Partition, read_history};
+
+/// Maximum number of entries of one read.
+const ROWS: usize = 200;
+
+/// Bytes of an empty BSON document: the description of an update that changed nothing.
+const EMPTY_DOCUMENT_BYTES: usize = 5;
+
+/// See the module.
+pub(super) struct Source {
+    pub rid: ContainerRid,
+    pub database: String,
+    pub names: Names,
+    uuid: Option<Uuid>,
+    place: Stored,
+    /// Where the history is read next; `None` before the first time.
+    next: Option<LogPosition>,
+    /// Entries that were read in this batch and not taken yet.
+    entries: VecDeque<(StreamPosition, LogPosition, Bytes)>,
+    /// Whether the entries that were read are all up to the settled time.
+    is_complete: bool,
+}
+
+/// An entry that was taken.
+pub(super) struct Taken {
+    pub change: DocumentChange,
+    pub time: CommitTime,
+    pub happened: UnixMillis,
+    /// The size of the entry.
+    pub bytes: usize,
+}
+
+/// Where the history is.
+enum Stored {
+    Open(Arc<Container>),
+    /// The collection was dropped.
+    Retired(PartitionId),
+}
+
+impl Source {
+    pub fn open(container: &Arc<Container>) -> Source {
+        let info = container.info();
+        Source {
+            rid: container.rid(),
+            database: info.database_id,
+            names: Names::new(&info.properties.id),
+            uuid: container.collection().map(|collection| collection.uuid),
+            place: Stored::Open(container.clone()),
+            next: None,
+            entries: VecDeque::new(),
+            is_complete: false,
+        }
+    }
+
+    pub fn retired(
+        rid: ContainerRid,
+        (database, name): (&str, &str),
+        uuid: Option<Uuid>,
+        partition: PartitionId,
+    ) -> Source {
+        Source {
+            rid,
+            database: database.to_owned(),
+            names: Names::new(name),
+            uuid,
+            place: Stored::Retired(partition),
+            next: None,
+            entries: VecDeque::new(),
+            is_complete: false,
+        }
+    }
+
+    /// Writes the ends of documents up to a settled time into the history.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn tell_endings(&self, settled: CommitTime) -> Result<()> {
+        let Stored::Open(container) = &self.place else {
+            return Ok(());
+        };
+        let partition = partition_of(container)?;
+        match partition.next_ending() <= settled.millis() {
+            true => partition.tell_endings(settled).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the time before which no document ends, as far as is known.
+    pub fn next_ending(&self) -> Option<UnixMillis> {
+        match &self.place {
+            Stored::Open(container) => partition_of(container).ok().map(|partition| partition.next_ending()),
+            Stored::Retired(_) => None,
+        }
+    }
+
+    /// Begins a batch.
+    pub fn begin(&mut self) {
+        self.entries.clear();
+        self.is_complete = false;
+    }
+
+    /// Returns the position of the next entry behind `position` and not after `settled`; `None` if there is none.
+    ///
+    /// # Errors
+    /// `HistoryLeft` if entries behind the position are no longer kept; from the engine.
+    pub async fn peek(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        position: StreamPosition,
+        settled: CommitTime,
+        max_bytes: usize,
+    ) -> Result<Option<StreamPosition>> {
+        while self.entries.is_empty() && !self.is_complete {
+            self.read(engine, position, settled, max_bytes).await?;
+        }
+        Ok(self.entries.front().map(|(position, _, _)| *position))
+    }
+
+    /// Takes the next entry.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is damaged.
+    pub fn take(&mut self) -> Result<Option<Taken>> {
+        let Some((_, version, value)) = self.entries.pop_front() else {
+            return Ok(None);
+        };
+        self.next = Some(version.next());
+        let entry = HistoryEntry::decode(&value)?;
+        let changes_nothing = entry.kind == ChangeKind::Replace && entry.note.len() == EMPTY_DOCUMENT_BYTES;
+        if changes_nothing {
+            return Ok(None);
+        }
+        let change = DocumentChange {
+            kind: entry.kind,
+            database: self.database.clone(),
+            collection: self.names.at(entry.time).to_owned(),
+            uuid: self.uuid,
+            current: entry.current.as_ref().map(Record::document),
+            previous: entry.previous.as_ref().map(Record::document),
+            note: entry.note,
+        };
+        Ok(Some(Taken {
+            change,
+            time: entry.time,
+            happened: entry.happened,
+            bytes: value.len(),
+        }))
+    }
+
+    async fn read(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        position: StreamPosition,
+        settled: CommitTime,
+        max_bytes: usize,
+    ) -> Result<()> {
+        let from = match self.next {
+            Some(next) => next,
+            None => self.start(engine, position).await?,
+        };
+        self.next = Some(from);
+        if let Stored::Open(container) = &self.place
+            && partition_of(container)?.lsn() < from.lsn
+        {
+            self.is_complete = true;
+            return Ok(());
+        }
+        let page = self.page(engine, from, ROWS, max_bytes).await?;
+        let mut next = LogPosition {
+            lsn: page.head.lsn.next(),
+            seq: 0,
+        };
+        for (key, value) in page.rows {
+            let version = keys::history_position(&key).ok_or_else(damaged)?;
+            let time = HistoryEntry::time_of(&value).ok_or_else(damaged)?;
+            if time > settled {
+                next = version;
+                self.is_complete = true;
+                break;
+            }
+            let behind = StreamPosition::of_change(time, self.number(), version);
+            if behind > position {
+                self.entries.push_back((behind, version, value));
+            }
+            if page.more {
+                next = version.next();
+            }
+        }
+        self.is_complete |= !page.more;
+        if self.entries.is_empty() {
+            self.next = Some(next);
+        }
+        Ok(())
+    }
+
+    /// Returns the position of an entry that is not behind `position`, and after which all that are behind it follow.
+    async fn start(&self, engine: &Arc<dyn Engine>, position: StreamPosition) -> Result<LogPosition> {
+        let page = self.page(engine, LogPosition::default(), 1, 1).await?;
+        if position.time() < page.complete_after {
+            return Err(Reason::HistoryLeft.into());
+        }
+        let (mut low, mut high) = (page.from.lsn.0, page.head.lsn.0 + 1);
+        if position.time() > page.last {
+            return Ok(LogPosition { lsn: Lsn(high), seq: 0 });
+        }
+        // Times rise in a partition, so a binary search finds the first entry of this time or a later one.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let from = LogPosition {
+                lsn: Lsn(middle),
+                seq: 0,
+            };
+            let page = self.page(engine, from, 1, 1).await?;
+            let time = page.rows.first().and_then(|(_, value)| HistoryEntry::time_of(value));
+            match time {
+                Some(time) if time < position.time() => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(LogPosition { lsn: Lsn(low), seq: 0 })
+    }
+
+    async fn page(
+        &self,
+        engine: &Arc<dyn Engine>,
+        from: LogPosition,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<HistoryPage> {
+        match &self.place {
+            Stored::Open(container) => {
+                let partition = partition_of(container)?;
+                match read_history(engine.as_ref(), partition.id, from, (max_rows, max_bytes)).await {
+                    // It was split meanwhile.
+                    Err(error) if error.kind == ErrorKind::NotFound => {
+                        let partition = partition_of(container)?;
+                        read_history(engine.as_ref(), partition.id, from, (max_rows, max_bytes)).await
+                    }
+                    page => page,
+                }
+            }
+            Stored::Retired(partition) => {
+                match read_history(engine.as_ref(), *partition, from, (max_rows, max_bytes)).await {
+                    Err(error) if error.kind == ErrorKind::NotFound => Err(Reason::HistoryLeft.into()),
+                    page => page,
+                }
+            }
+        }
+    }
+
+    fn number(&self) -> u64 {
+        u64::from_be_bytes(self.rid.bytes())
+    }
+}
+
+/// Returns the partition of a collection.
+fn partition_of(container: &Container) -> Result<Arc<Partition>> {
+    container.state().layout.partition_of(&Epk::start()).cloned()
+}
+
+fn damaged() -> Error {
+    Error::new(ErrorKind::Corrupt, "a key of the history is damaged")
+}

@@ -32,7 +32,8 @@ impl Collections for Memory {
 }
 
 fn source(documents: &[RawDocumentBuf]) -> BoxSource {
-    Box::new(Documents::new(documents.to_vec().into_iter().map(Document::new)))
+    let documents: Vec<Document> = documents.iter().cloned().map(Document::new).collect();
+    Box::new(Documents::new(documents))
 }
 
 /// Runs a pipeline.

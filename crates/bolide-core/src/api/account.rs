@@ -36,7 +36,7 @@ impl Account {
     pub async fn open(engine: Arc<dyn Engine>, options: AccountOptions) -> Result<Arc<Account>> {
         let definition_bytes = options.definition_bytes;
         let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
-        let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes).await?);
+        let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes, options.virtual_clock).await?);
         if !engine.is_shared() {
             catalog.remove_unbuilt_indexes().await?;
         }

@@ -145,7 +145,7 @@ impl Account {
 
 /// Removes the partitions of dropped collections once change streams may no longer read their history, in a task of which there is at most one.
 pub(super) fn sweep_later(catalog: &Arc<Catalog>, monotonic: &Monotonic) {
-    if catalog.is_sweeping.swap(true, Ordering::SeqCst) {
+    if !catalog.has_retired.load(Ordering::SeqCst) || catalog.is_sweeping.swap(true, Ordering::SeqCst) {
         return;
     }
     let (catalog, monotonic) = (Arc::downgrade(catalog), monotonic.clone());

@@ -1,6 +1,7 @@
 //! Containers: create, find, replace, delete.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::error::{ItemOperation, Resource};
@@ -316,7 +317,7 @@ impl Catalog {
         match dropped {
             Dropped::AtOnce(partitions) => self.remove_named(partitions).await,
             // They are removed by [`Catalog::remove_overdue`].
-            Dropped::Later => {}
+            Dropped::Later => self.has_retired.store(true, Ordering::SeqCst),
         }
         Ok(())
     }

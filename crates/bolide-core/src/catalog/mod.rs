@@ -78,7 +78,9 @@ pub(crate) struct Catalog {
     /// Open containers whose rows were changed by others. Their state is to be replaced.
     outdated: parking_lot::Mutex<Vec<Arc<Container>>>,
     budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
-    /// Whether a task waits to remove the partitions of dropped collections.
+    /// Whether there are partitions of dropped collections to remove later.
+    pub has_retired: AtomicBool,
+    /// Whether a task waits to remove them.
     pub is_sweeping: AtomicBool,
     /// Held while this process changes the catalog.
     changing: Arc<Mutex<()>>,

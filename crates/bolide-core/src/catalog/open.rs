@@ -1,7 +1,7 @@
 //! Opens the catalog: reads every row, opens every container, and completes what a crash interrupted.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::epk::EpkRange;
 use bolide_model::{Lsn, Result};
@@ -23,11 +23,12 @@ use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
 impl Catalog {
-    /// Opens the catalog of a new or existing account whose definitions may take at most `definition_bytes` of memory.
+    /// Opens the catalog of a new or existing account whose definitions may take at most `definition_bytes` of memory. A virtual clock may stand still
+    /// from one process to the next.
     ///
     /// # Errors
     /// From the engine; `Corrupt` if a row is damaged.
-    pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize) -> Result<Catalog> {
+    pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize, has_virtual_clock: bool) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
         let head = Head::first(now);
         engine.create(PartitionId::CATALOG, head).await.map_err(engine_error)?;
@@ -50,6 +51,7 @@ impl Catalog {
             following: Mutex::new(()),
             outdated: parking_lot::Mutex::default(),
             budget: Arc::new(parking_lot::Mutex::new(DefinitionBudget::new(definition_bytes))),
+            has_retired: AtomicBool::new(false),
             is_sweeping: AtomicBool::new(false),
             changing: Arc::new(Mutex::new(())),
         };
@@ -58,7 +60,7 @@ impl Catalog {
             Some(Row::Account(account)) => account.keeps_changes,
             _ => false,
         });
-        if keeps_changes {
+        if keeps_changes || has_virtual_clock {
             match catalog.partition.background(store_time).await {
                 Ok(lsn) => head = lsn,
                 // A full disk must not stop reads.
@@ -67,7 +69,10 @@ impl Catalog {
         }
         let dropped = changes.iter().filter_map(|(key, row)| match (key, row) {
             // The history of a dropped collection is kept for a while.
-            (RowKey::Dropped(_), Some(Row::Dropped(Some(kept)))) if kept.until > now.seconds() => None,
+            (RowKey::Dropped(_), Some(Row::Dropped(Some(kept)))) if kept.until > now.seconds() => {
+                catalog.has_retired.store(true, Ordering::SeqCst);
+                None
+            }
             (RowKey::Dropped(partition), _) => Some(*partition),
             _ => None,
         });

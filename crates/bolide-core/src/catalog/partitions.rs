@@ -1,6 +1,7 @@
 //! The partitions of containers: opened from rows, listed for removal, removed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bolide_model::rid::ContainerRid;
@@ -171,6 +172,7 @@ impl Catalog {
         if !overdue.is_empty() {
             self.remove_dropped(overdue).await?;
         }
+        self.has_retired.store(has_others, Ordering::SeqCst);
         Ok(has_others)
     }
 

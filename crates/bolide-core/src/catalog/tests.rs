@@ -15,7 +15,11 @@ use crate::throughput::OfferType;
 async fn changes_that_do_not_queue_lose_nothing_and_take_no_number_twice() {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(100_000)));
     let engine = Arc::new(MemoryEngine::new(clock));
-    let catalog = Arc::new(Catalog::open(engine.clone(), usize::MAX).await.expect("a catalog"));
+    let catalog = Arc::new(
+        Catalog::open(engine.clone(), usize::MAX, true)
+            .await
+            .expect("a catalog"),
+    );
     let shared = catalog.create_database("shared", None).await.expect("a database").rid;
     let changes = (0..24).map(|n| {
         let catalog = catalog.clone();
@@ -40,7 +44,7 @@ async fn changes_that_do_not_queue_lose_nothing_and_take_no_number_twice() {
         let first = change.await.expect("no panic");
         assert!(taken.insert(first) && taken.insert(first + 1));
     }
-    let anew = Catalog::open(engine, usize::MAX).await.expect("a catalog");
+    let anew = Catalog::open(engine, usize::MAX, true).await.expect("a catalog");
     for catalog in [&*catalog, &anew] {
         assert_eq!(catalog.list_databases().len(), 25);
         assert_eq!(catalog.list_users(shared).expect("users").len(), 24);

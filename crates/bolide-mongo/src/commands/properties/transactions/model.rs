@@ -2,9 +2,10 @@
 //!
 //! All committed versions are kept until others take their place: the model knows no purge. A transaction copies them when it begins, and is judged at
 //! that time (TTL-290). A command outside of transactions is a transaction of one command. At the commit, each document that was written must still be the
-//! version of the snapshot, and live; otherwise the first committer has won (TTL-292).
+//! version of the snapshot, and live; otherwise the first committer has won (TTL-292). A command of a transaction that writes what another open transaction
+//! has written, or what is not as in its snapshot any more, is a conflict at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::program::{Doc, Op};
 
@@ -47,6 +48,18 @@ struct Version {
     modified: i64,
     /// Which commit made it.
     commit: u64,
+    /// Which commit inserted the document.
+    birth: u64,
+}
+
+/// What only one open transaction may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// A stored document: its key, and the commit that inserted it.
+    Document(Key, u64),
+    Id(Key),
+    /// A value of `u` in a collection in which it is unique.
+    Unique(usize, i32),
 }
 
 /// The database.
@@ -55,6 +68,9 @@ pub struct Model {
     rules: Vec<Rules>,
     stored: BTreeMap<Key, Version>,
     commits: u64,
+    /// What open transactions have written, and which of them.
+    claims: BTreeMap<Claim, usize>,
+    begun: usize,
     /// In milliseconds after the start, which is at the beginning of a second.
     pub now: i64,
 }
@@ -68,6 +84,28 @@ pub struct Transaction {
     own: BTreeMap<Key, Option<Version>>,
     /// The live version of the snapshot under each document that was written.
     bases: BTreeMap<Key, Option<u64>>,
+    number: usize,
+    /// What the command at hand writes.
+    written: Vec<Written>,
+    /// The stored documents that it has written.
+    changed: BTreeSet<(Key, u64)>,
+}
+
+#[derive(Debug, Clone)]
+struct Written {
+    key: Key,
+    /// Absent after a delete.
+    u: Option<i32>,
+    kind: WriteKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum WriteKind {
+    Insert,
+    /// Of a document of the snapshot: the commit that inserted it.
+    ChangeStored(u64),
+    /// Of a document that the transaction itself has inserted.
+    ChangeOwn,
 }
 
 impl Rules {
@@ -91,6 +129,8 @@ impl Model {
             rules,
             stored: BTreeMap::new(),
             commits: 0,
+            claims: BTreeMap::new(),
+            begun: 0,
             now: 0,
         };
         for (collection, doc) in stored {
@@ -98,32 +138,43 @@ impl Model {
                 doc: doc.clone(),
                 modified: 0,
                 commit: 0,
+                birth: 0,
             };
             model.stored.insert((*collection, doc.id), version);
         }
         model
     }
 
-    pub fn begin(&self) -> Transaction {
+    pub fn begin(&mut self) -> Transaction {
+        self.begun += 1;
         Transaction {
             began: self.now,
             snapshot: self.stored.clone(),
             own: BTreeMap::new(),
             bases: BTreeMap::new(),
+            number: self.begun,
+            written: Vec::new(),
+            changed: BTreeSet::new(),
         }
+    }
+
+    /// Ends a transaction without a commit.
+    pub fn abort(&mut self, transaction: &Transaction) {
+        self.claims.retain(|_, owner| *owner != transaction.number);
     }
 
     /// Runs a command outside of transactions.
     pub fn run(&mut self, collection: usize, op: &Op) -> Answer {
         let mut transaction = self.begin();
-        let answer = transaction.run(self, collection, op);
+        let answer = transaction.decide(self, collection, op);
         if !matches!(answer, Answer::Error(_)) {
-            assert_eq!(self.commit(transaction), Answer::Done, "nothing happened in between");
+            assert_eq!(self.commit(&transaction), Answer::Done, "nothing happened in between");
         }
         answer
     }
 
-    pub fn commit(&mut self, transaction: Transaction) -> Answer {
+    pub fn commit(&mut self, transaction: &Transaction) -> Answer {
+        self.abort(transaction);
         let mut after = self.stored.clone();
         self.commits += 1;
         for (key, written) in &transaction.own {
@@ -142,6 +193,7 @@ impl Model {
                 let version = Version {
                     modified: self.now.div_euclid(1_000),
                     commit: self.commits,
+                    birth: version.birth.min(self.commits),
                     ..version.clone()
                 };
                 after.insert(*key, version);
@@ -195,6 +247,18 @@ impl Transaction {
             }
         }
         let key = (collection, id);
+        let visible = self.visible(model, collection);
+        let birth = visible.iter().find(|version| version.doc.id == id);
+        let birth = birth.map(|version| version.birth);
+        self.written.push(Written {
+            key,
+            u: doc.as_ref().and_then(|doc| doc.u).filter(|_| is_unique),
+            kind: match birth {
+                None => WriteKind::Insert,
+                Some(u64::MAX) => WriteKind::ChangeOwn,
+                Some(birth) => WriteKind::ChangeStored(birth),
+            },
+        });
         let base = self.snapshot.get(&key);
         let base = base.filter(|version| model.rules[collection].is_live(version, self.began));
         self.bases.entry(key).or_insert(base.map(|version| version.commit));
@@ -202,6 +266,7 @@ impl Transaction {
             doc,
             modified: self.began.div_euclid(1_000),
             commit: u64::MAX,
+            birth: birth.unwrap_or(u64::MAX),
         });
         self.own.insert(key, version);
         true
@@ -229,8 +294,67 @@ impl Transaction {
         }
     }
 
+    /// Runs a command of the transaction. After an error it has ended.
+    pub fn run(&mut self, model: &mut Model, collection: usize, op: &Op) -> Answer {
+        let answer = self.decide(model, collection, op);
+        if matches!(answer, Answer::Error(_)) {
+            model.abort(self);
+            return answer;
+        }
+        match self.claim(model) {
+            true => answer,
+            false => {
+                model.abort(self);
+                Answer::Error(CONFLICT)
+            }
+        }
+    }
+
+    /// Claims what the command at hand writes, unless it is a conflict.
+    fn claim(&mut self, model: &mut Model) -> bool {
+        let mut claims = Vec::new();
+        let mut bases = Vec::new();
+        for written in &self.written {
+            match written.kind {
+                WriteKind::Insert => claims.push(Claim::Id(written.key)),
+                WriteKind::ChangeStored(birth) if self.changed.insert((written.key, birth)) => {
+                    claims.push(Claim::Document(written.key, birth));
+                    bases.push(written.key);
+                }
+                WriteKind::ChangeStored(_) | WriteKind::ChangeOwn => {}
+            }
+            claims.extend(written.u.map(|u| Claim::Unique(written.key.0, u)));
+        }
+        let is_others = |claim: &Claim| model.claims.get(claim).is_some_and(|owner| *owner != self.number);
+        let is_live = |(key, version): &(&Key, &Version)| model.rules[key.0].is_live(version, model.now);
+        let is_changed = |key: &Key| {
+            let now = model.stored.get_key_value(key).filter(is_live);
+            now.is_none_or(|(_, version)| Some(version.commit) != self.bases[key])
+        };
+        let has_holder = |claim: &Claim| {
+            let mut others = model.stored.iter().filter(is_live);
+            others.any(|(key, version)| {
+                let is_own = self.changed.contains(&(*key, version.birth));
+                let holds = match claim {
+                    Claim::Document(..) => false,
+                    Claim::Id(id) => key == id,
+                    Claim::Unique(collection, u) => key.0 == *collection && version.doc.u == Some(*u),
+                };
+                holds && !is_own
+            })
+        };
+        if claims.iter().any(is_others) || bases.iter().any(is_changed) || claims.iter().any(has_holder) {
+            return false;
+        }
+        model
+            .claims
+            .extend(claims.into_iter().map(|claim| (claim, self.number)));
+        true
+    }
+
     // Long: an arm for each kind of command.
-    pub fn run(&mut self, model: &Model, collection: usize, op: &Op) -> Answer {
+    fn decide(&mut self, model: &Model, collection: usize, op: &Op) -> Answer {
+        self.written.clear();
         let visible: Vec<Doc> = self
             .visible(model, collection)
             .into_iter()

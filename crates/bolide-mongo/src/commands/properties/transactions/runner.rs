@@ -120,7 +120,7 @@ impl<'p> Runner<'p> {
                     begins = true;
                 }
                 let mut open = self.sessions[session].open.take().expect("it is open");
-                let expected = open.run(&self.model, *collection, op);
+                let expected = open.run(&mut self.model, *collection, op);
                 let answer = self.send(Some((session, begins)), *collection, op).await;
                 assert_eq!(answer, expected, "{}", place());
                 // An error ends the transaction.
@@ -137,8 +137,11 @@ impl<'p> Runner<'p> {
                     return;
                 };
                 let (name, expected) = match step {
-                    Step::Commit => ("commitTransaction", self.model.commit(open)),
-                    _ => ("abortTransaction", Answer::Done),
+                    Step::Commit => ("commitTransaction", self.model.commit(&open)),
+                    _ => {
+                        self.model.abort(&open);
+                        ("abortTransaction", Answer::Done)
+                    }
                 };
                 let name = <&bson::raw::CStr>::try_from(name).expect("a name");
                 let mut command = RawDocumentBuf::new();

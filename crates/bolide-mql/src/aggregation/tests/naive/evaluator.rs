@@ -260,17 +260,12 @@ fn project(document: &Document, spec: &Document) -> Document {
     let has_id = spec.get("_id") != Some(&Bson::Int32(0));
     for (name, value) in document {
         let asked = spec.keys().find(|path| path.split('.').next() == Some(name));
-        if name == "_id" {
-            if has_id {
-                kept.insert(name, value.clone());
-            }
-            continue;
-        }
-        if let Some(asked) = asked.filter(|asked| is_number(&spec[*asked])) {
+        let asked = asked.filter(|asked| *asked != "_id" && is_number(&spec[*asked]));
+        if name == "_id" && has_id {
+            kept.insert(name, value.clone());
+        } else if let Some(asked) = asked {
             let rest: Vec<_> = asked.split('.').skip(1).collect();
-            if let Some(value) = include(value, &rest) {
-                kept.insert(name, value);
-            }
+            kept.extend(include(value, &rest).map(|value| (name.clone(), value)));
         }
     }
     for (name, value) in spec.iter().filter(|(name, _)| *name == "x") {

@@ -18,6 +18,7 @@ mod conditional;
 mod convert;
 mod date;
 mod field_path;
+mod hash;
 mod miscellaneous;
 mod node;
 mod object;

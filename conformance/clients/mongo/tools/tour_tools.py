@@ -41,13 +41,17 @@ class World:
         self.database["items"].create_index("n", unique=True)
         self.database["items"].create_index("at", expireAfterSeconds=10**9)
         self.database["notes"].insert_one({"_id": "x", "text": "Ünï", "list": [1, {"a": None}]})
+        self.database.create_collection("cheap", viewOn="items", pipeline=[{"$match": {"n": {"$lt": 10}}}])
 
     def contents(self):
         """Returns what is in the database."""
-        names = sorted(name for name in self.database.list_collection_names() if not name.startswith("system."))
+        listed = {info["name"]: info for info in self.database.list_collections()}
+        names = sorted(name for name in listed if not name.startswith("system."))
         documents = {name: list(self.database[name].find(sort=[("_id", 1)])) for name in names}
-        indexes = {name: self.database[name].index_information() for name in names}
-        return documents, indexes
+        collections = [name for name in names if listed[name]["type"] == "collection"]
+        indexes = {name: self.database[name].index_information() for name in collections}
+        views = {name: listed[name]["options"] for name in names if name not in collections}
+        return documents, indexes, views
 
     def run(self, program, *words):
         """Runs a program, which must succeed; returns what it printed."""

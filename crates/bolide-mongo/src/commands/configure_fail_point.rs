@@ -115,6 +115,11 @@ fn fail_get_more(data: &RawDocument) -> Result<i32> {
     let mut fields = Arguments::of_document("configureFailPoint.data", data)?;
     let code = error_code(&mut fields, "errorCode")?;
     let code = fields.required("errorCode", code)?;
+    if fields.boolean("closeConnection")? == Some(true) {
+        return Err(Error::bad_value(
+            "failGetMoreAfterCursorCheckout does not close connections",
+        ));
+    }
     fields.finish()?;
     Ok(code)
 }

@@ -203,7 +203,7 @@ pub static COMMANDS: &[Command] = &[
         .or(&["deleteIndexes"]).in_stable_api(),
     command("dropRole", Rights::Write, run!(roles_info::custom), "removes a custom role, which is not supported"),
     command("dropUser", Rights::Write, run!(drop_user), "removes a user"),
-    command("enableSharding", Rights::Write, run!(shard_collection), "nothing: there are no sharded collections")
+    command("enableSharding", Rights::Write, run!(shard_collection), "refused: there are no sharded collections")
         .on_admin(),
     command("endSessions", Rights::None, run!(sessions::end), "ends sessions")
         .in_stable_api(),
@@ -222,7 +222,7 @@ pub static COMMANDS: &[Command] = &[
     command("getLog", Rights::Admin, run!(get_log), "lines of the log, of which none are kept")
         .on_admin(),
     command("getMore", Rights::Read, run!(get_more), "the next documents of a cursor")
-        .in_stable_api().in_transactions(),
+        .in_stable_api().in_transactions().on_snapshots(),
     command("getParameter", Rights::Admin, run!(parameters::get), "parameters of the server")
         .on_admin(),
     command("grantPrivilegesToRole", Rights::Write, run!(roles_info::custom), "changes a custom role, which is not supported"),

@@ -10,7 +10,7 @@ use super::node::{Expression, Node};
 use super::operand::Operand;
 use super::scope::{ParseScope, Scope};
 use super::{
-    accumulate, arithmetic, array, binding, bits, boolean, comparison, conditional, convert, date, miscellaneous,
+    accumulate, arithmetic, array, binding, bits, boolean, comparison, conditional, convert, date, hash, miscellaneous,
     object, set, string, trigonometry,
 };
 use crate::error::Result;
@@ -121,6 +121,7 @@ static OPERATORS: LazyLock<HashMap<&'static str, &'static Operator>> = LazyLock:
         conditional::OPERATORS,
         convert::OPERATORS,
         date::OPERATORS,
+        hash::OPERATORS,
         miscellaneous::OPERATORS,
         object::OPERATORS,
         set::OPERATORS,

@@ -11,7 +11,7 @@ use super::scope::{ParseScope, Scope};
 use crate::error::{Code, Error, Result};
 
 /// Operators of MongoDB that run JavaScript or need parts of MongoDB that are not here.
-const NOT_SUPPORTED: &[&str] = &["$function", "$accumulator", "$toHashedIndexKey"];
+const NOT_SUPPORTED: &[&str] = &["$function", "$accumulator"];
 
 /// Parses a value at any place of an expression.
 pub(super) fn operand(value: RawBsonRef<'_>, scope: &mut ParseScope) -> Result<Expression> {

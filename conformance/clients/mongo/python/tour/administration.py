@@ -39,7 +39,6 @@ def declare(tour):
     @tour.check
     def collections_of_other_kinds_are_refused(world):
         kinds = [
-            {"viewOn": "base", "pipeline": []},
             {"capped": True, "size": 1000},
             {"timeseries": {"timeField": "at"}},
             {"clusteredIndex": {"key": {"_id": 1}, "unique": True}},
@@ -47,6 +46,16 @@ def declare(tour):
         for options in kinds:
             refused(238, lambda: world.database.command({"create": "other", **options}))
         equal("other" in world.database.list_collection_names(), False)
+
+    @tour.check
+    def a_view_shows_what_its_pipeline_gives_and_takes_no_writes(world):
+        base = world.collection("documents", [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
+        world.database.drop_collection("large")
+        view = world.database.create_collection("large", viewOn=base.name, pipeline=[{"$match": {"a": {"$gte": 2}}}])
+        base.insert_one({"_id": 3, "a": 3})
+        equal([list(view.find({"_id": 3})), view.count_documents({})], [[{"_id": 3, "a": 3}], 2])
+        refused(166, lambda: view.insert_one({"_id": 4}))
+        world.database.drop_collection("large")
 
     @tour.check
     def a_validator_refuses_documents(world):

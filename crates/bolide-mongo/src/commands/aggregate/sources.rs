@@ -41,6 +41,7 @@ pub async fn documents(
     let RawBsonRef::Document(options) = stage.spec.as_raw_bson_ref() else {
         return Err(Error::new(Code::FAILED_TO_PARSE, format!("{name} must be an object")));
     };
+    check_stable_api(context, name, options)?;
     match name {
         "$collStats" => collection_statistics(context, namespace, options, data).await,
         "$indexStats" => index_statistics(context, namespace, data),
@@ -62,6 +63,20 @@ pub async fn documents(
         "$planCacheStats" => Err(not_implemented("$planCacheStats: there is no cache of plans")),
         _ => Err(not_implemented(&format!("{name} is not supported yet"))),
     }
+}
+
+/// Of these stages, version 1 of the stable API has only the count of `$collStats`.
+fn check_stable_api(context: &CommandContext<'_>, name: &str, options: &RawDocument) -> Result<()> {
+    let is_count = || {
+        options
+            .iter()
+            .all(|field| field.is_ok_and(|(option, _)| option.as_str() == "count"))
+    };
+    if !context.global.is_api_strict || (name == "$collStats" && is_count()) {
+        return Ok(());
+    }
+    let text = format!("stage {name} is not allowed with 'apiStrict: true' in API Version 1");
+    Err(Error::new(Code::API_STRICT_ERROR, text))
 }
 
 fn not_implemented(text: &str) -> Error {

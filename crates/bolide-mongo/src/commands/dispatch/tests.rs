@@ -373,6 +373,11 @@ async fn concerns_are_refused_where_they_mean_nothing() {
             238,
         ),
         (within(rawdoc! { "find": "c", "readConcern": concern.clone() }, true), 0),
+        // Drivers send the concern of a snapshot with each batch; there is no such cursor.
+        (
+            rawdoc! { "getMore": 1_i64, "collection": "c", "readConcern": { "level": "snapshot", "atClusterTime": at } },
+            43,
+        ),
         (within(rawdoc! { "find": "c", "readConcern": concern }, false), 72),
         (
             rawdoc! { "find": "c", "readConcern": { "level": "local", "atClusterTime": at } },
@@ -404,7 +409,7 @@ async fn fail_points_of_cursors_and_of_time_limits() {
     };
     let more = |id: i64| rawdoc! { "getMore": id, "collection": "c" };
 
-    let data = rawdoc! { "errorCode": 43 };
+    let data = rawdoc! { "errorCode": 43, "closeConnection": false };
     let set = rawdoc! { "configureFailPoint": "failGetMoreAfterCursorCheckout", "mode": { "times": 1 }, "data": data };
     assert_eq!(code(&state, &client, set).await, 0);
     assert_eq!(code(&state, &client, more(open().await)).await, 43);

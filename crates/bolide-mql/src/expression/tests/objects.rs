@@ -54,6 +54,22 @@ fn fields_by_name() {
     }
 }
 
+/// The first value is that of MongoDB's documentation; the others follow from the definition.
+#[test]
+fn hashes_of_indexes() {
+    values! {
+        {"$toHashedIndexKey": "string to hash"} => 763_543_691_661_428_748_i64,
+        {"$toHashedIndexKey": 1} => 5_902_408_780_260_971_510_i64,
+        {"$toHashedIndexKey": 1.9} => 5_902_408_780_260_971_510_i64,
+        {"$toHashedIndexKey": "$no"} => 2_338_878_944_348_059_895_i64,
+        {"$toHashedIndexKey": null} => 2_338_878_944_348_059_895_i64,
+        {"$toHashedIndexKey": {"$literal": {"a": [true]}}} => 8_383_437_363_401_494_952_i64,
+    }
+    codes! {
+        {"$toHashedIndexKey": [1, 2]} => 16020,
+    }
+}
+
 #[test]
 fn sizes() {
     let binary = RawBson::Binary(Binary {

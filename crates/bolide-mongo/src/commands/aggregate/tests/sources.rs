@@ -174,6 +174,17 @@ async fn what_is_not_there_is_refused_clearly() {
     ] {
         assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
     }
+    let strict = [
+        (on("c", rawdoc! { "$collStats": { "count": {} } }), 0),
+        (on("c", rawdoc! { "$collStats": { "storageStats": {} } }), 323),
+        (on("c", rawdoc! { "$indexStats": {} }), 323),
+        (on_database(rawdoc! { "$listLocalSessions": {} }), 323),
+    ];
+    for (mut command, expected) in strict {
+        command.append(bson::raw::cstr!("apiVersion"), "1");
+        command.append(bson::raw::cstr!("apiStrict"), true);
+        assert_eq!(shell.code(command.clone()).await, expected, "{command:?}");
+    }
     let mut idle = on_database(rawdoc! { "$currentOp": { "idleConnections": true } });
     idle.append(bson::raw::cstr!("$db"), "admin");
     assert_eq!(shell.code(idle).await, 238);

@@ -25,7 +25,16 @@ fn new_fixture() -> JournalFile {
 }
 
 impl JournalFile {
+    /// Appends bytes in small commits.
     fn append(&mut self, number: u64, at: u64, bytes: &[u8]) {
+        let mut at = at;
+        for commit in bytes.chunks(4 << 10) {
+            self.commit(number, at, commit);
+            at += commit.len() as u64;
+        }
+    }
+
+    fn commit(&mut self, number: u64, at: u64, bytes: &[u8]) {
         let path = journal::path(self.dir.path(), number);
         let mut journal = File::options().write(true).open(path).unwrap();
         journal.seek(SeekFrom::Start(at)).unwrap();
@@ -87,6 +96,26 @@ fn each_journal_is_written_ahead_from_its_beginning() {
     fixture.append(1, 0, &[2; 1_000]);
     assert_eq!(fixture.advance(), AHEAD_BYTES / PIECE);
     assert_eq!(fixture.bytes(1)[..1_000], [2; 1_000]);
+}
+
+#[test]
+fn nothing_is_written_ahead_of_large_commits() {
+    let mut fixture = new_fixture();
+    let large = vec![1; 1 << 20];
+    for n in 0..4 {
+        fixture.commit(0, n << 20, &large);
+        assert_eq!(fixture.advance(), 0);
+    }
+    assert!(fixture.calls.try_recv().is_err());
+    // Zeros follow again behind everything that was appended.
+    for n in 0..100 {
+        fixture.commit(0, (4 << 20) + n * 100, &[2; 100]);
+    }
+    fixture.calls.try_recv().unwrap();
+    assert_eq!(fixture.advance(), AHEAD_BYTES / PIECE);
+    let bytes = fixture.bytes(0);
+    assert!(bytes[..4 << 20].iter().all(|byte| *byte == 1));
+    assert!(bytes[4 << 20..][..10_000].iter().all(|byte| *byte == 2));
 }
 
 /// When the store opens a journal it cuts it off after its last write, and appends to the rest.

@@ -6,13 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, Container, OpenTransaction, SessionRecord};
+use bolide_core::{Account, CollectionChange, CollectionDefinition, Container, OpenTransaction, SessionRecord};
 use bolide_model::UnixMillis;
 use bolide_model::time::Monotonic;
+use bolide_model::ttl::Policy;
 use bolide_mql::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use crate::codes;
+use crate::namespace::Namespace;
 use crate::sessions::SessionId;
 
 /// The longest time of a transaction (`transactionLifetimeLimitSeconds`).
@@ -33,6 +35,8 @@ pub struct SessionTransaction {
     state: Mutex<State>,
     /// Held by the command that uses it, so that its commands run one after the other.
     view: tokio::sync::Mutex<Option<Arc<OpenTransaction>>>,
+    /// The collections that it has created: nobody else knows them.
+    created: Mutex<HashMap<Namespace, Arc<Container>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +82,7 @@ impl Transactions {
             began: now,
             state: Mutex::new(State::InProgress),
             view: tokio::sync::Mutex::default(),
+            created: Mutex::default(),
         });
         newest.insert(session.clone(), transaction.clone());
         Ok(transaction)
@@ -161,15 +166,81 @@ impl SessionTransaction {
         if let Some(view) = &*view {
             return Ok(view.clone());
         }
-        let until = UnixMillis(
-            now.0
-                .saturating_add(i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX)),
-        );
-        let begun = account.begin_transaction(container, now, until).await;
+        let begun = account.begin_transaction(container, now, end(now)).await;
         let begun = begun.map_err(|error| codes::error(&error))?;
         let begun = Arc::new(OpenTransaction::new(begun));
         *view = Some(begun.clone());
         Ok(begun)
+    }
+
+    /// Returns what the transaction reads and writes; `None` if it has not begun on any database.
+    ///
+    /// # Errors
+    /// As [`SessionTransaction::check_in_progress`].
+    pub async fn begun_view(&self) -> Result<Option<Arc<OpenTransaction>>> {
+        let view = self.view.lock().await;
+        self.check_in_progress()?;
+        Ok(view.clone())
+    }
+
+    /// Returns the collection of a namespace if the transaction has created it.
+    pub fn created(&self, namespace: &Namespace) -> Option<Arc<Container>> {
+        self.created.lock().get(namespace).cloned()
+    }
+
+    /// Whether the transaction has created the collection.
+    pub fn has_created(&self, container: &Arc<Container>) -> bool {
+        self.created
+            .lock()
+            .values()
+            .any(|created| Arc::ptr_eq(created, container))
+    }
+
+    /// Creates a collection in the transaction, which begins on its database if this is its first command.
+    ///
+    /// # Errors
+    /// Those of the core: `Conflict` if the database has a collection or a container with this name. `Unavailable` if the transaction has ended.
+    pub async fn create(
+        &self,
+        account: &Account,
+        namespace: &Namespace,
+        definition: (CollectionDefinition, Policy),
+        now: UnixMillis,
+    ) -> bolide_model::Result<Arc<Container>> {
+        let mut view = self.view.lock().await;
+        if *self.state.lock() != State::InProgress {
+            return Err(bolide_model::Reason::SnapshotEnded.into());
+        }
+        let name = (&namespace.database[..], &namespace.collection[..]);
+        let container = match &*view {
+            Some(view) => account.create_collection_in(view, name, definition).await?,
+            None => {
+                let begun = account.begin_transaction_with(name, definition, now, end(now)).await?;
+                *view = Some(Arc::new(OpenTransaction::new(begun.0)));
+                begun.1
+            }
+        };
+        self.created.lock().insert(namespace.clone(), container.clone());
+        Ok(container)
+    }
+
+    /// Changes the definition of a collection that the transaction has created.
+    ///
+    /// # Errors
+    /// The errors of `decide`; as [`SessionTransaction::check_in_progress`].
+    pub async fn change_created<T>(
+        &self,
+        container: &Arc<Container>,
+        mut decide: impl FnMut(&mut CollectionChange<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let view = self.begun_view().await?;
+        let view = view.ok_or_else(|| no_such_transaction(self.number))?;
+        let changed = view.change_collection(container, |change| {
+            let decided = decide(change);
+            change.is_cancelled |= decided.is_err();
+            Ok(decided)
+        });
+        changed.await.map_err(|error| codes::error(&error))?
     }
 
     /// Commits it, and leaves the record with what it has written; doing so again succeeds.
@@ -211,7 +282,7 @@ impl SessionTransaction {
     pub async fn abort(&self) -> Result<()> {
         self.check_in_progress()?;
         self.end(State::Aborted);
-        give_back(&mut *self.view.lock().await);
+        self.give_back(&mut *self.view.lock().await);
         Ok(())
     }
 
@@ -223,14 +294,23 @@ impl SessionTransaction {
         }
         drop(state);
         if let Ok(mut view) = self.view.try_lock() {
-            give_back(&mut view);
+            self.give_back(&mut view);
         }
     }
 
     fn end(&self, ended: State) {
         *self.state.lock() = ended;
+        self.created.lock().clear();
         if let Ok(mut view) = self.view.try_lock() {
-            give_back(&mut view);
+            self.give_back(&mut view);
+        }
+    }
+
+    /// Gives back the snapshot and what the transaction has claimed and created, although cursors, and a command that runs, may still know it.
+    fn give_back(&self, view: &mut Option<Arc<OpenTransaction>>) {
+        self.created.lock().clear();
+        if let Some(view) = view.take() {
+            view.end();
         }
     }
 
@@ -251,11 +331,10 @@ impl SessionTransaction {
     }
 }
 
-/// Gives back the snapshot and what the transaction has claimed, although cursors, and a command that runs, may still know it.
-fn give_back(view: &mut Option<Arc<OpenTransaction>>) {
-    if let Some(view) = view.take() {
-        view.end();
-    }
+/// The time at which a transaction that begins now must have ended.
+fn end(now: UnixMillis) -> UnixMillis {
+    let lifetime = i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX);
+    UnixMillis(now.0.saturating_add(lifetime))
 }
 
 /// The error for a transaction that nobody knows.

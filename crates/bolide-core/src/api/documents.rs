@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_model::ttl::Policy;
 use bolide_model::{Result, UnixMillis};
 
 use super::Account;
 use crate::background::BuildFailure;
-use crate::container::Container;
+use crate::catalog::unpublished::NewCollection;
+use crate::container::{CollectionDefinition, Container};
 use crate::documents::{
-    DocumentBatch, DocumentTransaction, DraftOptions, ReadScope, SessionRecord, SnapshotTerms, Undecided,
+    DocumentBatch, DocumentTransaction, DraftOptions, OpenTransaction, ReadScope, SessionRecord, SnapshotTerms,
+    Undecided,
 };
 use crate::executor::Watch;
 use crate::items::Kind;
@@ -113,6 +116,45 @@ impl Account {
         self.runtime().begin_transaction(container, now, until).await
     }
 
+    /// Begins a transaction as [`Account::begin_transaction`] does, in the database of a collection that it creates.
+    ///
+    /// # Errors
+    /// As [`Account::begin_transaction`] and [`Account::create_collection_in`].
+    pub async fn begin_transaction_with(
+        &self,
+        (database, name): (&str, &str),
+        definition: (CollectionDefinition, Policy),
+        now: UnixMillis,
+        until: UnixMillis,
+    ) -> Result<(DocumentTransaction, Arc<Container>)> {
+        let new = new_collection((database, name), definition);
+        self.runtime()
+            .begin_transaction_with(self.catalog(), new, now, until)
+            .await
+    }
+
+    /// Creates a collection, and its database if there is none, in a transaction: until it commits, nobody else sees it, and nothing is left of it if it
+    /// does not. The commit is a write conflict if others have taken the name meanwhile.
+    ///
+    /// # Errors
+    /// `Conflict` if the database has a collection or a container with this name; [`Reason::OtherDatabase`](bolide_model::Reason); `Unavailable` if open
+    /// transactions have created too many.
+    pub async fn create_collection_in(
+        &self,
+        transaction: &OpenTransaction,
+        name: (&str, &str),
+        definition: (CollectionDefinition, Policy),
+    ) -> Result<Arc<Container>> {
+        let new = new_collection(name, definition);
+        transaction.create_collection(self.catalog(), new).await
+    }
+
+    /// Waits until the transactions that are just being committed show all that they have written, collections included. A front end that calls it when
+    /// a request begins never shows a part of them.
+    pub async fn settled(&self) {
+        self.catalog().settled().await;
+    }
+
     /// Begins reads of the collections of the database of `container` as they were at one time, which last until server time `until`, at most for a minute.
     /// `now` is the time at which documents are judged. With `is_past` it is a time before this request: a collection that was written to since cannot
     /// be read ([`Reason::SnapshotTooOld`](bolide_model::Reason)), nor one that was defined since ([`Reason::SnapshotUnavailable`](bolide_model::Reason)).
@@ -146,7 +188,9 @@ impl Account {
         transaction: DocumentTransaction,
         record: Option<SessionRecord>,
     ) -> Result<()> {
-        self.runtime().commit_transaction(transaction, record).await
+        self.runtime()
+            .commit_transaction(self.catalog(), transaction, record)
+            .await
     }
 
     /// Runs work that may take long on the threads for queries, for at most `limit`. Dropping the future ends it.
@@ -159,6 +203,18 @@ impl Account {
         work: impl FnOnce(&Task) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.runtime().executor().run_blocking(limit, work_of(work)).await
+    }
+}
+
+fn new_collection(
+    (database, name): (&str, &str),
+    (definition, policy): (CollectionDefinition, Policy),
+) -> NewCollection {
+    NewCollection {
+        database: database.to_owned(),
+        name: name.to_owned(),
+        definition: Arc::new(definition),
+        policy,
     }
 }
 

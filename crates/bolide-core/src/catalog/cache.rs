@@ -164,7 +164,10 @@ impl Catalog {
             if self.memory.read().container(*rid).is_some() {
                 continue;
             }
-            let layout = self.open_layout(row, None).await?;
+            let layout = match self.unpublished.take_layout(*rid) {
+                Some(layout) => layout,
+                None => self.open_layout(row, None).await?,
+            };
             // A process that deletes a container removes its partitions after its row. So if the row still exists now, that process has yet to remove
             // them; if it does not, this process may have created them again and removes them.
             if self.engine.is_shared() && self.container_row(*rid).await?.is_none() {

@@ -15,7 +15,7 @@ use bolide_storage::{HomeId, PartitionId};
 use serde_json::json;
 
 use super::Catalog;
-use super::batch::CatalogBatch;
+use super::batch::{CatalogBatch, CommitPoint};
 use super::containers::{Dropped, delete};
 use super::databases;
 use super::events::{CatalogEvent, CatalogEventKind};
@@ -275,28 +275,12 @@ fn create(
     let commit_point = batch.commit_point();
     let container = ContainerRid::new(rid, database.next_container);
     database.next_container += 1;
+    let partition = PartitionId::in_home(HomeId(home), number).ok_or_else(exhausted)?;
     let row = ContainerRow {
-        properties: Arc::new(properties(name, policy)?),
-        etag: commit_point.etag(),
-        last_modified: commit_point.now,
-        floors: Settings::new(policy).floors,
-        history: vec![PolicyPeriod {
-            start: commit_point.now,
-            policy,
-        }],
         offer: throughput.map(|_| new_offer(&mut account, throughput, OfferType::default(), commit_point)),
         pacing: PacingSettings::of(throughput),
         keeps_all_versions: account.keeps_changes,
-        collection: Some(definition.clone()),
-        layout_version: 1,
-        next_range: 1,
-        placements: vec![Placement {
-            id: PartitionId::in_home(HomeId(home), number).ok_or_else(exhausted)?,
-            range: 0,
-            epk: EpkRange::all(),
-            parents: vec![],
-        }],
-        unknown: Unknown::default(),
+        ..new_row(name, (definition, policy), partition, commit_point)?
     };
     let names = (&database.id[..], name);
     let event = CatalogEvent::of_collection(CatalogEventKind::Create, names, container, Some(definition.uuid));
@@ -308,6 +292,38 @@ fn create(
     batch.replace(RowKey::Database(rid), database)?;
     batch.create(RowKey::Container(container), row)?;
     Ok(container)
+}
+
+/// Returns the row of a new collection without throughput.
+pub(super) fn new_row(
+    name: &str,
+    (definition, policy): (&Arc<CollectionDefinition>, Policy),
+    partition: PartitionId,
+    commit_point: CommitPoint,
+) -> Result<ContainerRow> {
+    Ok(ContainerRow {
+        properties: Arc::new(properties(name, policy)?),
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
+        floors: Settings::new(policy).floors,
+        history: vec![PolicyPeriod {
+            start: commit_point.now,
+            policy,
+        }],
+        offer: None,
+        pacing: PacingSettings::of(None),
+        keeps_all_versions: false,
+        collection: Some(definition.clone()),
+        layout_version: 1,
+        next_range: 1,
+        placements: vec![Placement {
+            id: partition,
+            range: 0,
+            epk: EpkRange::all(),
+            parents: vec![],
+        }],
+        unknown: Unknown::default(),
+    })
 }
 
 /// Checks the throughput of a collection, which has one range.

@@ -349,9 +349,8 @@ pub(super) fn delete(
     let is_kept = row.collection.is_some() && row.keeps_all_versions;
     let now = batch.commit_point().now;
     for partition in &dropped {
-        let until = is_kept.then_some(DroppedRow {
-            until: UnixSeconds(now.0.saturating_add(RETIRED_SECONDS)),
-        });
+        let until = UnixSeconds(now.0.saturating_add(RETIRED_SECONDS));
+        let until = is_kept.then_some(DroppedRow::until(until));
         batch.create(RowKey::Dropped(*partition), Row::Dropped(until))?;
     }
     if let Some(collection) = &row.collection {

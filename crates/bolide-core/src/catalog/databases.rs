@@ -7,7 +7,7 @@ use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::Space;
 
 use super::Catalog;
-use super::batch::{CatalogBatch, check_etag};
+use super::batch::{CatalogBatch, CommitPoint, check_etag};
 use super::cache::Database;
 use super::events::{CatalogEvent, CatalogEventKind};
 use super::names::{self, Name};
@@ -128,19 +128,27 @@ pub(super) fn create(
     let offer =
         throughput.map(|throughput| new_offer(&mut account, Some(throughput), OfferType::default(), commit_point));
     let row = DatabaseRow {
-        id: id.to_owned(),
-        etag: commit_point.etag(),
-        last_modified: commit_point.now,
-        next_container: 1,
-        next_user: 1,
         offer,
-        home: None,
-        unknown: Unknown::default(),
+        ..new_row(id, commit_point)
     };
     let info = row.info(rid);
     batch.replace(RowKey::Account, account)?;
     batch.create(RowKey::Database(rid), row)?;
     Ok(info)
+}
+
+/// Returns the row of a new database without throughput.
+pub(super) fn new_row(id: &str, commit_point: CommitPoint) -> DatabaseRow {
+    DatabaseRow {
+        id: id.to_owned(),
+        etag: commit_point.etag(),
+        last_modified: commit_point.now,
+        next_container: 1,
+        next_user: 1,
+        offer: None,
+        home: None,
+        unknown: Unknown::default(),
+    }
 }
 
 fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Decision<Vec<ContainerRid>> {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! If the server crashes between the commit of a container and the creation of its partitions, the next process that opens the container creates
-//! them. The commit that deletes a container lists its partitions for removal, so they are removed even after a crash.
+//! them. The commit that deletes a container lists its partitions for removal, so they are removed even after a crash. Collections that a transaction
+//! creates are published after its commit ([`unpublished`]).
 
 mod account;
 mod batch;
@@ -34,6 +35,7 @@ mod permissions;
 pub(crate) mod rows;
 mod scripts;
 mod state;
+pub(crate) mod unpublished;
 mod users;
 
 use std::future::Future;
@@ -58,6 +60,7 @@ pub use encryption_keys::EncryptionKeyInfo;
 pub use events::{CatalogEvent, CatalogEventKind};
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
+use unpublished::Unpublished;
 pub use users::UserInfo;
 
 use crate::container::Container;
@@ -84,6 +87,8 @@ pub(crate) struct Catalog {
     pub is_sweeping: AtomicBool,
     /// Held while this process changes the catalog.
     changing: Arc<Mutex<()>>,
+    /// The collections that open transactions have created.
+    unpublished: Unpublished,
 }
 
 /// A decision on the catalog's rows. Boxed, so that the partition's code is compiled once for each result and not for each decision.

@@ -11,11 +11,12 @@ use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use super::Catalog;
-use super::batch::CatalogBatch;
+use super::batch::{CatalogBatch, Changes};
 use super::budget::DefinitionBudget;
 use super::cache::{Followed, Memory, everything};
 use super::changes;
 use super::rows::{Row, RowKey};
+use super::unpublished::Unpublished;
 use crate::clock;
 use crate::partition::Signals;
 use crate::partition::write_batch::{Decision, WriteBatch};
@@ -54,6 +55,7 @@ impl Catalog {
             has_retired: AtomicBool::new(false),
             is_sweeping: AtomicBool::new(false),
             changing: Arc::new(Mutex::new(())),
+            unpublished: Unpublished::default(),
         };
         let Followed { mut head, changes, .. } = catalog.partition.background(read_and_mend).await?;
         let keeps_changes = changes.iter().any(|(_, row)| match row {
@@ -67,7 +69,9 @@ impl Catalog {
                 Err(error) => tracing::warn!(%error, "the first time of this process could not be stored"),
             }
         }
+        let unpublished = unpublished_in(&changes);
         let dropped = changes.iter().filter_map(|(key, row)| match (key, row) {
+            (RowKey::Dropped(_), Some(Row::Dropped(Some(row)))) if row.is_unpublished => None,
             // The history of a dropped collection is kept for a while.
             (RowKey::Dropped(_), Some(Row::Dropped(Some(kept)))) if kept.until > now.seconds() => {
                 catalog.has_retired.store(true, Ordering::SeqCst);
@@ -78,12 +82,22 @@ impl Catalog {
         });
         let dropped: Vec<PartitionId> = dropped.collect();
         catalog.apply(head, changes).await?;
-        // On a shared engine these partitions may belong to a split or an import that another process is running.
-        if !dropped.is_empty() && !catalog.engine.is_shared() {
+        // On a shared engine these partitions may belong to a split, an import or a transaction that another process is running.
+        if !catalog.engine.is_shared() {
             catalog.remove_dropped(dropped).await?;
+            catalog.end_interrupted(unpublished).await?;
         }
         Ok(catalog)
     }
+}
+
+/// Returns the partitions of collections that open transactions have created.
+fn unpublished_in(rows: &Changes) -> Vec<PartitionId> {
+    let partitions = rows.iter().filter_map(|(key, row)| match (key, row) {
+        (RowKey::Dropped(partition), Some(Row::Dropped(Some(row)))) if row.is_unpublished => Some(*partition),
+        _ => None,
+    });
+    partitions.collect()
 }
 
 /// Times of commits that a process may give out while the clock stands still, beyond those that it stores: enough for hours.

@@ -165,7 +165,7 @@ impl Catalog {
         for (key, row) in listed.await? {
             match (key, row) {
                 (RowKey::Dropped(partition), Row::Dropped(Some(row))) if row.until <= now => overdue.push(partition),
-                (_, Row::Dropped(Some(_))) => has_others = true,
+                (_, Row::Dropped(Some(row))) => has_others |= !row.is_unpublished,
                 _ => {}
             }
         }
@@ -178,6 +178,9 @@ impl Catalog {
 
     /// Removes partitions that a commit has listed for removal; also used after a restart.
     pub async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
+        if partitions.is_empty() {
+            return Ok(());
+        }
         for partition in &partitions {
             self.engine.remove(*partition).await.map_err(engine_error)?;
         }

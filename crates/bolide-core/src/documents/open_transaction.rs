@@ -9,6 +9,8 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::scan::Place;
 use super::{DocumentBatch, DocumentId, DocumentTransaction, StoredDocument, Undecided};
+use crate::catalog::unpublished::NewCollection;
+use crate::catalog::{Catalog, CollectionChange};
 use crate::container::Container;
 
 /// A transaction that several tasks may use: the command that runs, and cursors that rest. It ends for all of them at once.
@@ -98,6 +100,24 @@ impl OpenTransaction {
         decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
     ) -> Result<T> {
         self.enter().await.get()?.write(container, decide).await
+    }
+
+    /// Creates a collection in the transaction; see `Account::create_collection_in`.
+    pub(crate) async fn create_collection(&self, catalog: &Arc<Catalog>, new: NewCollection) -> Result<Arc<Container>> {
+        self.enter().await.get()?.create_collection(catalog, new).await
+    }
+
+    /// Changes the definition of a collection that the transaction has created, and that has no documents.
+    ///
+    /// # Errors
+    /// The errors of `decide`; `BadRequest` for new indexes on documents, or if the transaction has not created the collection;
+    /// [`Reason::SnapshotEnded`] if it has ended.
+    pub async fn change_collection<T>(
+        &self,
+        container: &Arc<Container>,
+        decide: impl FnOnce(&mut CollectionChange<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.enter().await.get()?.change_collection(container, decide).await
     }
 
     pub(super) async fn page(

@@ -5,18 +5,23 @@
 //! which the transaction can only be ended ([`super::conflicts`]). The commit compares every document that was written with the one that is stored now, and writes all or nothing
 //! at one time: a document that others have changed, or that has ended since the transaction began, is a write conflict, whether it is purged or not.
 
+mod creation;
+mod written;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Reason, RequestUnits, Result, UnixMillis, charge};
-use bolide_mql::update::Delta;
 use bolide_storage::{HeldSnapshot, HoldError, HomeId, ReadRequest};
+use bytes::Bytes;
 
 use super::conflicts::{Claimed, Intent};
 use super::scan::Place;
 use super::write::{Journal, JournalEntry};
-use super::{DocumentBatch, DocumentDraft, DocumentId, SessionRecord, StoredDocument, Undecided, description};
+use super::{DocumentBatch, DocumentId, SessionRecord, StoredDocument, Undecided};
+use crate::catalog::Catalog;
+use crate::catalog::unpublished::UnpublishedCollection;
 use crate::container::{Container, ContainerState};
 use crate::format::etag::Etag;
 use crate::format::keys;
@@ -26,6 +31,7 @@ use crate::partition::state::PartitionState;
 use crate::partition::write_batch::WriteBatch;
 use crate::partition::{JointDecision, Partition, commit_jointly};
 use crate::runtime::Runtime;
+use written::{Written, apply, updated_twice};
 
 /// Maximum size of the documents that a transaction writes, in bytes.
 const WRITTEN_BYTES: usize = 64 * 1024 * 1024;
@@ -36,6 +42,8 @@ pub struct DocumentTransaction {
     home: HomeId,
     held: Arc<dyn HeldSnapshot>,
     collections: HashMap<ContainerRid, Part>,
+    /// The collections that it has created.
+    created: Vec<UnpublishedCollection>,
     written_bytes: usize,
     /// Whether its commands are refused while throughput is used up.
     enforces_throughput: bool,
@@ -62,14 +70,8 @@ struct Part {
     view: ExclusiveTransaction,
     /// The written documents by their number, which is provisional for new ones.
     written: BTreeMap<u64, Written>,
-}
-
-/// What a transaction has made of one document.
-struct Written {
-    /// The document in the snapshot; `None` if the transaction inserted it.
-    base: Option<StoredDocument>,
-    /// The new document; `None` if the transaction deleted it.
-    draft: Option<DocumentDraft>,
+    /// The row that commits the collection, if the transaction has created it.
+    publication: Option<Bytes>,
 }
 
 impl DocumentTransaction {
@@ -243,6 +245,7 @@ impl Part {
             partition,
             view,
             written: BTreeMap::new(),
+            publication: None,
         }
     }
 
@@ -298,11 +301,15 @@ impl Part {
             state,
             partition,
             written,
+            publication,
             ..
         } = self;
         let deciding = partition.clone();
         let decide = move |batch: &mut WriteBatch<'_>| {
             batch.keeping_writes(|batch| {
+                if let Some(publication) = &publication {
+                    batch.put(keys::publication(), publication.clone());
+                }
                 let mut documents = DocumentBatch::new(&state, &deciding, batch);
                 let applied = apply(&mut documents, &written).and_then(|()| match &record {
                     Some(record) => documents.set_session(&record.session, &record.content),
@@ -313,50 +320,6 @@ impl Part {
         };
         (partition, Box::new(decide))
     }
-}
-
-/// Returns the draft of a document that the transaction has changed `before`: it tells what both changes together have changed.
-fn updated_twice(base: &StoredDocument, before: &DocumentDraft, draft: DocumentDraft) -> DocumentDraft {
-    if before.changes.is_none() || draft.changes.is_none() {
-        return DocumentDraft { changes: None, ..draft };
-    }
-    let delta = match bolide_mql::update::diff(base.document(), draft.document()) {
-        Ok(Delta::Fields(changes)) => changes,
-        // Its description would be longer than the document; it is an update all the same.
-        _ => description::of_fields(base.document(), draft.document()),
-    };
-    draft.updated(Delta::Fields(delta))
-}
-
-/// Writes the documents of a transaction. Deletions come first, and replacements before insertions, so that unique keys that move between documents are
-/// free.
-fn apply(documents: &mut DocumentBatch<'_, '_>, written: &BTreeMap<u64, Written>) -> Result<(), Undecided> {
-    let mut stored = Vec::new();
-    for change in written.values() {
-        let Some(base) = &change.base else { continue };
-        match documents.again(base)? {
-            Some(now) if now.version() == base.version() => stored.push((now, &change.draft)),
-            _ => return Err(Error::from(Reason::WriteConflict).into()),
-        }
-    }
-    documents.foresee_all(written.values().filter_map(|change| change.draft.as_ref()))?;
-    let conflict = || Undecided::from(Error::from(Reason::WriteConflict));
-    for (now, draft) in &stored {
-        if draft.is_none() {
-            documents.delete(now);
-        }
-    }
-    let replaced: Vec<(&StoredDocument, &DocumentDraft)> = stored
-        .iter()
-        .filter_map(|(now, draft)| draft.as_ref().map(|draft| (now, draft)))
-        .collect();
-    documents.replace_all(&replaced)?.map_err(|_| conflict())?;
-    for change in written.values().filter(|change| change.base.is_none()) {
-        if let Some(draft) = &change.draft {
-            documents.insert(draft)?.map_err(|_| conflict())?;
-        }
-    }
-    Ok(())
 }
 
 fn refusal(end: ExclusiveEnd) -> Error {
@@ -384,6 +347,7 @@ impl Runtime {
             home,
             held,
             collections: HashMap::new(),
+            created: Vec::new(),
             written_bytes: 0,
             enforces_throughput: self.enforces_throughput(),
             snapshot: None,
@@ -410,10 +374,15 @@ impl Runtime {
     /// See `Account::commit_transaction`.
     pub(crate) async fn commit_transaction(
         &self,
+        catalog: &Arc<Catalog>,
         transaction: DocumentTransaction,
         record: Option<SessionRecord>,
     ) -> Result<()> {
         let engine = self.shared_engine();
+        if !transaction.created.is_empty() {
+            let commit = |catalog| creation::commit(engine, catalog, transaction, record);
+            return catalog.carry_out(commit).await;
+        }
         // To its end, even if the request is dropped: the workers wait for the outcome.
         let commit = tokio::spawn(async move { commit(engine, transaction, record).await });
         commit
@@ -440,14 +409,15 @@ async fn commit(
     }
     let mut parts: Vec<Part> = collections
         .into_values()
-        .filter(|part| !part.written.is_empty())
+        .filter(|part| !part.written.is_empty() || part.publication.is_some())
         .collect();
     // In one order everywhere, so that no two transactions wait for each other.
     parts.sort_by_key(|part| part.partition.id);
     let containers: Vec<Arc<Container>> = parts.iter().map(|part| part.container.clone()).collect();
     let mut guards = Vec::with_capacity(containers.len());
-    for (container, part) in containers.iter().zip(&parts) {
-        let guard = container.enter().await.map_err(|error| match error.kind {
+    for (container, part) in containers.iter().zip(&mut parts) {
+        let entered = container.enter().await;
+        let guard = entered.map_err(|error| match error.kind {
             ErrorKind::NotFound => Error::from(Reason::WriteConflict),
             _ => error,
         })?;
@@ -455,15 +425,12 @@ async fn commit(
         if guard.state.etag != part.state.etag {
             return Err(Reason::WriteConflict.into());
         }
+        // It may keep its history since.
+        part.state = guard.state.clone();
         guards.push(guard);
     }
-    let charged = parts
-        .iter()
-        .zip(&guards)
-        .filter(|(_, guard)| !guard.state.pacing.count_only_load);
-    let charged: Vec<_> = charged
-        .map(|(part, _)| (part.partition.clone(), part.charge()))
-        .collect();
+    let charged = parts.iter().filter(|part| !part.state.pacing.count_only_load);
+    let charged: Vec<_> = charged.map(|part| (part.partition.clone(), part.charge())).collect();
     // One of the partitions has the record: they are committed together.
     let decisions: Vec<(Arc<Partition>, JointDecision)> =
         parts.into_iter().map(|part| part.commit(record.take())).collect();
@@ -473,10 +440,9 @@ async fn commit(
     let now = engine.time().lo.seconds();
     let committed = commit_jointly(engine, decisions).await;
     for (partition, units) in charged {
-        let units = if committed.is_ok() {
-            units
-        } else {
-            charge::point_read(0)
+        let units = match committed {
+            Ok(()) => units,
+            Err(_) => charge::point_read(0),
         };
         partition.meter().lock().consume(now, units);
     }

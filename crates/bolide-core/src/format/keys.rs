@@ -12,6 +12,7 @@
 //!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
 //!           'T' ‖ session                                → last use(8) ‖ its retryable writes   (see `documents`)
 //!           'Q' ‖ last use(8) ‖ session                  → empty                                sessions, the least recently used first
+//!           'P'                                          → the publication of a collection (see `catalog::unpublished`)
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
@@ -304,6 +305,11 @@ impl DeadlinePosition {
 /// Returns the key of a partition's counters and cursors.
 pub(crate) fn state() -> Key {
     Key::new(Space::Meta, Bytes::from_static(b"S"))
+}
+
+/// Returns the key of the row with which a transaction has committed the creation of a collection.
+pub(crate) fn publication() -> Key {
+    Key::new(Space::Meta, Bytes::from_static(b"P"))
 }
 
 const SESSION: u8 = b'T';

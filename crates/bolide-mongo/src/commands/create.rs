@@ -3,7 +3,7 @@
 use bolide_core::CollectionDefinition;
 use bolide_model::ttl::Policy;
 use bolide_mql::index::IndexDefinition;
-use bolide_mql::{Code, Result, namespace};
+use bolide_mql::{Code, Error, Result, namespace};
 
 use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
@@ -19,6 +19,10 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     let options = CollectionOptions::read(&mut arguments, &name)?;
     arguments.finish()?;
     if let Some(view) = options.view(context.database) {
+        if context.transaction.is_some() {
+            let text = "Cannot create a view in a multi-document transaction.";
+            return Err(Error::new(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text));
+        }
         view.check(context, &name, &context.language(&context.begin().await?))?;
     }
     let id_index = IndexDefinition::id_index(options.collation.as_ref())?;

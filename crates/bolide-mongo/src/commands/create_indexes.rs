@@ -45,15 +45,17 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
     };
     let name = namespace.to_string();
     let is_in_transaction = context.transaction.is_some();
+    let is_existing = indexes::created_in(context, &container).is_none();
     let decide = move |change: &mut CollectionChange<'_>| {
         let is_empty = change.is_empty;
         let added = add_all(change, &name, &specifications, mode)?;
-        if is_in_transaction && !is_empty && added.before != added.after {
-            let text =
-                format!("Cannot create new indexes on non-empty collection {name} in a multi-document transaction.");
-            return Err(Error::new(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text));
+        // Otherwise the definition would get a new version.
+        change.is_cancelled = is_in_transaction && added.before == added.after;
+        match is_in_transaction && added.before != added.after {
+            true if is_existing => Err(refused_in_transaction("existing", &name)),
+            true if !is_empty => Err(refused_in_transaction("non-empty", &name)),
+            _ => Ok(added),
         }
-        Ok(added)
     };
     let Added {
         before,
@@ -71,6 +73,11 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         body.append(cstr!("commitQuorum"), "votingMembers");
     }
     Ok(body.into())
+}
+
+fn refused_in_transaction(which: &str, namespace: &str) -> Error {
+    let text = format!("Cannot create new indexes on {which} collection {namespace} in a multi-document transaction.");
+    Error::new(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text)
 }
 
 fn read_specifications<'a>(arguments: &mut Arguments<'a>) -> Result<Vec<&'a RawDocument>> {

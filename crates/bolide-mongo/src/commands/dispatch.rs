@@ -240,6 +240,8 @@ impl<'a> Call<'a> {
             closes_connection: AtomicBool::new(false),
             global,
         };
+        // Of a transaction that creates collections, no command sees a part.
+        self.state.account.settled().await;
         let begun = self.state.monotonic().now();
         let result = execute(&context, arguments, gone).await;
         self.conclude(&context, begun, &result);

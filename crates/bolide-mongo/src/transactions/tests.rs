@@ -1,3 +1,5 @@
+mod creation;
+
 use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};

@@ -8,7 +8,7 @@
 //!         'P' ‖ permission rid  a permission of a user
 //!         'R' ‖ container rid ‖ kind(1) ‖ number(8)   a script: 'P' stored procedure, 'T' trigger, 'F' user-defined function
 //!         'K' ‖ key rid         a client encryption key of a database
-//!         'X' ‖ partition id    a partition that is to be removed, at once or at a second
+//!         'X' ‖ partition id    a partition that is to be removed, at once or at a second, unless the collection of an open transaction is published
 //! ```
 //!
 //! Values are JSON: rows are few and change rarely, and administrators may want to read them. If a row has members that this version does not know,
@@ -176,11 +176,33 @@ impl Row {
     }
 }
 
-/// Says when a partition is removed whose history change streams may still read.
+/// Says why a partition is not removed at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct DroppedRow {
+    /// When it is removed. Until then change streams may read its history.
     #[serde(with = "json::seconds")]
     pub until: UnixSeconds,
+    /// Whether it belongs to a collection that an open transaction has created; see [`unpublished`](super::unpublished). It has no time of removal.
+    #[serde(default, rename = "unpublished", skip_serializing_if = "std::ops::Not::not")]
+    pub is_unpublished: bool,
+}
+
+impl DroppedRow {
+    /// The row of a partition that is kept for a while.
+    pub fn until(until: UnixSeconds) -> DroppedRow {
+        DroppedRow {
+            until,
+            is_unpublished: false,
+        }
+    }
+
+    /// The row of a partition whose collection is not published yet.
+    pub fn unpublished() -> DroppedRow {
+        DroppedRow {
+            until: UnixSeconds(i64::MAX),
+            is_unpublished: true,
+        }
+    }
 }
 
 macro_rules! rows {

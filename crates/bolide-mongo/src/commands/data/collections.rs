@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bolide_core::{CollectionDefinition, Container, Throughput};
-use bolide_model::ErrorKind;
+use bolide_model::error::Detail;
 use bolide_model::ttl::Policy;
+use bolide_model::{ErrorKind, Reason};
 use bolide_mql::index::IndexDefinition;
 use bolide_mql::{Code, Error, Result};
 use bson::spec::BinarySubtype;
@@ -18,6 +19,9 @@ use crate::namespace::Namespace;
 pub fn find(context: &CommandContext<'_>, namespace: &Namespace) -> Option<Arc<Container>> {
     if namespace.is_of_users() {
         return None;
+    }
+    if let Some(created) = context.transaction.as_ref().and_then(|known| known.created(namespace)) {
+        return Some(created);
     }
     context
         .state
@@ -53,7 +57,7 @@ pub async fn find_or_create(context: &CommandContext<'_>, namespace: &Namespace)
     }
 }
 
-/// Creates a collection, and its database if there is none.
+/// Creates a collection, and its database if there is none; in a transaction, nobody else sees them before it commits.
 ///
 /// # Errors
 /// `NamespaceExists`; `OperationFailed` if the name is that of a container of the NoSQL API; errors of the storage.
@@ -84,20 +88,37 @@ pub async fn create_with_throughput(
         ));
     }
     let account = &context.state.account;
-    let created = account
-        .create_collection_with_throughput(database, collection, definition, throughput)
-        .await;
-    created.map_err(|error| match error.kind {
-        ErrorKind::Conflict if find(context, namespace).is_some() => {
-            let text = format!("Collection {namespace} already exists.");
-            Error::new(Code::NAMESPACE_EXISTS, text)
+    let exists = || {
+        Error::new(
+            Code::NAMESPACE_EXISTS,
+            format!("Collection {namespace} already exists."),
+        )
+    };
+    let created = match &context.transaction {
+        None => {
+            account
+                .create_collection_with_throughput(database, collection, definition, throughput)
+                .await
         }
+        Some(transaction) if transaction.created(namespace).is_some() => return Err(exists()),
+        Some(transaction) => {
+            let now = context.begin().await?.now;
+            transaction.create(account, namespace, definition, now).await
+        }
+    };
+    created.map_err(|error| match error.kind {
+        _ if is_write_conflict(&error) => codes::error(&error),
+        ErrorKind::Conflict if find(context, namespace).is_some() => exists(),
         ErrorKind::Conflict => {
             let text = format!("{namespace} is a container of the NoSQL API, whose items MongoDB's clients cannot use");
             Error::new(Code::OPERATION_FAILED, text)
         }
         _ => codes::error(&error),
     })
+}
+
+fn is_write_conflict(error: &bolide_model::Error) -> bool {
+    matches!(&error.detail, Detail::Reason(Reason::WriteConflict))
 }
 
 /// Returns the identity of a collection as BSON has it.

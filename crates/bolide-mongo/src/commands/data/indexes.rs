@@ -10,6 +10,7 @@ use super::super::context::CommandContext;
 use super::collections;
 use crate::codes;
 use crate::namespace::Namespace;
+use crate::transactions::SessionTransaction;
 
 /// Changes the definition of a collection: all requests see either the state before or after it. An error of `decide` leaves everything as it is.
 ///
@@ -20,12 +21,21 @@ where
     T: Send + 'static,
     F: FnMut(&mut CollectionChange<'_>) -> Result<T> + Send + 'static,
 {
+    if let Some(transaction) = created_in(context, container) {
+        return transaction.change_created(container, decide).await;
+    }
     let changed = context.state.account.change_collection(container, move |change| {
         let decided = decide(change);
-        change.is_cancelled = decided.is_err();
+        change.is_cancelled |= decided.is_err();
         Ok(decided)
     });
     changed.await.map_err(|error| codes::error(&error))?
+}
+
+/// Returns the transaction of the command if it has created the collection.
+pub fn created_in<'a>(context: &'a CommandContext<'_>, container: &Arc<Container>) -> Option<&'a SessionTransaction> {
+    let transaction = context.transaction.as_deref()?;
+    transaction.has_created(container).then_some(transaction)
 }
 
 /// Returns the definitions of all indexes.

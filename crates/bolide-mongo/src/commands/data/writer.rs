@@ -54,7 +54,7 @@ impl DataContext {
                 // All unsharded collections of a database are in one snapshot. Without any there is nothing to read.
                 let collections = account.list_collections(context.database);
                 match collections.first() {
-                    None => None,
+                    None => transaction.begun_view().await?,
                     Some(container) => Some(transaction.view(&account, container, request.now).await?),
                 }
             }

@@ -14,7 +14,7 @@ Parts, each of which can be named with `--only`:
     go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests
     rust-suite    the tests of azure_data_cosmos and of its driver that ask a server; with `--whole` or named only
 
-And for the MongoDB API; with `--whole` or named only, except the last two:
+And for the MongoDB API; those of Rust, Java and PyMongo's suite with `--whole` or named only:
 
     mongo-python          tour with PyMongo
     mongo-node            tour with the MongoDB driver for Node.js, and with Mongoose
@@ -68,16 +68,11 @@ SUITES = {
     "mongo-corpus": specifications.run_corpus,
     "pymongo-suite": pymongo_suite.run,
 }
-# They take many minutes; those of the MongoDB API also have checks of what is not supported yet.
+# They take many minutes.
 ONLY_WHOLE = [
     "rust-suite",
-    "mongo-python",
-    "mongo-node",
-    "mongo-shell",
     "mongo-rust",
-    "mongo-go",
     "mongo-java",
-    "mongo-tools",
     "pymongo-suite",
 ]
 

@@ -297,46 +297,76 @@ async fn a_transaction_creates_nothing_in_another_database() {
     }
 }
 
+/// A stream of all that happens in the database.
+struct Stream {
+    cursor: RawDocumentBuf,
+}
+
+impl Stream {
+    async fn open(shell: &Shell) -> Stream {
+        let mut stream = Stream {
+            cursor: RawDocumentBuf::new(),
+        };
+        stream.aggregate(shell, rawdoc! { "showExpandedEvents": true }).await;
+        stream
+    }
+
+    async fn aggregate(&mut self, shell: &Shell, stage: RawDocumentBuf) {
+        let pipeline = rawdoc! { "$changeStream": stage };
+        let command = rawdoc! { "aggregate": 1, "pipeline": [pipeline], "cursor": { "batchSize": 1000 } };
+        let reply = shell.ok(command).await;
+        self.cursor = reply.get_document("cursor").expect("a cursor").to_owned();
+    }
+
+    /// The types of the next events, with the `_id` of documents. A stream does not wait for commits that have just been made, so it is read until there
+    /// are as many events as expected.
+    async fn events(&mut self, shell: &Shell, expected: usize) -> Vec<(String, Option<i32>)> {
+        let mut events = Vec::new();
+        for _ in 0..100_000 {
+            if events.len() >= expected {
+                break;
+            }
+            let token = self.cursor.get_document("postBatchResumeToken").expect("a token");
+            let stage = rawdoc! { "showExpandedEvents": true, "resumeAfter": token.to_owned() };
+            self.aggregate(shell, stage).await;
+            for event in self.cursor.get_array("firstBatch").expect("a batch") {
+                let event = event.expect("valid").as_document().expect("an event");
+                let key = event.get_document("documentKey").ok();
+                let id = key.map(|key| key.get_i32("_id").expect("a number"));
+                events.push((event.get_str("operationType").expect("a type").to_owned(), id));
+            }
+            tokio::task::yield_now().await;
+        }
+        events
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn change_streams_tell_what_was_inserted_into_a_collection_of_a_transaction() {
     for is_stream_first in [true, false] {
         let shell = Shell::new().await;
         shell.insert("old", &[rawdoc! { "_id": 1 }]).await;
-        let stream = |start: RawDocumentBuf| {
-            let mut options = rawdoc! { "showExpandedEvents": true };
-            for (name, value) in start.iter().flatten() {
-                options.append(name, value);
-            }
-            rawdoc! { "aggregate": 1, "pipeline": [{ "$changeStream": options }], "cursor": { "batchSize": 100 } }
-        };
-        let open = || async { shell.ok(stream(RawDocumentBuf::new())).await };
         let mut opened = None;
         if is_stream_first {
-            opened = Some(open().await);
+            opened = Some(Stream::open(&shell).await);
         }
         shell.ok(within(1, create_index("new", "a", false), true)).await;
         for field in ["b", "c", "d", "e"] {
             shell.ok(within(1, create_index("new", field, false), false)).await;
         }
         shell.ok(within(1, insert("new", 7), false)).await;
-        let opened = match opened {
+        let mut stream = match opened {
             Some(opened) => opened,
-            None => open().await,
+            None => Stream::open(&shell).await,
         };
-        shell
-            .ok(within(1, rawdoc! { "commitTransaction": 1, "$db": "admin" }, false))
-            .await;
-        let cursor = opened.get_document("cursor").expect("a cursor");
-        let token = cursor.get_document("postBatchResumeToken").expect("a token").to_owned();
-        let events = shell.first_batch(stream(rawdoc! { "resumeAfter": token })).await;
-        let mut types: Vec<&str> = events
-            .iter()
-            .map(|event| event.get_str("operationType").expect("a type"))
-            .collect();
-        types.sort_unstable();
-        let mut expected = vec!["create", "insert"];
-        expected.splice(1..1, ["createIndexes"; 5]);
-        assert_eq!(types, expected, "{events:?}");
+        let commit = rawdoc! { "commitTransaction": 1, "$db": "admin" };
+        shell.ok(within(1, commit, false)).await;
+        let mut events = stream.events(&shell, 7).await;
+        events.sort();
+        let mut expected = vec![("create".to_owned(), None)];
+        expected.extend(vec![("createIndexes".to_owned(), None); 5]);
+        expected.push(("insert".to_owned(), Some(7)));
+        assert_eq!(events, expected);
     }
 }
 
@@ -391,4 +421,25 @@ async fn who_sees_a_document_of_a_transaction_finds_its_collection() {
         tokio::task::yield_now().await;
     }
     writes.await.expect("no panic");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_change_stream_that_is_read_meanwhile_misses_no_document_of_a_new_collection() {
+    let shell = std::sync::Arc::new(Shell::new().await);
+    shell.ok(rawdoc! { "create": "old" }).await;
+    let mut stream = Stream::open(&shell).await;
+    let writer = shell.clone();
+    let writes = tokio::spawn(async move {
+        for session in 0..100 {
+            let name = format!("new{session}");
+            writer.ok(within(session, insert(&name, session.into()), true)).await;
+            let commit = rawdoc! { "commitTransaction": 1, "$db": "admin" };
+            writer.ok(within(session, commit, false)).await;
+        }
+    });
+    let events = stream.events(&shell, 200).await;
+    writes.await.expect("no panic");
+    let inserted: Vec<i32> = events.iter().filter_map(|(_, id)| *id).collect();
+    assert_eq!(inserted, (0..100).collect::<Vec<_>>());
+    assert_eq!(events.len(), 200);
 }

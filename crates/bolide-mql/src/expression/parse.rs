@@ -39,9 +39,12 @@ fn folded(node: Node, scope: &ParseScope) -> Result<Node> {
     };
     if is_constant {
         let document = RawDocumentBuf::new();
-        // A missing value is no literal; the operation stays.
-        if let Some(value) = expression.evaluate(&Scope::new(scope.context(), &document))? {
-            return Ok(Node::Constant(value));
+        match expression.evaluate(&Scope::new(scope.context(), &document)) {
+            Ok(Some(value)) => return Ok(Node::Constant(value)),
+            // A missing value is no literal; the operation stays.
+            Ok(None) => {}
+            Err(_) if scope.defers_errors() => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(expression.node)

@@ -22,6 +22,8 @@ pub struct ParseScope {
     context: Context,
     variables: Vec<String>,
     depth: usize,
+    /// Whether an error of a constant part is left to the evaluation.
+    defers_errors: bool,
 }
 
 impl Default for ParseScope {
@@ -38,7 +40,21 @@ impl ParseScope {
             context: context.clone(),
             variables: context.variables.iter().map(|(name, _)| name.clone()).collect(),
             depth: 0,
+            defers_errors: false,
         }
+    }
+
+    /// Leaves errors of constant parts to the evaluation: the pipeline of an update that finds nothing to update does not fail.
+    #[must_use]
+    pub fn deferring_errors(self) -> ParseScope {
+        ParseScope {
+            defers_errors: true,
+            ..self
+        }
+    }
+
+    pub(super) fn defers_errors(&self) -> bool {
+        self.defers_errors
     }
 
     /// Adds a variable, by its name without `$$`; the one who evaluates must bind it with [`Scope::with_variable`].

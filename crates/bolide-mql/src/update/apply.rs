@@ -328,7 +328,7 @@ impl<'w> Walk<'w> {
         Err(Error::new(Code::PATH_NOT_VIABLE, message))
     }
 
-    /// Checks a change of a top-level field: `_id` does not change, and names with `$` can only be removed.
+    /// Checks a change of a top-level field: `_id` does not change, and names with `$` can only be removed, or be there from the beginning.
     fn check_top_level(&self, name: &Name, plans: &[&Plan]) -> Result<()> {
         let name = name.as_str();
         let path = plans.first().map_or(name, |plan| plan.first_path());
@@ -338,7 +338,7 @@ impl<'w> Walk<'w> {
                 format!("Performing an update on the path '{path}' would modify the immutable field '_id'"),
             ));
         }
-        if name.starts_with('$') && !plans.iter().all(|plan| plan.only_removes()) {
+        if name.starts_with('$') && !self.input.is_insert && !plans.iter().all(|plan| plan.only_removes()) {
             return Err(document::dollar_prefixed(name, path));
         }
         Ok(())

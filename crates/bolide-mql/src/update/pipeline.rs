@@ -27,12 +27,13 @@ impl Pipeline {
         let mut parsed = Vec::new();
         for stage in stages {
             let (name, specification) = stage_of(stage?)?;
-            let stage = ShapeStage::parse(name, specification, &mut ParseScope::new(ctx))?.ok_or_else(|| {
-                Error::new(
-                    Code::INVALID_OPTIONS,
-                    format!("{name} is not allowed to be used within an update"),
-                )
-            })?;
+            let stage = ShapeStage::parse(name, specification, &mut ParseScope::new(ctx).deferring_errors())?
+                .ok_or_else(|| {
+                    Error::new(
+                        Code::INVALID_OPTIONS,
+                        format!("{name} is not allowed to be used within an update"),
+                    )
+                })?;
             parsed.push(stage);
         }
         Ok(Pipeline { stages: parsed })

@@ -159,3 +159,13 @@ fn pipelines_that_are_refused() {
         (9, "arrayFilters may not be specified for pipeline-syle updates")
     );
 }
+
+/// Mongoose's tests: an update with such a pipeline that finds no document succeeds.
+#[test]
+fn errors_of_constants_wait_for_a_document() {
+    let update = parse(rawbson!([{"$set": {"a": {"$round": [{"$add": ["a", 1]}, 0]}}}]));
+    update.expect("it may find nothing to update");
+    let stages = rawbson!([{"$set": {"a": {"$round": [{"$add": ["a", 1]}, 0]}}}]);
+    let error = apply(&rawdoc! {"_id": 1}, stages).unwrap_err();
+    assert_eq!(error.code, crate::error::Code::TYPE_MISMATCH);
+}

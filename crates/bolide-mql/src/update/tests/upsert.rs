@@ -185,3 +185,14 @@ fn upserts_that_are_refused() {
         );
     }
 }
+
+/// Mongoose's tests: only documents that are there do not get such names.
+#[test]
+fn an_inserted_document_may_have_names_with_dollar() {
+    let made = upsert(
+        &rawdoc! {"_id": 1},
+        &rawdoc! {"$set": {"$mine": 1}, "$setOnInsert": {"v": 0}},
+    )
+    .expect("inserted");
+    assert_eq!(made, rawdoc! {"_id": 1, "$mine": 1, "v": 0});
+}

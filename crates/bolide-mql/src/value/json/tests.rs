@@ -98,7 +98,9 @@ fn ids_are_read_back() {
         subtype: BinarySubtype::Generic,
         bytes: vec![255],
     };
-    let cases: [(RawBson, &str); 9] = [
+    let mut twice = rawdoc! {"a": 1};
+    twice.append(bson::raw::cstr!("a"), "x");
+    let cases: [(RawBson, &str); 11] = [
         (object_id().into(), r#"{"$oid":"0123456789abcdef01234567"}"#),
         (1_i32.into(), r#"{"$numberInt":"1"}"#),
         (1_i64.into(), r#"{"$numberLong":"1"}"#),
@@ -114,6 +116,11 @@ fn ids_are_read_back() {
         ),
         (rawdoc! {"b": 1, "a": "x"}.into(), r#"{"b":{"$numberInt":"1"},"a":"x"}"#),
         (RawBson::Boolean(false), "false"),
+        (twice.into(), r#"{"a":{"$numberInt":"1"},"a":"x"}"#),
+        (
+            RawBson::Timestamp(Timestamp { time: 7, increment: 1 }),
+            r#"{"$timestamp":{"t":7,"i":1}}"#,
+        ),
     ];
     for (value, text) in cases {
         assert_eq!(item_id(value.as_raw_bson_ref()), text);

@@ -212,7 +212,7 @@ impl Catalog {
     /// collection that the same transaction has created in this database.
     ///
     /// # Errors
-    /// `Conflict` if the name is taken; [`Reason::OtherDatabase`]; `Unavailable` if there are too many.
+    /// `Conflict` if the name is taken; [`bolide_model::Reason::OtherDatabase`]; `Unavailable` if there are too many.
     pub async fn reserve_collection(
         self: &Arc<Self>,
         new: NewCollection,
@@ -261,7 +261,7 @@ impl Catalog {
     /// Prepares the collections of a transaction that commits. Must be called, with all that follows, inside of [`Catalog::carry_out`].
     ///
     /// # Errors
-    /// [`Reason::WriteConflict`] if others have taken a name; `QuotaExceeded`.
+    /// [`bolide_model::Reason::WriteConflict`] if others have taken a name; `QuotaExceeded`.
     pub async fn check_unpublished(&self, created: &mut [UnpublishedCollection]) -> Result<()> {
         let publications: Vec<Publication> = created.iter().map(|created| created.publication.clone()).collect();
         let mut rows = Vec::new();
@@ -309,7 +309,7 @@ impl Catalog {
     /// Publishes the collections of a transaction before its commit.
     ///
     /// # Errors
-    /// [`Reason::WriteConflict`] if others have taken a name. Nothing is left then.
+    /// [`bolide_model::Reason::WriteConflict`] if others have taken a name. Nothing is left then.
     pub async fn publish_first(&self, created: &mut [UnpublishedCollection]) -> Result<()> {
         for at in 0..created.len() {
             match self.publish_one(&created[at]).await {

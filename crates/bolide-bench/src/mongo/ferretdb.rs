@@ -14,8 +14,12 @@ use crate::process::OwnedChild;
 /// The last version with the SQLite backend.
 pub const VERSION: &str = "v1.24.0";
 const MODULE: &str = "github.com/FerretDB/FerretDB";
+/// The address space that it may use, in KiB.
+const MEMORY_KIB: usize = 12 * 1024 * 1024;
 /// Timeout of its start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a process that is being killed may take to end: it has much memory to give back.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A running FerretDB; ends when dropped.
@@ -34,7 +38,11 @@ impl FerretDb {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let data = home.path().join("data");
         std::fs::create_dir(&data)?;
-        let child = Command::new(executable)
+        // Without a limit, the machine stands still when it uses more than there is.
+        let limit = format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
+        let child = Command::new("sh")
+            .args(["-c", &limit])
+            .arg(executable)
             .args([
                 "--handler=sqlite",
                 "--telemetry=disable",
@@ -49,6 +57,7 @@ impl FerretDb {
             .arg(format!("--state-dir={}", home.path().display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()?;
         let child = OwnedChild(child);
         let deadline = Instant::now() + START_TIMEOUT;
@@ -63,6 +72,18 @@ impl FerretDb {
             child,
             _home: home,
         })
+    }
+
+    /// Returns whether the process has ended by itself, or was killed. Waits a moment for it: the connections close first.
+    pub fn has_ended(&mut self) -> bool {
+        let deadline = Instant::now() + END_TIMEOUT;
+        while Instant::now() < deadline {
+            if matches!(self.child.0.try_wait(), Ok(Some(_))) {
+                return true;
+            }
+            std::thread::sleep(POLL);
+        }
+        false
     }
 
     /// The process id.

@@ -90,6 +90,9 @@ struct Side {
     pid: u32,
 }
 
+/// Operations per second of Bolide and of FerretDB, in each round; `None` if FerretDB ended because it needed more memory than it may use.
+type Figures = BTreeMap<(Operation, usize), Vec<(f64, Option<f64>)>>;
+
 /// Runs the benchmark.
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let executable = ferretdb::find(options.ferretdb.clone(), &options.shared)?;
@@ -99,39 +102,59 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
 
 async fn compare(bolide: &Path, ferretdb: &Path, options: &Options) -> Result<String> {
     let server = Server::start_with_mongo(bolide)?;
-    let peer = FerretDb::start(ferretdb)?;
     let ours = Side {
         address: server.mongo.ok_or("the server has no port for MongoDB")?,
         pid: server.pid(),
     };
-    let theirs = Side {
-        address: peer.address,
-        pid: peer.pid(),
-    };
-    for side in [ours, theirs] {
-        side.fill(READ, ITEMS).await?;
-        side.fill(AGGREGATED, options.documents).await?;
-        side.check(options.documents).await?;
-    }
+    ours.prepare(options.documents).await?;
+    let mut peer = prepared_peer(ferretdb, options.documents).await?;
     // From here on, inserted documents need new ids.
     let mut next_id = 0;
-    let mut figures: BTreeMap<(Operation, usize), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut figures = Figures::new();
     for _ in 0..options.rounds {
         for (operation, _) in OPERATIONS {
             for connections in CONNECTIONS {
-                let mut pair = [0.0, 0.0];
-                for (at, side) in [ours, theirs].into_iter().enumerate() {
-                    next_id += 1;
-                    pair[at] = side.measure(operation, connections, next_id << 32, options).await?;
+                next_id += 2;
+                let first_ids = [next_id << 32, (next_id + 1) << 32];
+                let own = ours.measure(operation, connections, first_ids[0], options).await?;
+                let measured = Side::of(&peer).measure(operation, connections, first_ids[1], options);
+                let other = match measured.await {
+                    Ok(per_second) => Some(per_second),
+                    // It keeps all documents of an aggregation in memory, once for each connection.
+                    Err(_) if peer.has_ended() => None,
+                    Err(error) => return Err(error),
+                };
+                if other.is_none() {
+                    peer = prepared_peer(ferretdb, options.documents).await?;
                 }
-                figures.entry((operation, connections)).or_default().push(pair.into());
+                figures.entry((operation, connections)).or_default().push((own, other));
             }
         }
     }
     Ok(render(&figures, options))
 }
 
+async fn prepared_peer(executable: &Path, documents: i64) -> Result<FerretDb> {
+    let peer = FerretDb::start(executable)?;
+    Side::of(&peer).prepare(documents).await?;
+    Ok(peer)
+}
+
 impl Side {
+    fn of(peer: &FerretDb) -> Side {
+        Side {
+            address: peer.address,
+            pid: peer.pid(),
+        }
+    }
+
+    /// Fills its collections.
+    async fn prepare(self, documents: i64) -> Result<()> {
+        self.fill(READ, ITEMS).await?;
+        self.fill(AGGREGATED, documents).await?;
+        self.check(documents).await
+    }
+
     async fn fill(self, collection: &str, documents: i64) -> Result<()> {
         let mut connection = MongoConnection::open(self.address).await?;
         for first in (0..documents).step_by(FILLED_TOGETHER as usize) {
@@ -226,17 +249,28 @@ fn aggregate() -> RawDocumentBuf {
     rawdoc! {"aggregate": AGGREGATED, "pipeline": [{"$group": group}], "cursor": {"batchSize": 1_000}, "$db": DATABASE}
 }
 
-fn render(figures: &BTreeMap<(Operation, usize), Vec<(f64, f64)>>, options: &Options) -> String {
+fn render(figures: &Figures, options: &Options) -> String {
     let mut table = Table::new(["operation", "connections", "Bolide/s", "FerretDB/s", "ratio"]);
     for (operation, name) in OPERATIONS {
         for connections in CONNECTIONS {
             let rounds = &figures[&(operation, connections)];
+            let pairs: Vec<(f64, f64)> = rounds
+                .iter()
+                .filter_map(|(own, other)| other.map(|other| (*own, other)))
+                .collect();
+            let (other, ratio) = match pairs.is_empty() {
+                true => ("out of memory".to_owned(), "–".to_owned()),
+                false => (
+                    format!("{:.1}", median(pairs.iter().map(|(_, other)| *other))),
+                    format!("{:.1}", median_ratio(pairs.iter().copied())),
+                ),
+            };
             table.row([
                 name.to_owned(),
                 connections.to_string(),
-                format!("{:.1}", median(rounds.iter().map(|(ours, _)| *ours))),
-                format!("{:.1}", median(rounds.iter().map(|(_, theirs)| *theirs))),
-                format!("{:.1}", median_ratio(rounds.iter().copied())),
+                format!("{:.1}", median(rounds.iter().map(|(own, _)| *own))),
+                other,
+                ratio,
             ]);
         }
     }

@@ -79,6 +79,7 @@ pub use scripts::{
 };
 
 pub use admin::{
-    ContainerFigures, ForecastSlice, SplitReport, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage, VerifyReport,
+    ContainerFigures, ExportPage, ExportPosition, ForecastSlice, SplitReport, TtlPreview, TtlReport, TtlRule, TtlState,
+    TtlWhy, Usage, VerifyReport,
 };
 pub use throughput::{OfferType, Pacing, PacingSettings, Throughput};

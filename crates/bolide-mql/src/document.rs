@@ -52,6 +52,11 @@ pub fn prepare_insert(document: &RawDocument, ctx: &Context, keeps_empty_timesta
     if ids > 1 {
         return Err(Error::bad_value("can't have multiple _id fields in one document"));
     }
+    let is_complete = starts_with_id(document) && (keeps_empty_timestamps || !has_empty_timestamp(document)?);
+    if is_complete {
+        // Most documents: copied as they are.
+        return Ok(document.to_owned());
+    }
     let document = with_id_first(document, ctx)?;
     if keeps_empty_timestamps {
         return Ok(document);
@@ -105,6 +110,22 @@ pub fn check_upserted(document: &RawDocument) -> Result<()> {
         check_id(id)?;
     }
     check_made(document, Code(17420), "Document to upsert is")
+}
+
+/// Checks a document as it comes out of a store: BSON of which nothing is known yet.
+///
+/// # Errors
+/// `InvalidBSON`; `BSONObjectTooLarge`; `Overflow`; `BadValue` unless `_id` is the first field, and the only one with this name; see also [`check_id`].
+pub fn check_stored(document: &RawDocument) -> Result<()> {
+    let document = value::validate(document.as_bytes())?;
+    check_made(document, Code::BSON_OBJECT_TOO_LARGE, "The document is")?;
+    let ids = document.iter().flatten().filter(|(name, _)| name.as_str() == "_id");
+    match (starts_with_id(document), ids.count()) {
+        (true, 1) => check_id(document.get("_id")?.unwrap_or(RawBsonRef::Null)),
+        _ => Err(Error::bad_value(
+            "the first field must be _id, and no other can have this name",
+        )),
+    }
 }
 
 fn check_made(document: &RawDocument, code: Code, what: &str) -> Result<()> {
@@ -165,16 +186,33 @@ pub(crate) fn with_id_first(document: &RawDocument, ctx: &Context) -> Result<Raw
     Ok(ordered)
 }
 
+fn starts_with_id(document: &RawDocument) -> bool {
+    matches!(document.iter().next(), Some(Ok((name, _))) if name.as_str() == "_id")
+}
+
+/// Returns whether [`replace_empty_timestamps`] would change the document.
+fn has_empty_timestamp(document: &RawDocument) -> Result<bool> {
+    for field in document {
+        let (name, value) = field?;
+        if is_empty_timestamp(value) && name.as_str() != "_id" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_empty_timestamp(value: RawBsonRef<'_>) -> bool {
+    matches!(value, RawBsonRef::Timestamp(Timestamp { time: 0, increment: 0 }))
+}
+
 /// Returns the document with the time of the command in the place of empty timestamps on the top level, other than `_id`.
 pub(crate) fn replace_empty_timestamps(document: &RawDocument, ctx: &Context) -> Result<RawDocumentBuf> {
     let mut replaced = RawDocumentBuf::new();
     for field in document {
         let (name, value) = field?;
-        match value {
-            RawBsonRef::Timestamp(Timestamp { time: 0, increment: 0 }) if name.as_str() != "_id" => {
-                replaced.append(name, current_timestamp(ctx));
-            }
-            _ => replaced.append(name, value),
+        match is_empty_timestamp(value) && name.as_str() != "_id" {
+            true => replaced.append(name, current_timestamp(ctx)),
+            false => replaced.append(name, value),
         }
     }
     Ok(replaced)

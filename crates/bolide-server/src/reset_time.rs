@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_core::{
-    Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, ScanScope,
+    Account, AccountOptions, Container, DatabaseInfo, ExportPosition, OfferResource, OfferType, RequestContext,
     ScriptDraft, ScriptKind, Throughput,
 };
 use bolide_model::rid::DatabaseRid;
@@ -29,8 +29,6 @@ use crate::mongo::TtlModeOption;
 use crate::script_host;
 use crate::server::{Failure, TIME_AHEAD_SECONDS};
 
-/// Number of items per page.
-const PAGE_ITEMS: usize = 500;
 const KINDS: [ScriptKind; 3] = [
     ScriptKind::StoredProcedure,
     ScriptKind::Trigger,
@@ -184,7 +182,7 @@ async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Erro
             new.create_encryption_key(&ctx, made.rid, (*key.properties).clone())
                 .await?;
         }
-        for container in old.list_containers(database.rid)? {
+        for container in old.list_all_containers(database.rid)? {
             let target = copy_container(old, new, &container, &made, shared.is_some()).await?;
             copy_items(old, new, (&container, &target), &mut copied).await?;
             copy_scripts(old, new, (&container, &target), &ctx).await?;
@@ -242,6 +240,12 @@ async fn copy_container(
     // certainly has a limit.
     let throughput = throughput.filter(|throughput| is_shared || *throughput != Throughput::DEFAULT);
     let properties = (*container.info().properties).clone();
+    if let Some(collection) = container.collection() {
+        let definition = (collection.copied(), properties.policy);
+        return new
+            .create_collection_with_throughput(&database.id, &properties.id, definition, throughput)
+            .await;
+    }
     new.create_container_of_type(database.rid, properties, (throughput, kind.unwrap_or_default()))
         .await
 }
@@ -254,24 +258,17 @@ async fn copy_items(
 ) -> Result<(), Error> {
     let now: UnixSeconds = new.begin().await?.now.seconds();
     let restamped = AtomicU64::new(0);
-    let pages = stream::try_unfold(Some(None), async |place: Option<Option<String>>| {
-        let Some(continuation) = place else { return Ok(None) };
-        let ctx = old.begin().await?;
-        let read = ReadFeed {
-            scope: ScanScope::default(),
-            max_items: Some(PAGE_ITEMS),
-            continuation,
-        };
-        let page = old.read_feed(&ctx, from, &read).await;
-        let page = page.map_err(|refusal| refusal.error)?.value;
-        let mut lines = Vec::new();
-        for item in &page.items {
-            restamped.fetch_add(u64::from(item.last_modified() > now), Ordering::Relaxed);
-            lines.extend_from_slice(&item.to_json());
-            lines.push(b'\n');
-        }
-        Ok::<_, Error>(Some((Bytes::from(lines), page.continuation.map(Some))))
-    });
+    let pages = stream::try_unfold(
+        Some(ExportPosition::start(from)),
+        async |position: Option<ExportPosition>| {
+            let Some(position) = position else { return Ok(None) };
+            let ctx = old.begin().await?;
+            let page = old.export(&ctx, from, position).await?;
+            let later = page.last_modified.iter().filter(|time| **time > now).count();
+            restamped.fetch_add(later as u64, Ordering::Relaxed);
+            Ok::<_, Error>(Some((Bytes::from(page.lines), page.next)))
+        },
+    );
     copied.items += new.import(to, Box::pin(pages)).await?;
     copied.restamped += restamped.into_inner();
     Ok(())

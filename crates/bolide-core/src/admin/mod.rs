@@ -1,10 +1,12 @@
-//! Administration of containers: full checks, imports that keep the age of items, splits of ranges, and statistics.
+//! Administration of containers: full checks, exports, imports that keep the age of items, splits of ranges, and statistics.
 
+mod export;
 mod import;
 mod split;
 pub(crate) mod statistics;
 mod verify;
 
+pub use export::{ExportPage, ExportPosition};
 pub use split::SplitReport;
 pub(crate) use split::Splits;
 pub use statistics::{ContainerFigures, ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage};

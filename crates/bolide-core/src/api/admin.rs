@@ -9,8 +9,11 @@ use bytes::Bytes;
 use futures_util::Stream;
 
 use super::Account;
-use crate::admin::{ContainerFigures, SplitReport, TtlPreview, TtlReport, TtlWhy, Usage, VerifyReport};
+use crate::admin::{
+    ContainerFigures, ExportPage, ExportPosition, SplitReport, TtlPreview, TtlReport, TtlWhy, Usage, VerifyReport,
+};
 use crate::container::Container;
+use crate::runtime::RequestContext;
 
 impl Account {
     /// Splits a range in two; by default the one with the most items. The range stays in use meanwhile; requests wait only while the last changes are
@@ -85,7 +88,20 @@ impl Account {
         self.admin().verify(container).await
     }
 
-    /// Loads items that keep their `_ts`, one JSON object per line, from parts of a text. Returns the number of items written.
+    /// Returns the next part of an export: the live items of a container, or the live documents of a collection, as lines of JSON.
+    ///
+    /// # Errors
+    /// From the engine; `NotFound` if the container was deleted.
+    pub async fn export(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        position: ExportPosition,
+    ) -> Result<ExportPage> {
+        self.admin().export(ctx, container, position).await
+    }
+
+    /// Loads items, or documents of a collection, that keep their `_ts`, one JSON object per line, from parts of a text. Returns their number.
     ///
     /// # Errors
     /// - `BadRequest`: the container is not fresh (TTL-275), or a line is not an item; the message has the line's number. All lines are
@@ -97,6 +113,6 @@ impl Account {
     where
         S: Stream<Item = Result<Bytes>> + Unpin,
     {
-        self.admin().import(container, parts).await
+        self.admin().import(container, self.draft_options(), parts).await
     }
 }

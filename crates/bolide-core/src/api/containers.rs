@@ -73,6 +73,14 @@ impl Account {
         Ok(containers)
     }
 
+    /// Returns the containers of a database, in the order of their creation, with private collections: for copies of a whole store.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such database.
+    pub fn list_all_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
+        self.catalog().list_containers(database)
+    }
+
     /// Returns the container with this name.
     ///
     /// # Errors

@@ -72,6 +72,24 @@ impl CollectionDefinition {
         }
     }
 
+    /// Returns the definition for a copy of the collection in another store, in which its indexes have ended nothing so far.
+    #[must_use]
+    pub fn copied(&self) -> CollectionDefinition {
+        let mut copy = CollectionDefinition {
+            indexes: self.indexes.iter().take(1).cloned().collect(),
+            next_index: 1,
+            rules: Vec::new(),
+            next_rule: 1,
+            ..self.clone()
+        };
+        for index in self.indexes.iter().skip(1) {
+            let rule = |id: &RuleId| self.rules.iter().find(|rule| rule.id == *id);
+            let seconds = index.rules.last().and_then(rule).and_then(|rule| rule.after_seconds);
+            copy.add_index((*index.definition).clone(), seconds, false);
+        }
+        copy
+    }
+
     /// Returns the index with a name.
     pub fn index(&self, name: &str) -> Option<&CollectionIndex> {
         self.indexes.iter().find(|index| index.definition.name() == name)

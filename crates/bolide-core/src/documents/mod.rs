@@ -15,8 +15,8 @@ pub(crate) mod sessions;
 mod transaction;
 mod write;
 
-use bolide_model::Lsn;
 use bolide_model::ttl::{Deadline, Horizon, Stamp};
+use bolide_model::{Lsn, UnixSeconds};
 use bolide_mql::bson::{RawDocument, RawDocumentBuf};
 use bytes::Bytes;
 
@@ -29,6 +29,7 @@ pub use scope::{Consumed, ReadScope};
 pub use sessions::SessionRecord;
 pub use transaction::DocumentTransaction;
 pub(crate) use transaction::SnapshotTerms;
+pub(crate) use write::add_document;
 pub use write::{DocumentBatch, Duplicate, Undecided};
 
 use crate::format::record::Record;
@@ -74,6 +75,11 @@ impl StoredDocument {
     pub fn version(&self) -> (Lsn, u32) {
         let version = self.record.version();
         (version.lsn, version.seq)
+    }
+
+    /// Returns when it was last changed.
+    pub fn last_modified(&self) -> UnixSeconds {
+        self.record.last_modified()
     }
 
     /// Returns what decides when this version ends.

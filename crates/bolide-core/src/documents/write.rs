@@ -337,30 +337,43 @@ impl DocumentBatch<'_, '_> {
             content: Content::Bson,
             document: draft.document.as_bytes(),
         });
-        let key = add(self.batch, &Epk::start(), &record);
-        let keeping = self.state.keeping();
-        if keeping.is_some() {
-            let description = draft.changes.as_deref().map(description::encode).unwrap_or_default();
-            let change = Change::written(&key, &record, replaced.map(StoredDocument::record));
-            history::log(self.batch, keeping, version, change.described(description));
-            // A date that lies behind those that were told already will not be found any more.
-            if self.batch.state.has_told_end(&record) {
-                let ended = self.batch.next_version();
-                history::log(self.batch, keeping, ended, Change::ended(&key, &record));
-            }
-        }
-        self.expect_end(&record);
+        let changes = draft.changes.as_deref().filter(|_| self.state.keeping().is_some());
+        let description = changes.map(description::encode).unwrap_or_default();
+        let replaced = replaced.map(StoredDocument::record);
+        add_version(self.batch, self.state, &Epk::start(), &record, replaced, description);
         self.charge += charge::write(record.size());
     }
+}
 
-    /// Tells the purge when a version ends.
-    fn expect_end(&mut self, record: &Record) {
-        let end = self.state.settings.ends_at(record.stamp(), record.deadlines());
-        if let Some(end) = end {
-            // The purge counts in seconds, and must not come too early.
-            self.batch.after.expect_expiry(end.seconds_up().0);
-            self.batch.after.expect_ending(end);
+/// Adds a new document that is no write of a user.
+pub(crate) fn add_document(batch: &mut WriteBatch<'_>, state: &ContainerState, epk: &Epk, record: &Record) {
+    add_version(batch, state, epk, record, None, Bytes::new());
+}
+
+/// Adds a version of a document: its record with all entries, its change in the history, and its end for the purge and for change streams.
+fn add_version(
+    batch: &mut WriteBatch<'_>,
+    state: &ContainerState,
+    epk: &Epk,
+    record: &Record,
+    replaced: Option<&Record>,
+    description: Bytes,
+) {
+    let key = add(batch, epk, record);
+    let keeping = state.keeping();
+    if keeping.is_some() {
+        let change = Change::written(&key, record, replaced);
+        history::log(batch, keeping, record.version(), change.described(description));
+        // A date that lies behind those that were told already will not be found any more.
+        if batch.state.has_told_end(record) {
+            let ended = batch.next_version();
+            history::log(batch, keeping, ended, Change::ended(&key, record));
         }
+    }
+    if let Some(end) = state.settings.ends_at(record.stamp(), record.deadlines()) {
+        // The purge counts in seconds, and must not come too early.
+        batch.after.expect_expiry(end.seconds_up().0);
+        batch.after.expect_ending(end);
     }
 }
 

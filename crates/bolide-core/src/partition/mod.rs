@@ -159,6 +159,15 @@ impl Partition {
         Ok(state.stored.items)
     }
 
+    /// Returns how many items it has ever had; a split counts those of the parent.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn counted_items(&self) -> Result<u64> {
+        let (_, state) = read_state(self.engine.as_ref(), self.id).await?;
+        Ok(state.next_number)
+    }
+
     /// Returns the order of the commits of all partitions.
     pub fn times(&self) -> &Arc<CommitTimes> {
         &self.shared.times

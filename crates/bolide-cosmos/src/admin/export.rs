@@ -1,8 +1,8 @@
-//! `…/export`: the live items of a container as lines of JSON, made page by page while they are sent.
+//! `…/export`: the live items of a container, or documents of a collection, as lines of JSON, made page by page while they are sent.
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, FeedPage, ReadFeed, ScanScope};
+use bolide_core::{Account, Container, ExportPosition};
 use bolide_model::{Result, limits};
 use bytes::Bytes;
 use futures_util::stream;
@@ -12,34 +12,25 @@ use super::Admin;
 use crate::request_body::{MEMORY_TIMEOUT, bound};
 use crate::wire::{Payload, Reply, headers};
 
-/// Items of one page; small enough that a page of large items stays in memory easily.
-const PAGE_ITEMS: usize = 500;
+/// Maximum memory of a page of items: these, and their lines.
+const ITEMS_BYTES: usize = 2 * (limits::PAGE_BYTES + limits::ITEM_BYTES);
 
-/// Maximum memory of a page: its items, and their lines.
-const PAGE_BYTES: usize = 2 * (limits::PAGE_BYTES + limits::ITEM_BYTES);
-
-/// The position of an export.
-enum ExportPosition {
-    Page(Option<String>),
-    End,
-}
+/// The same for documents of a collection, which may have 16 MiB each.
+const DOCUMENTS_BYTES: usize = 64 * 1024 * 1024;
 
 /// Returns the items. Pages need a permit, so that many exports use no more memory than a few.
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let (account, turns) = (admin.state.account.clone(), admin.state.exports.clone());
     let container = container.clone();
-    let pages = stream::try_unfold(ExportPosition::Page(None), move |position| {
+    let start = Some(ExportPosition::start(&container));
+    let pages = stream::try_unfold(start, move |position| {
         let (account, container, turns) = (account.clone(), container.clone(), turns.clone());
         async move {
-            let ExportPosition::Page(continuation) = position else {
+            let Some(position) = position else {
                 return Ok(None);
             };
             let _turn = turns.acquire().await.expect("it is never closed");
-            let (lines, next) = page(&account, &container, continuation).await?;
-            Ok(Some((
-                lines,
-                next.map_or(ExportPosition::End, |next| ExportPosition::Page(Some(next))),
-            )))
+            page(&account, &container, position).await.map(Some)
         }
     });
     let mut reply = Reply::empty(StatusCode::OK);
@@ -51,38 +42,17 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
 async fn page(
     account: &Account,
     container: &Arc<Container>,
-    continuation: Option<String>,
-) -> Result<(Bytes, Option<String>)> {
-    let mut share = account
-        .memory()
-        .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_TIMEOUT)
-        .await?;
+    position: ExportPosition,
+) -> Result<(Bytes, Option<ExportPosition>)> {
+    let bytes = match container.collection() {
+        None => ITEMS_BYTES,
+        Some(_) => DOCUMENTS_BYTES,
+    };
+    let bytes = bytes.min(account.memory().longest_share());
+    let mut share = account.memory().take(bytes, MEMORY_TIMEOUT).await?;
     // Every page uses the time when it is made, as in any other feed (TTL-247).
     let ctx = account.begin_admin().await?;
-    let read = ReadFeed {
-        scope: ScanScope::default(),
-        max_items: Some(PAGE_ITEMS),
-        continuation,
-    };
-    let answer = account
-        .read_feed(&ctx, container, &read)
-        .await
-        .map_err(|refusal| refusal.error)?;
-    let FeedPage {
-        items,
-        continuation,
-        memory: _memory,
-    } = answer.value;
-    let lines = account
-        .aside(move || {
-            let mut lines = Vec::new();
-            for item in &items {
-                lines.extend_from_slice(&item.to_json());
-                lines.push(b'\n');
-            }
-            lines
-        })
-        .await?;
-    share.shrink_to(lines.len());
-    Ok((bound(lines.into(), Some(share)), continuation))
+    let page = account.export(&ctx, container, position).await?;
+    share.shrink_to(page.lines.len());
+    Ok((bound(page.lines.into(), Some(share)), page.next))
 }

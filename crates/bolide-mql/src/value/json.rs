@@ -14,6 +14,7 @@
 //! The item's `id` is the `_id` if that is a string, otherwise the canonical extended JSON of the `_id`. Root fields that have the name of a property of
 //! items ([`HIDDEN`]) are left out.
 
+mod line;
 mod parse;
 
 use std::io::Write as _;
@@ -26,6 +27,7 @@ use bson::{DateTime, RawArray, RawBinaryRef, RawBsonRef, RawDocument};
 use super::depth::RECURSION_LIMIT;
 use super::order::DbPointerParts;
 
+pub use line::{read_line, write_line};
 pub use parse::parse_canonical;
 
 /// Root fields that are not in the JSON item: it has properties of its own with these names.

@@ -5,10 +5,13 @@ use std::process::Output;
 
 use bolide_model::limits;
 use bolide_model::time::wall_clock;
+use bson::{DateTime, rawdoc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{Client, Request};
+use crate::mongo;
+use crate::mongo_client::MongoClient;
 use crate::server::{Server, command};
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -123,6 +126,60 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
         .as_i64()
         .expect("seconds");
     assert!((ts..=wall_clock().seconds().0).contains(&written), "time goes on");
+}
+
+#[test]
+fn collections_keep_their_documents_indexes_and_users() {
+    const OPEN: &str = "--mongo-no-auth";
+    let files = TempDir::new().expect("a temporary directory");
+    let (old, new) = (files.path().join("old"), files.path().join("new"));
+    let mut server = Server::on(&old, &[FAR, OPEN]);
+    let mut client = MongoClient::connect(mongo::port(&server)).expect("the server listens");
+    let date = DateTime::from_millis(4_200_000_000_000);
+    let kept = rawdoc! {"_id": 1_i64, "at": date, "x": {"$date": 1.0}};
+    let indexes = [
+        rawdoc! {"key": {"at": 1}, "name": "at_1", "expireAfterSeconds": 7_200},
+        rawdoc! {"key": {"x": 1}, "name": "x_1", "unique": true, "sparse": true},
+    ];
+    for command in [
+        rawdoc! {"create": "c", "collation": {"locale": "de"}, "$db": "m"},
+        rawdoc! {"createIndexes": "c", "indexes": [indexes[0].clone(), indexes[1].clone()], "$db": "m"},
+        // The first has ended in the year 2100.
+        rawdoc! {"insert": "c", "documents": [{"_id": 0, "at": DateTime::from_millis(0)}, kept.clone()], "$db": "m"},
+        rawdoc! {"createUser": "ann", "pwd": "secret", "roles": ["read"], "$db": "m"},
+    ] {
+        let reply = client.run(&command).expect("a reply");
+        assert_eq!(reply.get_f64("ok").ok(), Some(1.0), "{reply:?}");
+    }
+    let about = |client: &mut MongoClient| {
+        let lists = [
+            rawdoc! {"listCollections": 1, "$db": "m"},
+            rawdoc! {"listIndexes": "c", "$db": "m"},
+            rawdoc! {"usersInfo": 1, "showCredentials": true, "$db": "m"},
+        ];
+        lists.map(|list| {
+            let reply = client.run(&list).expect("a reply");
+            assert_eq!(reply.get_f64("ok").ok(), Some(1.0), "{reply:?}");
+            let list = reply
+                .get("cursor")
+                .expect("valid")
+                .or(reply.get("users").expect("valid"));
+            format!("{:?}", list.expect("a list"))
+        })
+    };
+    let before = about(&mut client);
+    server.stop();
+    let output = reset_time(&old, &new);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let server = Server::on(&new, &[OPEN]);
+    let mut client = MongoClient::connect(mongo::port(&server)).expect("the server listens");
+    assert_eq!(about(&mut client), before);
+    let found = client.run(&rawdoc! {"find": "c", "$db": "m"}).expect("a reply");
+    let cursor = found.get_document("cursor").expect("a cursor");
+    let documents: Vec<_> = cursor.get_array("firstBatch").expect("an array").into_iter().collect();
+    assert_eq!(documents.len(), 1);
+    assert_eq!(documents[0].as_ref().expect("valid").as_document(), Some(&*kept));
 }
 
 /// A resource without members that the server added.

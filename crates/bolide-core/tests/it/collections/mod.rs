@@ -4,6 +4,7 @@ mod change_streams;
 mod charges;
 mod crashes;
 mod fixture;
+mod import;
 mod indexes;
 mod items;
 mod model;

@@ -8,7 +8,6 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::Monotonic;
 use bolide_mql::bson::raw::cstr;
 use bolide_mql::bson::{DateTime, RawBsonRef, rawdoc};
-use futures_util::stream;
 
 use super::fixture::{START, TestCollection, date_index, dated};
 use crate::test_container::{background_options, run_background};
@@ -219,11 +218,4 @@ async fn what_only_containers_of_items_can_do_is_refused() {
     let split = test.account.split(&test.collection, None).await.unwrap_err();
     assert_eq!(split.kind, ErrorKind::BadRequest, "{split}");
     assert!(split.to_string().contains("cannot be split"), "{split}");
-    let import = test
-        .account
-        .import(&test.collection, stream::iter(Vec::new()))
-        .await
-        .unwrap_err();
-    assert_eq!(import.kind, ErrorKind::BadRequest, "{import}");
-    assert!(import.to_string().contains("MongoDB API"), "{import}");
 }

@@ -15,7 +15,7 @@ pub fn parse_canonical(text: &str) -> Option<RawBson> {
 }
 
 /// A JSON value whose objects keep all their members, as BSON does: a name may be there twice.
-enum Json {
+pub(super) enum Json {
     Null,
     Bool(bool),
     String(String),
@@ -26,12 +26,12 @@ enum Json {
 }
 
 impl Json {
-    fn get(&self, name: &str) -> Option<&Json> {
+    pub(super) fn get(&self, name: &str) -> Option<&Json> {
         let Json::Object(members) = self else { return None };
         members.iter().find(|member| member.0 == name).map(|member| &member.1)
     }
 
-    fn as_str(&self) -> Option<&str> {
+    pub(super) fn as_str(&self) -> Option<&str> {
         match self {
             Json::String(text) => Some(text),
             _ => None,
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 }
 
-fn value(json: &Json) -> Option<RawBson> {
+pub(super) fn value(json: &Json) -> Option<RawBson> {
     match json {
         Json::Null => Some(RawBson::Null),
         Json::Bool(value) => Some(RawBson::Boolean(*value)),

@@ -138,3 +138,33 @@ fn ids_are_read_back() {
         assert_eq!(parse_canonical(text), None, "{text}");
     }
 }
+
+#[test]
+fn lines_give_the_same_bytes_again() {
+    let nested = |levels: usize| (0..levels).fold(rawdoc! {"_id": 1}, |inner, _| rawdoc! {"_id": 1, "a": inner});
+    let readable = rawdoc! {"_id": 1, "n": 1.5, "s": "é\n", "l": i64::MIN, "a": [1, {"b": RawBson::Null}], "z": -0.0};
+    for (document, is_readable) in [
+        (readable, true),
+        (rawdoc! {"_id": {"$x": 1}}, false),
+        (rawdoc! {"_id": 1, "$oid": "0123456789abcdef01234567"}, true),
+        // A NaN with other bits than the usual one.
+        (rawdoc! {"_id": 1, "n": f64::from_bits(0x7ff8_0000_0000_0001)}, false),
+        (nested(100), true),
+        (nested(150), false),
+        (rawdoc! {"_id": "x".repeat(1024 * 1024)}, false),
+    ] {
+        let line = write_line(&document, 17);
+        let start = if is_readable {
+            r#"{"_ts":17,"document":{"_id":"#
+        } else {
+            r#"{"_ts":17,"bson":""#
+        };
+        assert!(
+            line.starts_with(start.as_bytes()),
+            "{}",
+            String::from_utf8_lossy(&line[..60])
+        );
+        let (time, again) = read_line(&line).unwrap();
+        assert_eq!((time, again.as_bytes()), (17, document.as_bytes()));
+    }
+}

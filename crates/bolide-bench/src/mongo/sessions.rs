@@ -34,7 +34,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Time for the fill: sessions that end at the instant are inserted before it.
 const FILL: Duration = Duration::from_secs(30);
 /// Timeout of the purge.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(50);
 /// How long other sessions live.
 const LATER: Duration = Duration::from_secs(86_400);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_model::epk::Epk;
 use bolide_model::ttl::Policy;
 use bolide_model::{Result, UnixMillis};
 
@@ -56,14 +57,14 @@ impl Account {
         ReadScope::of_request(self.runtime(), ctx)
     }
 
-    /// Decides and commits a write of one document, or a few. See [`DocumentBatch`].
+    /// Decides and commits a write of one document, or a few, all at one place of a collection. See [`DocumentBatch`].
     ///
     /// # Errors
     /// The error with which `decide` refused, or the reason why nothing could be committed.
     pub async fn write_document<T, F>(
         &self,
         ctx: &RequestContext,
-        container: &Arc<Container>,
+        target: (&Arc<Container>, Epk),
         decide: F,
     ) -> ChargedResult<T>
     where
@@ -71,7 +72,7 @@ impl Account {
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
         self.runtime()
-            .write_documents(ctx, container, Kind::Single, decide)
+            .write_documents(ctx, target, Kind::Single, decide)
             .await
     }
 
@@ -82,7 +83,7 @@ impl Account {
     pub async fn write_documents<T, F>(
         &self,
         ctx: &RequestContext,
-        container: &Arc<Container>,
+        target: (&Arc<Container>, Epk),
         decide: F,
     ) -> ChargedResult<T>
     where
@@ -90,7 +91,7 @@ impl Account {
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
         self.runtime()
-            .write_documents(ctx, container, Kind::Batch, decide)
+            .write_documents(ctx, target, Kind::Batch, decide)
             .await
     }
 

@@ -71,9 +71,7 @@ impl Account {
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime()
-            .write_documents(ctx, target, Kind::Single, decide)
-            .await
+        self.runtime().write_documents(ctx, target, Kind::Single, decide).await
     }
 
     /// Like [`Account::write_document`], for many documents: writes of single documents do not wait for all of them.
@@ -90,9 +88,7 @@ impl Account {
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime()
-            .write_documents(ctx, target, Kind::Batch, decide)
-            .await
+        self.runtime().write_documents(ctx, target, Kind::Batch, decide).await
     }
 
     /// Gives the documents of a collection the keys and deadlines of indexes that are being built. Afterwards these can be put into force.

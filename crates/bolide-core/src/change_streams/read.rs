@@ -314,7 +314,7 @@ impl ChangeStream {
             (CatalogEventKind::Drop, _) if !is_known && position > self.position => {
                 let names = (&event.database[..], &event.collection[..]);
                 for partition in event.retired() {
-                    let mut source = Source::retired(rid, names, event.uuid, partition);
+                    let mut source = Source::retired(rid, names, (event.uuid, event.shard_key()), partition);
                     for rename in self.renames.iter().filter(|rename| rename.rid == rid) {
                         source.names.renamed(rename.at, &rename.from, &rename.to);
                     }

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
+use bolide_mql::bson::RawDocument;
 use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
 use uuid::Uuid;
 
 use super::names::Names;
 use super::{DocumentChange, StreamPosition};
-use crate::change_log::{ChangeKind, HistoryEntry};
+use crate::change_log::{ChangeKind, HistoryEntry, document_key};
 use crate::container::Container;
+use crate::content::ShardKey;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 use crate::partition::{HistoryPage, Partition, read_history};
@@ -30,6 +32,7 @@ pub(super) struct Source {
     pub database: String,
     pub names: Names,
     uuid: Option<Uuid>,
+    shard_key: Option<Arc<ShardKey>>,
     place: Stored,
     /// Where the history is read next; `None` before the first time.
     next: Option<LogPosition>,
@@ -63,6 +66,7 @@ impl Source {
             database: info.database_id,
             names: Names::new(&info.properties.id),
             uuid: container.collection().map(|collection| collection.uuid),
+            shard_key: container.state().shard_key().cloned(),
             place: Stored::Open(container.clone(), partition.clone()),
             next: None,
             entries: VecDeque::new(),
@@ -73,7 +77,7 @@ impl Source {
     pub fn retired(
         rid: ContainerRid,
         (database, name): (&str, &str),
-        uuid: Option<Uuid>,
+        (uuid, shard_key): (Option<Uuid>, Option<Arc<ShardKey>>),
         partition: PartitionId,
     ) -> Source {
         Source {
@@ -81,6 +85,7 @@ impl Source {
             database: database.to_owned(),
             names: Names::new(name),
             uuid,
+            shard_key,
             place: Stored::Retired(partition),
             next: None,
             entries: VecDeque::new(),
@@ -140,7 +145,11 @@ impl Source {
             return Vec::new();
         };
         let state = container.state();
-        let new = state.layout.partitions.iter().filter(|partition| !known.iter().any(|source| source.reads(partition)));
+        let new = state
+            .layout
+            .partitions
+            .iter()
+            .filter(|partition| !known.iter().any(|source| source.reads(partition)));
         let child = |partition| Source {
             names: self.names.clone(),
             ..Source::open(container, partition)
@@ -191,12 +200,21 @@ impl Source {
         if changes_nothing {
             return Ok(None);
         }
+        let current = entry.current.as_ref().map(Record::document);
+        let key = match &current {
+            Some(current) => {
+                let document = RawDocument::from_bytes(current).map_err(|_| damaged())?;
+                document_key(document, self.shard_key.as_deref()).into_bytes().into()
+            }
+            None => entry.note.clone(),
+        };
         let change = DocumentChange {
             kind: entry.kind,
             database: self.database.clone(),
             collection: self.names.at(entry.time).to_owned(),
             uuid: self.uuid,
-            current: entry.current.as_ref().map(Record::document),
+            key,
+            current,
             previous: entry.previous.as_ref().map(Record::document),
             note: entry.note,
         };

@@ -22,7 +22,7 @@ pub struct CollectionDefinition {
     /// Its default collation.
     pub collation: Option<Arc<Collation>>,
     /// Its shard key; `None`: it is unsharded, and all of its documents are at one place.
-    pub shard_key: Option<ShardKey>,
+    pub shard_key: Option<Arc<ShardKey>>,
     /// The index on `_id` first, then in the order of their creation.
     pub indexes: Vec<CollectionIndex>,
     /// The id of the next index.
@@ -72,6 +72,7 @@ impl CollectionDefinition {
     /// The same, sharded. Before the collection is created.
     #[must_use]
     pub fn sharded(self, shard_key: Option<ShardKey>) -> CollectionDefinition {
+        let shard_key = shard_key.map(Arc::new);
         CollectionDefinition { shard_key, ..self }
     }
 

@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyDefinition};
+use bolide_mql::bson::raw::{CStr, CString};
 use bolide_mql::bson::{RawBson, RawBsonRef, RawDocument};
 use bolide_mql::path::field::FieldPath;
 use bolide_mql::value::key;
@@ -28,6 +29,8 @@ const DOMAIN: &[u8] = b"bolide shard key\n";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardKey {
     path: FieldPath,
+    /// The path as the name of a field.
+    name: CString,
     /// As the definition of the container has it; every name is a property.
     definition: PartitionKeyDefinition,
 }
@@ -41,15 +44,22 @@ impl ShardKey {
         let path = FieldPath::parse(text)?;
         let names: Vec<String> = path.names().iter().map(|name| format!("/{}", name.as_str())).collect();
         let json = serde_json::json!({"paths": [names.concat()], "kind": "Hash", "version": 2});
-        let refused = |why: &bolide_model::Error| Error::new(Code::BAD_VALUE, format!("The shard key '{text}' is invalid: {why}"));
+        let refused = |why: &bolide_model::Error| {
+            Error::new(Code::BAD_VALUE, format!("The shard key '{text}' is invalid: {why}"))
+        };
         let definition = PartitionKeyDefinition::from_json(&json).map_err(|error| refused(&error))?;
         definition.check_new().map_err(|error| refused(&error))?;
-        Ok(ShardKey { path, definition })
+        let name = CString::try_from(path.text()).map_err(|_| Error::bad_value("a shard key has a null byte"))?;
+        Ok(ShardKey { path, name, definition })
     }
 
     /// Returns the path, with dots between names.
     pub fn path(&self) -> String {
         self.path.text()
+    }
+
+    pub(crate) fn name(&self) -> &CStr {
+        &self.name
     }
 
     /// Returns the partition key that clients of the NoSQL API see.
@@ -69,7 +79,10 @@ impl ShardKey {
             };
             value = within.get(name.as_str())?.ok_or_else(|| self.missing())?;
             if matches!(value, RawBsonRef::Array(_)) {
-                let text = format!("Shard key cannot contain array values or array descendants: {}", self.path());
+                let text = format!(
+                    "Shard key cannot contain array values or array descendants: {}",
+                    self.path()
+                );
                 return Err(Error::new(Code::BAD_VALUE, text));
             }
         }
@@ -86,9 +99,16 @@ impl ShardKey {
 
     /// Returns the place of the documents with a value.
     pub fn place_of(&self, value: RawBsonRef<'_>) -> Epk {
+        // A filter for null finds undefined, too.
+        let value = match value {
+            RawBsonRef::Undefined => RawBsonRef::Null,
+            value => value,
+        };
         let encoded = key::of(value, None);
         let component = component_of(value).unwrap_or_else(|| Component::String(STANDARD.encode(&encoded)));
-        let mut bytes = Epk::of(&self.definition, &PartitionKey(vec![component])).as_bytes().to_vec();
+        let mut bytes = Epk::of(&self.definition, &PartitionKey(vec![component]))
+            .as_bytes()
+            .to_vec();
         let digest = Sha256::new().chain_update(DOMAIN).chain_update(&encoded).finalize();
         bytes.extend_from_slice(&digest[..TAG_BYTES]);
         Epk::from_bytes(bytes)

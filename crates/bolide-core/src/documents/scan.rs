@@ -69,7 +69,8 @@ impl Place {
             Place::Before(to) => {
                 let mut partitions = layout.partitions.iter().rev();
                 let is_before = |epk: &Epk| to.as_ref().is_none_or(|to| epk.as_bytes() < &to[..]);
-                let found = partitions.find(|partition| is_before(&partition.epk.min) || partition.epk.min == Epk::start());
+                let found =
+                    partitions.find(|partition| is_before(&partition.epk.min) || partition.epk.min == Epk::start());
                 found.ok_or_else(|| Error::internal("a collection without ranges"))
             }
         }

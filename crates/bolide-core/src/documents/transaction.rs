@@ -151,7 +151,8 @@ impl DocumentTransaction {
         let decided = part.view.decide(|batch| {
             journal.clear();
             batch.keeping_writes(|batch| {
-                let mut documents = DocumentBatch::new(&state, (&partition, Epk::start()), batch).with_journal(&mut journal);
+                let mut documents =
+                    DocumentBatch::new(&state, (&partition, Epk::start()), batch).with_journal(&mut journal);
                 decide(&mut documents).map_err(Undecided::into_stop)
             })
         });
@@ -190,11 +191,7 @@ impl DocumentTransaction {
 
     async fn enter(&self, container: &Arc<Container>) -> Result<Part> {
         let guard = container.enter().await?;
-        let partition = guard
-            .state
-            .layout
-            .partition_of(&Epk::start())?
-            .clone();
+        let partition = guard.state.layout.partition_of(&Epk::start())?.clone();
         if partition.id.home() != self.home {
             return Err(Reason::OtherDatabase.into());
         }

@@ -357,7 +357,7 @@ impl DocumentBatch<'_, '_> {
         if keeping.is_some() {
             let description = draft.changes.as_deref().map(description::encode).unwrap_or_default();
             let change = Change::written(&key, &record, replaced.map(StoredDocument::record));
-            history::log(self.batch, keeping, version, change.described(description));
+            history::log(self.batch, keeping.clone(), version, change.described(description));
             // A date that lies behind those that were told already will not be found any more.
             if self.batch.state.has_told_end(&record) {
                 let ended = self.batch.next_version();

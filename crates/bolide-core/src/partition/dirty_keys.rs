@@ -44,7 +44,8 @@ impl DirtyKeys {
         }
         let puts = changes.puts.iter().map(|put| &put.key);
         let keys = puts.chain(&changes.deletes);
-        let keys = keys.filter(|key| (key.space != Space::Meta || keys::is_of_sessions(key)) && !entries::is_entry(key));
+        let keys =
+            keys.filter(|key| (key.space != Space::Meta || keys::is_of_sessions(key)) && !entries::is_entry(key));
         keys.cloned().collect()
     }
 

@@ -82,7 +82,9 @@ impl Split {
         self.running.check()?;
         let state = self.container.enter().await?.state.clone();
         if state.is_unsharded() {
-            state.check_has_items("it is unsharded, and the documents of an unsharded collection are in one range, which cannot be split")?;
+            state.check_has_items(
+                "it is unsharded, and the documents of an unsharded collection are in one range, which cannot be split",
+            )?;
         }
         let parent = match range {
             Some(range) => state.layout.partition_with_id(range)?.clone(),

@@ -56,8 +56,14 @@ fn a_place_begins_with_the_hash_of_the_partition_key_and_is_as_long_as_a_logical
     ] {
         let key = PartitionKey(vec![component]);
         let place = shard_key.place_of(value.as_raw_bson_ref());
-        assert!(place.as_bytes().starts_with(Epk::of(definition, &key).as_bytes()), "{value:?}");
-        assert_eq!(logical::length_in(definition, place.as_bytes()), Some(place.as_bytes().len()));
+        assert!(
+            place.as_bytes().starts_with(Epk::of(definition, &key).as_bytes()),
+            "{value:?}"
+        );
+        assert_eq!(
+            logical::length_in(definition, place.as_bytes()),
+            Some(place.as_bytes().len())
+        );
         assert_eq!(shard_key.place_of_key(&key), place);
     }
 }
@@ -65,7 +71,10 @@ fn a_place_begins_with_the_hash_of_the_partition_key_and_is_as_long_as_a_logical
 #[test]
 fn documents_without_a_shard_key_or_with_arrays_on_its_path_are_refused() {
     let key = ShardKey::parse("a.b").expect("a shard key");
-    let code = |document: RawBson| key.place_in(document.as_document().expect("a document")).map_err(|error| error.code);
+    let code = |document: RawBson| {
+        key.place_in(document.as_document().expect("a document"))
+            .map_err(|error| error.code)
+    };
     assert!(code(RawBson::Document(rawdoc! {"a": {"b": RawBson::Null}})).is_ok());
     for (document, expected) in [
         (rawdoc! {"a": 1}, Code::SHARD_KEY_NOT_FOUND),

@@ -1,7 +1,7 @@
 //! Request units of reads and transactions.
 
-use bolide_model::epk::Epk;
 use bolide_core::{AccountOptions, DocumentScan, OpenTransaction, Pacing, PacingSettings, ReadScope, RequestContext};
+use bolide_model::epk::Epk;
 use bolide_model::{ErrorKind, UnixMillis};
 use bolide_mql::bson::rawdoc;
 
@@ -55,7 +55,10 @@ async fn reads_use_up_the_throughput_of_their_second() {
     let scope = test.account.read_scope(&test.request().await);
     let error = test.scan_all(&scope).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Throttled { .. }), "{error}");
-    let error = scope.find(&test.collection, &Epk::start(), &document_id(1)).await.unwrap_err();
+    let error = scope
+        .find(&test.collection, &Epk::start(), &document_id(1))
+        .await
+        .unwrap_err();
     assert!(error.is_throttled(), "{error}");
     let unmetered = ReadScope::new(test.request().await.now);
     assert_eq!(test.scan_all(&unmetered).await.unwrap(), 5);
@@ -103,7 +106,10 @@ async fn a_transaction_is_charged_when_it_commits() {
     }
     let free = test.account.read_scope(&test.request().await);
     assert!(
-        free.find(&test.collection, &Epk::start(), &document_id(9)).await.unwrap().is_none(),
+        free.find(&test.collection, &Epk::start(), &document_id(9))
+            .await
+            .unwrap()
+            .is_none(),
         "nothing is charged yet"
     );
     let transaction = transaction.take().await.unwrap();

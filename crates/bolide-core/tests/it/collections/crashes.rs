@@ -75,10 +75,18 @@ impl Machine {
                 let page = DocumentScan::default().next_page(&scope, collection).await;
                 !page.unwrap().unwrap().documents.is_empty()
             }
-            Way::Find => scope.find(collection, &Epk::start(), &document_id(1)).await.unwrap().is_some(),
+            Way::Find => scope
+                .find(collection, &Epk::start(), &document_id(1))
+                .await
+                .unwrap()
+                .is_some(),
             Way::Write => {
                 let find = |batch: &mut bolide_core::DocumentBatch<'_, '_>| Ok(batch.find(&document_id(1))?.is_some());
-                account.write_document(&ctx, (collection, Epk::start()), find).await.unwrap().value
+                account
+                    .write_document(&ctx, (collection, Epk::start()), find)
+                    .await
+                    .unwrap()
+                    .value
             }
             Way::ReadItem => {
                 let read = ReadItem {

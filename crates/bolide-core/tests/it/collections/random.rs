@@ -5,8 +5,8 @@
 //!
 //! `BOLIDE_PROGRAMS=n` runs n programs instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
 
-use bolide_model::epk::Epk;
 use bolide_core::{CollectionChange, DocumentDraft, PurgeMode};
+use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::Policy;
 use bolide_mql::bson::raw::cstr;

@@ -61,7 +61,7 @@ pub fn check_sharded(collection: &CollectionDefinition, index: &IndexDefinition)
         .key()
         .fields()
         .first()
-        .is_some_and(|field| field.name.to_string() == path);
+        .is_some_and(|field| *field.name == *path);
     if !index.enforces_unique() || index.is_id() || (is_first && index.collation().is_none()) {
         return Ok(());
     }

@@ -57,11 +57,7 @@ pub fn check_sharded(collection: &CollectionDefinition, index: &IndexDefinition)
         return Ok(());
     };
     let path = shard_key.path();
-    let is_first = index
-        .key()
-        .fields()
-        .first()
-        .is_some_and(|field| *field.name == *path);
+    let is_first = index.key().fields().first().is_some_and(|field| *field.name == *path);
     if !index.enforces_unique() || index.is_id() || (is_first && index.collation().is_none()) {
         return Ok(());
     }

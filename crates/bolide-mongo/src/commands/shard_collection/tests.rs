@@ -3,7 +3,7 @@ use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
-use crate::commands::fixture::{Shell, only};
+use crate::commands::fixture::{Shell, only, without};
 
 /// A collection sharded by `k`.
 async fn sharded() -> Shell {
@@ -486,4 +486,137 @@ async fn merge_finds_documents_by_their_shard_key_and_out_is_refused() {
     ];
     assert_eq!(all, expected);
     assert_eq!(shell.code(aggregate(rawdoc! { "$out": "c" })).await, 28769);
+}
+
+#[tokio::test]
+async fn a_stream_tells_each_insert_once_while_ranges_are_split() {
+    const DOCUMENTS: i32 = 400;
+    let shell = sharded().await;
+    let token = token(&shell).await;
+    let writes = async {
+        for n in 0..DOCUMENTS {
+            shell.insert("c", &[rawdoc! { "_id": n, "k": n % 50 }]).await;
+        }
+    };
+    let splits = async {
+        for _ in 0..6 {
+            split(&shell, 1).await;
+        }
+    };
+    let reads = async {
+        let stream = rawdoc! { "$changeStream": { "resumeAfter": token.clone() } };
+        let command = rawdoc! { "aggregate": "c", "pipeline": [stream], "cursor": { "batchSize": 3 } };
+        let reply = shell.ok(command).await;
+        let cursor = reply.get_document("cursor").expect("a cursor");
+        let (id, mut told) = (cursor.get_i64("id").expect("an id"), keys(cursor, "firstBatch"));
+        while told.len() < usize::try_from(DOCUMENTS).expect("small") {
+            let more = rawdoc! { "getMore": id, "collection": "c", "batchSize": 7, "maxTimeMS": 1 };
+            told.extend(keys(
+                shell.ok(more).await.get_document("cursor").expect("a cursor"),
+                "nextBatch",
+            ));
+            tokio::task::yield_now().await;
+        }
+        told
+    };
+    let ((), (), told) = tokio::join!(writes, splits, reads);
+    assert_eq!(told, (0..DOCUMENTS).collect::<Vec<_>>());
+    let again: Vec<i32> = events(&shell, &token).await.iter().map(|event| id_of(event)).collect();
+    assert_eq!(again, told);
+    assert_eq!(count(&shell, rawdoc! {}).await, DOCUMENTS);
+    assert_verified(&shell).await;
+}
+
+fn id_of(event: &RawDocument) -> i32 {
+    let key = event.get_document("documentKey").expect("a key");
+    key.get_i32("_id").expect("an _id")
+}
+
+fn keys(cursor: &RawDocument, batch: &str) -> Vec<i32> {
+    let batch = cursor.get_array(batch).expect("a batch");
+    let events = batch.into_iter().map(|event| event.expect("valid"));
+    events
+        .map(|event| id_of(event.as_document().expect("a document")))
+        .collect()
+}
+
+/// A command whose reply does not depend on where documents are: it names them by `_id`, by the shard key, or all of them.
+fn random_command(random: &mut fastrand::Rng, now: i64) -> RawDocumentBuf {
+    let id = random.i32(0..24);
+    let (k, at) = (id % 5, bson::DateTime::from_millis(now - 10_000 + random.i64(0..8_000)));
+    let one = match random.bool() {
+        true => rawdoc! { "_id": id, "k": k },
+        false => rawdoc! { "_id": id },
+    };
+    let changes = match random.u8(..4) {
+        0 => rawdoc! { "$set": { "at": at } },
+        1 => rawdoc! { "$unset": { "at": 1 } },
+        2 => rawdoc! { "$set": { "u": random.i32(0..6) } },
+        _ => rawdoc! { "$inc": { "v": 1 } },
+    };
+    match random.u8(..12) {
+        0..3 => rawdoc! { "insert": "c", "documents": [{ "_id": id, "k": k, "u": id, "v": 0, "at": at }] },
+        3 => {
+            let mut documents = RawArrayBuf::new();
+            for _ in 0..random.u8(1..6) {
+                let id = random.i32(0..24);
+                documents.push(rawdoc! { "_id": id, "k": id % 5, "u": 100 + id, "v": 0 });
+            }
+            rawdoc! { "insert": "c", "documents": documents, "ordered": random.bool() }
+        }
+        4..6 => update(one, changes),
+        6 => rawdoc! { "update": "c", "updates": [{ "q": { "k": k }, "u": { "$inc": { "v": 1 } }, "multi": true }] },
+        7 => {
+            rawdoc! { "update": "c", "updates": [{ "q": { "v": { "$gt": 1 } }, "u": { "$set": { "v": 0 } }, "multi": true }] }
+        }
+        8 => rawdoc! { "update": "c", "updates": [{ "q": { "_id": id, "k": k }, "u": changes, "upsert": true }] },
+        9 => rawdoc! { "findAndModify": "c", "query": one, "update": changes, "new": random.bool() },
+        10 => rawdoc! { "findAndModify": "c", "query": { "k": k }, "sort": { "v": -1, "_id": 1 }, "remove": true },
+        _ => rawdoc! { "delete": "c", "deletes": [{ "q": one, "limit": random.i32(0..2) }] },
+    }
+}
+
+/// `_id` determines the shard key here, and the unique index begins with it, so an unsharded collection must answer everything alike.
+#[tokio::test]
+async fn a_sharded_collection_answers_like_an_unsharded_one() {
+    for seed in 0..25 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (one, other) = (sharded().await, Shell::new().await);
+        for shell in [&one, &other] {
+            let unique = rawdoc! { "key": { "k": 1, "u": 1 }, "name": "u", "unique": true };
+            let ends = rawdoc! { "key": { "at": 1 }, "name": "at", "expireAfterSeconds": 10 };
+            shell
+                .ok(rawdoc! { "createIndexes": "c", "indexes": [unique, ends] })
+                .await;
+        }
+        for step in 0..120 {
+            match random.u8(..20) {
+                0 if step % 3 == 0 => split(&one, 1).await,
+                1..4 => {
+                    let ms = random.i64(1..3_000);
+                    [&one, &other].iter().for_each(|shell| shell.advance(ms));
+                }
+                4 => {
+                    let container = one.state.account.find_collection("db", "c").expect("the collection");
+                    one.state
+                        .account
+                        .purge(&container, PurgeMode::Force, None)
+                        .await
+                        .expect("a purge");
+                }
+                _ => {
+                    let command = random_command(&mut random, one.now());
+                    let (reply, expected) = (one.run(command.clone()).await, other.run(command.clone()).await);
+                    let [reply, expected] =
+                        [reply, expected].map(|reply| without(&reply, &["$clusterTime", "operationTime"]));
+                    assert_eq!(reply, expected, "seed {seed}, step {step}: {command:?}");
+                }
+            }
+            if step % 10 == 0 {
+                let (all, expected) = (found(&one, rawdoc! {}).await, found(&other, rawdoc! {}).await);
+                assert_eq!(all, expected, "seed {seed}, step {step}");
+            }
+        }
+        assert_verified(&one).await;
+    }
 }

@@ -3,7 +3,8 @@ use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
-use crate::commands::fixture::{Shell, only, without};
+use crate::commands::fixture::log_in::log_in;
+use crate::commands::fixture::{self, KEY, Shell, only, without};
 
 /// A collection sharded by `k`.
 async fn sharded() -> Shell {
@@ -619,4 +620,48 @@ async fn a_sharded_collection_answers_like_an_unsharded_one() {
         }
         assert_verified(&one).await;
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_behind_sees_what_happened_in_all_ranges_before_a_drop() {
+    let shell = sharded().await;
+    let token = token(&shell).await;
+    for n in 0..10 {
+        shell.insert("c", &[rawdoc! { "_id": n, "k": n }]).await;
+    }
+    split(&shell, 2).await;
+    shell.ok(rawdoc! { "drop": "c" }).await;
+    let told = events(&shell, &token).await;
+    let kinds: Vec<&str> = told
+        .iter()
+        .map(|event| event.get_str("operationType").expect("a kind"))
+        .collect();
+    assert_eq!(kinds[..10], ["insert"; 10]);
+    assert_eq!(kinds[10..], ["drop", "invalidate"]);
+    let keys: Vec<RawDocumentBuf> = told[..10].iter().map(|event| only(event, &["documentKey"])).collect();
+    let expected: Vec<RawDocumentBuf> = (0..10)
+        .map(|n| rawdoc! { "documentKey": { "k": n, "_id": n } })
+        .collect();
+    assert_eq!(keys, expected);
+}
+
+#[tokio::test]
+async fn who_shards_needs_rights_on_the_database_of_the_collection() {
+    let state = fixture::state(fixture::options()).await;
+    let administrator = fixture::authenticated(&state, KEY);
+    for (name, database) in [("ada", "admin"), ("bob", "db")] {
+        let create = rawdoc! {
+            "createUser": name, "pwd": "secret", "roles": [{ "role": "dbAdmin", "db": database }], "$db": "db",
+        };
+        assert_eq!(fixture::code(&state, &administrator, create).await, 0);
+    }
+    let (ada, bob) = (fixture::client(), fixture::client());
+    assert_eq!(log_in(&state, &ada, "db", "ada", "secret").await, 0);
+    assert_eq!(log_in(&state, &bob, "db", "bob", "secret").await, 0);
+    let shard = |on: &str| rawdoc! { "shardCollection": "db.c", "key": { "k": "hashed" }, "$db": on };
+    assert_eq!(fixture::code(&state, &ada, shard("admin")).await, 13);
+    assert_eq!(fixture::code(&state, &ada, shard("db")).await, 13);
+    assert_eq!(fixture::code(&state, &bob, shard("admin")).await, 13);
+    assert_eq!(fixture::code(&state, &bob, shard("db")).await, 0);
+    assert_eq!(fixture::code(&state, &administrator, shard("admin")).await, 0);
 }

@@ -95,7 +95,9 @@ impl Snapshots {
             }
             self.check_past(at, timestamp(account.commit_time(now)))?;
         }
-        let collections = account.list_collections(database);
+        let mut collections = account.list_collections(database);
+        // Sharded collections are in no snapshot.
+        collections.retain(|container| container.collection().is_some_and(|known| known.shard_key.is_none()));
         let view = match collections.first() {
             None => None,
             Some(container) => {

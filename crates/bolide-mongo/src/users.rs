@@ -13,6 +13,7 @@ use bolide_core::{
     Undecided, Usage,
 };
 use bolide_model::ErrorKind;
+use bolide_model::epk::Epk;
 use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::Policy;
 use bolide_mql::index::IndexDefinition;
@@ -79,7 +80,7 @@ impl Users {
             known.changes
         };
         let scope = ReadScope::new(begin(account).await?.now);
-        let found = scope.find(&container, &id(&key)).await;
+        let found = scope.find(&container, &Epk::start(), &id(&key)).await;
         let Some(found) = found.map_err(|error| codes::error(&error))? else {
             return Ok(None);
         };
@@ -180,7 +181,9 @@ impl Users {
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Decided<T> + Send + 'static,
     {
         let request = begin(account).await?;
-        let written = account.write_document(&request, container, decide).await;
+        let written = account
+            .write_document(&request, (container, Epk::start()), decide)
+            .await;
         // Also after an error: the change may have been committed.
         let mut known = self.known.lock();
         known.changes += 1;

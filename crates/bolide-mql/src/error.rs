@@ -88,6 +88,7 @@ codes! {
     18 AUTHENTICATION_FAILED "AuthenticationFailed",
     20 ILLEGAL_OPERATION "IllegalOperation",
     22 INVALID_BSON "InvalidBSON",
+    23 ALREADY_INITIALIZED "AlreadyInitialized",
     26 NAMESPACE_NOT_FOUND "NamespaceNotFound",
     27 INDEX_NOT_FOUND "IndexNotFound",
     28 PATH_NOT_VIABLE "PathNotViable",

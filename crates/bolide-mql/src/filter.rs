@@ -132,6 +132,14 @@ impl Filter {
         facts::id_in(&self.root, collation)
     }
 
+    /// Returns the only value that the field at a path equals in every document that matches; `None` if the filter names none, or several.
+    pub fn value_at(&self, path: &str, collation: Option<&Collation>) -> Option<&RawBson> {
+        match &facts::values_in(&self.root, path, collation)?[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     /// Tells whether the filter has `$near`, `$nearSphere` or `$geoNear`, so that results are in order of distance.
     pub fn has_near(&self) -> bool {
         near::find(&self.root).is_some()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_model::epk::Epk;
 use bolide_model::ttl::Policy;
 use bolide_model::{Result, UnixMillis};
 
@@ -56,23 +57,21 @@ impl Account {
         ReadScope::of_request(self.runtime(), ctx)
     }
 
-    /// Decides and commits a write of one document, or a few. See [`DocumentBatch`].
+    /// Decides and commits a write of one document, or a few, all at one place of a collection. See [`DocumentBatch`].
     ///
     /// # Errors
     /// The error with which `decide` refused, or the reason why nothing could be committed.
     pub async fn write_document<T, F>(
         &self,
         ctx: &RequestContext,
-        container: &Arc<Container>,
+        target: (&Arc<Container>, Epk),
         decide: F,
     ) -> ChargedResult<T>
     where
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime()
-            .write_documents(ctx, container, Kind::Single, decide)
-            .await
+        self.runtime().write_documents(ctx, target, Kind::Single, decide).await
     }
 
     /// Like [`Account::write_document`], for many documents: writes of single documents do not wait for all of them.
@@ -82,16 +81,14 @@ impl Account {
     pub async fn write_documents<T, F>(
         &self,
         ctx: &RequestContext,
-        container: &Arc<Container>,
+        target: (&Arc<Container>, Epk),
         decide: F,
     ) -> ChargedResult<T>
     where
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime()
-            .write_documents(ctx, container, Kind::Batch, decide)
-            .await
+        self.runtime().write_documents(ctx, target, Kind::Batch, decide).await
     }
 
     /// Gives the documents of a collection the keys and deadlines of indexes that are being built. Afterwards these can be put into force.

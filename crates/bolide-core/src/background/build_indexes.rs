@@ -59,7 +59,9 @@ impl Runtime {
         let mut from = Bytes::new();
         loop {
             let guard = container.enter().await?;
-            let partition = guard.state.layout.partition_of(&Epk::start())?.clone();
+            // Its ranges one after the other, by their keys: they may be split meanwhile.
+            let partition = guard.state.layout.partition_of(&Epk::from_bytes(&from[..]))?.clone();
+            let end = partition.epk.max.clone();
             let builder = Builder {
                 state: guard.state.clone(),
                 options,
@@ -67,6 +69,7 @@ impl Runtime {
             };
             match partition.background(move |batch| builder.step(batch)).await? {
                 Step::More(next) => from = next,
+                Step::Done if end < Epk::end() => from = Bytes::copy_from_slice(end.as_bytes()),
                 Step::Done => return Ok(Ok(())),
                 Step::Failed(failure) => return Ok(Err(failure)),
             }
@@ -107,7 +110,8 @@ impl Builder {
             match rewrite(&record, collection, self.options) {
                 Ok(None) => {}
                 Ok(Some(new)) => {
-                    needed.extend(added_keys(&record, &new).map(|unique| unique_entry(&unique)));
+                    let keys = added_keys(&record, &new);
+                    needed.extend(keys.map(|unique| unique_entry(keys::epk_of_item(key), &unique)));
                     rewritten.push((key.clone(), record, new));
                 }
                 Err(error) => return Ok(Step::Failed(BuildFailure::Keys(error))),
@@ -125,7 +129,7 @@ impl Builder {
         }
         for (key, record, new) in &rewritten {
             remove(batch, &Key::new(Space::Item, key.clone()), record);
-            add(batch, &Epk::start(), new);
+            add(batch, &Epk::from_bytes(keys::epk_of_item(key)), new);
         }
         Ok(match page.rows.last() {
             Some((last, _)) if page.more => Step::More(keys::after(last)),
@@ -140,11 +144,12 @@ impl Builder {
         rewritten: &[Rewritten],
     ) -> Decision<Result<Vec<StoredVersion>, BuildFailure>> {
         let mut ghosts: Vec<StoredVersion> = Vec::new();
-        let mut taken: Vec<UniqueKey> = Vec::new();
+        let mut taken: Vec<Key> = Vec::new();
         for (key, record, new) in rewritten {
             for unique in added_keys(record, new) {
                 let holder = self.holder(batch, &unique, key)?;
-                if taken.contains(&unique) || matches!(holder, Slot::Live(_)) {
+                let entry = unique_entry(keys::epk_of_item(key), &unique);
+                if taken.contains(&entry) || matches!(holder, Slot::Live(_)) {
                     return Ok(Err(BuildFailure::Duplicate {
                         index: unique.index,
                         document: StoredDocument::new(key.clone(), record.clone()),
@@ -155,7 +160,7 @@ impl Builder {
                 {
                     ghosts.push(ghost);
                 }
-                taken.push(unique);
+                taken.push(entry);
             }
         }
         Ok(Ok(ghosts))
@@ -163,7 +168,7 @@ impl Builder {
 
     /// Returns what holds a unique key; the document itself does not count.
     fn holder(&self, batch: &mut WriteBatch<'_>, unique: &UniqueKey, itself: &Bytes) -> Decision<Slot> {
-        match batch.entry(&unique_entry(unique))? {
+        match batch.entry(&unique_entry(keys::epk_of_item(itself), unique))? {
             Some(holder) if holder != *itself => batch.slot(Key::new(Space::Item, holder), &self.state.settings),
             _ => Ok(Slot::Free),
         }
@@ -189,6 +194,6 @@ fn added_keys<'r>(record: &'r Record, new: &'r Record) -> impl Iterator<Item = U
         .filter(|unique| record.unique().all(|known| known != *unique))
 }
 
-fn unique_entry(unique: &UniqueKey) -> Key {
-    keys::unique_index(&[], Content::Bson, unique)
+fn unique_entry(place: &[u8], unique: &UniqueKey) -> Key {
+    keys::unique_index(place, Content::Bson, unique)
 }

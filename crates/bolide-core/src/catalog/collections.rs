@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::epk::EpkRange;
+use bolide_model::epk::{self, EpkRange};
 use bolide_model::error::Resource;
 use bolide_model::names::validate_resource_id;
 use bolide_model::partition_key::PartitionKeyDefinition;
@@ -22,7 +22,7 @@ use super::events::{CatalogEvent, CatalogEventKind};
 use super::history::tell_endings;
 use super::names::Name;
 use super::offers::new_offer;
-use super::rows::{ContainerRow, RowKey, Unknown};
+use super::rows::{AccountRow, ContainerRow, DatabaseRow, RowKey, Unknown};
 use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod};
 use crate::partition::Placement;
 use crate::partition::write_batch::Decision;
@@ -56,7 +56,7 @@ impl Catalog {
         (definition, policy): (CollectionDefinition, Policy),
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>> {
-        check_throughput(throughput)?;
+        check_throughput(&definition, throughput)?;
         let (database, name) = (database.to_owned(), name.to_owned());
         let definition = Arc::new(definition);
         let create = move |batch: &mut CatalogBatch<'_, '_>| {
@@ -267,20 +267,15 @@ fn create(
     }
     let mut database = batch.database(rid)?;
     let mut account = batch.account()?;
-    let number = account.next_partition;
-    account.next_partition += 1;
-    let exhausted = || Error::internal("the account has no partition numbers left");
-    let number = u32::try_from(number).map_err(|_| exhausted())?;
-    let home = *database.home.get_or_insert(number);
+    let placements = placements(definition, throughput, &mut account, &mut database)?;
     let commit_point = batch.commit_point();
     let container = ContainerRid::new(rid, database.next_container);
     database.next_container += 1;
-    let partition = PartitionId::in_home(HomeId(home), number).ok_or_else(exhausted)?;
     let row = ContainerRow {
         offer: throughput.map(|_| new_offer(&mut account, throughput, OfferType::default(), commit_point)),
         pacing: PacingSettings::of(throughput),
         keeps_all_versions: account.keeps_changes,
-        ..new_row(name, (definition, policy), partition, commit_point)?
+        ..new_row(name, (definition, policy), placements, commit_point)?
     };
     let names = (&database.id[..], name);
     let event = CatalogEvent::of_collection(CatalogEventKind::Create, names, container, Some(definition.uuid));
@@ -298,11 +293,11 @@ fn create(
 pub(super) fn new_row(
     name: &str,
     (definition, policy): (&Arc<CollectionDefinition>, Policy),
-    partition: PartitionId,
+    placements: Vec<Placement>,
     commit_point: CommitPoint,
 ) -> Result<ContainerRow> {
     Ok(ContainerRow {
-        properties: Arc::new(properties(name, policy)?),
+        properties: Arc::new(properties(name, definition, policy)?),
         etag: commit_point.etag(),
         last_modified: commit_point.now,
         floors: Settings::new(policy).floors,
@@ -315,32 +310,70 @@ pub(super) fn new_row(
         keeps_all_versions: false,
         collection: Some(definition.clone()),
         layout_version: 1,
-        next_range: 1,
-        placements: vec![Placement {
-            id: partition,
-            range: 0,
-            epk: EpkRange::all(),
-            parents: vec![],
-        }],
+        next_range: u32::try_from(placements.len()).unwrap_or(u32::MAX),
+        placements,
         unknown: Unknown::default(),
     })
 }
 
-/// Checks the throughput of a collection, which has one range.
-fn check_throughput(throughput: Option<Throughput>) -> Result<()> {
+/// Returns the ranges of a new collection. An unsharded one has one, in the home that it shares with the others of its database; each range of a sharded one
+/// has a home of its own, as those of containers have.
+fn placements(
+    definition: &CollectionDefinition,
+    throughput: Option<Throughput>,
+    account: &mut AccountRow,
+    database: &mut DatabaseRow,
+) -> Result<Vec<Placement>> {
+    let first = account.next_partition;
+    if let Some(shard_key) = &definition.shard_key {
+        let count = throughput.map_or(1, Throughput::initial_ranges);
+        let epks = epk::boundaries(shard_key.definition(), count);
+        account.next_partition += epks.len() as u64;
+        let place = |(range, epk)| Placement {
+            id: PartitionId(first + u64::from(range)),
+            range,
+            epk,
+            parents: vec![],
+        };
+        return Ok((0u32..).zip(epks).map(place).collect());
+    }
+    account.next_partition += 1;
+    let exhausted = || Error::internal("the account has no partition numbers left");
+    let number = u32::try_from(first).map_err(|_| exhausted())?;
+    let home = *database.home.get_or_insert(number);
+    let partition = PartitionId::in_home(HomeId(home), number).ok_or_else(exhausted)?;
+    Ok(vec![only_range(partition)])
+}
+
+/// Returns the range of an unsharded collection.
+pub(super) fn only_range(partition: PartitionId) -> Placement {
+    Placement {
+        id: partition,
+        range: 0,
+        epk: EpkRange::all(),
+        parents: vec![],
+    }
+}
+
+/// Checks the throughput of a collection: an unsharded one has one range.
+fn check_throughput(definition: &CollectionDefinition, throughput: Option<Throughput>) -> Result<()> {
     let Some(throughput) = throughput else { return Ok(()) };
     throughput.validate()?;
     match throughput.least_ranges() {
         1 => Ok(()),
+        _ if definition.shard_key.is_some() => Ok(()),
         _ => Err(Error::bad_request(
             "A collection can have at most 10000 request units per second.",
         )),
     }
 }
 
-/// Returns the definition that clients of the NoSQL API see: a container without a partition key.
-fn properties(name: &str, policy: Policy) -> Result<ContainerProperties> {
-    let partition_key = PartitionKeyDefinition::system().to_json();
+/// Returns the definition that clients of the NoSQL API see: a container without a partition key, or with the shard key as its partition key.
+fn properties(name: &str, definition: &CollectionDefinition, policy: Policy) -> Result<ContainerProperties> {
+    let partition_key = match &definition.shard_key {
+        Some(shard_key) => shard_key.definition().to_json(),
+        None => PartitionKeyDefinition::system().to_json(),
+    };
     let properties = ContainerProperties::from_json(&json!({"id": name, "partitionKey": partition_key}))?;
     Ok(ContainerProperties { policy, ..properties })
 }

@@ -359,6 +359,7 @@ pub(super) fn delete(
         let event = CatalogEvent::of_collection(CatalogEventKind::Drop, names, rid, Some(collection.uuid));
         batch.event(CatalogEvent {
             is_silent: is_replaced,
+            shard_key: collection.shard_key.as_ref().map(|shard_key| shard_key.path()),
             ..event.retiring(if is_kept { &dropped } else { &[] })
         });
     }

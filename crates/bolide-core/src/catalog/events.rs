@@ -7,6 +7,8 @@
 //! An event is written in the commit that it reports, and has the time of that commit, so it is in order with the changes of documents. The events of the
 //! last [`KEPT`] commits are kept.
 
+use std::sync::Arc;
+
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::CommitTime;
 use bolide_model::{Lsn, Result, UnixMillis};
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::rows::damaged;
+use crate::content::ShardKey;
 use crate::format::keys::{self, LogPosition};
 
 /// Number of commits whose events are kept.
@@ -73,6 +76,9 @@ pub struct CatalogEvent {
     /// The partitions of a dropped collection whose history is kept for a while.
     #[serde(default)]
     pub(super) retired: Vec<u64>,
+    /// The shard key of a dropped collection whose history is kept for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shard_key: Option<String>,
     /// Whether another event tells it: a collection that a rename replaces is dropped.
     #[serde(default)]
     pub is_silent: bool,
@@ -95,6 +101,7 @@ impl CatalogEvent {
             to: None,
             replaced: None,
             retired: Vec::new(),
+            shard_key: None,
             is_silent: false,
             description: Vec::new(),
         }
@@ -139,6 +146,12 @@ impl CatalogEvent {
 
     pub(crate) fn retired(&self) -> impl Iterator<Item = PartitionId> {
         self.retired.iter().copied().map(PartitionId)
+    }
+
+    /// Returns the shard key of a dropped collection.
+    pub(crate) fn shard_key(&self) -> Option<Arc<ShardKey>> {
+        let path = self.shard_key.as_deref()?;
+        ShardKey::parse(path).ok().map(Arc::new)
     }
 
     pub(super) fn encode(&self, time: CommitTime, happened: UnixMillis) -> Bytes {

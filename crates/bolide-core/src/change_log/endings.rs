@@ -99,7 +99,7 @@ impl Endings for CollectionEndings {
         let heads = self.heads(batch, &horizon)?;
         let (taken, is_cut) = take(&heads);
         let ended = self.ended(batch, &horizon, &taken)?;
-        if let Some(keeping) = self.keeping {
+        if let Some(keeping) = &self.keeping {
             for ended in &ended {
                 self.log(batch, keeping, ended);
             }
@@ -169,7 +169,7 @@ impl CollectionEndings {
         Ok(ended)
     }
 
-    fn log(&self, batch: &mut WriteBatch<'_>, keeping: Keeping, ended: &Ended) {
+    fn log(&self, batch: &mut WriteBatch<'_>, keeping: &Keeping, ended: &Ended) {
         let end = ended.end.unwrap_or(batch.now);
         let time = batch.state.time_of_end(end, self.since.0, batch.time);
         // Not before it was written: its date may have passed already.
@@ -177,7 +177,7 @@ impl CollectionEndings {
         let happened = end.max(earliest).min(batch.now);
         let version = batch.next_version();
         let change = Change::ended(&ended.item_key, &ended.record);
-        log_at(batch, Some(keeping), version, change, (time, happened));
+        log_at(batch, Some(keeping.clone()), version, change, (time, happened));
     }
 }
 

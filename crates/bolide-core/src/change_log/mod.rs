@@ -19,6 +19,8 @@ pub(crate) mod endings;
 mod entry;
 pub(crate) mod trim;
 
+use std::sync::Arc;
+
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::CommitTime;
 use bolide_model::{UnixMillis, UnixSeconds};
@@ -29,6 +31,7 @@ use bytes::Bytes;
 pub use entry::ChangeKind;
 pub(crate) use entry::HistoryEntry;
 
+use crate::content::ShardKey;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{Content, Record};
 use crate::partition::write_batch::WriteBatch;
@@ -56,12 +59,14 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
 }
 
 /// How a container keeps its history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keeping {
     /// For how long entries are kept, in seconds.
     pub retention: i64,
     /// Whether entries have the version before the change.
     pub has_previous: bool,
+    /// The shard key of a sharded collection, which the keys of deleted documents have.
+    pub shard_key: Option<Arc<ShardKey>>,
 }
 
 /// Adds a change of an item to the history, if the container has one. `version` is the log position of the write.
@@ -81,7 +86,7 @@ fn log_at(
     let Some(keeping) = keeping else { return };
     let crts = batch.seconds();
     let note = match (change.kind, change.previous) {
-        (ChangeKind::Delete | ChangeKind::Expire, Some(previous)) => document_key(previous),
+        (ChangeKind::Delete | ChangeKind::Expire, Some(previous)) => key_of(previous, keeping.shard_key.as_deref()),
         _ => change.description,
     };
     let entry = HistoryEntry {
@@ -101,16 +106,28 @@ fn log_at(
     batch.after.expect_trim(crts.0.saturating_add(keeping.retention));
 }
 
-/// Returns the `_id` of a document of a collection as a document; nothing for an item of a container.
-fn document_key(record: &Record) -> Bytes {
+/// Returns the key of a document of a collection as a document; nothing for an item of a container.
+fn key_of(record: &Record, shard_key: Option<&ShardKey>) -> Bytes {
     if record.content() != Content::Bson {
         return Bytes::new();
     }
-    let document = RawDocument::from_bytes(record.document_bytes()).ok();
-    let id = document.and_then(|document| document.get("_id").ok().flatten());
+    match RawDocument::from_bytes(record.document_bytes()) {
+        Ok(document) => document_key(document, shard_key).into_bytes().into(),
+        // Drafts are valid BSON, and checksums of the storage engine guard what is stored.
+        Err(_) => RawDocumentBuf::new().into_bytes().into(),
+    }
+}
+
+/// Returns what identifies a document: the value of the shard key, if the collection has one, and `_id`.
+pub(crate) fn document_key(document: &RawDocument, shard_key: Option<&ShardKey>) -> RawDocumentBuf {
     let mut key = RawDocumentBuf::new();
+    let value = shard_key.and_then(|shard_key| Some((shard_key.name(), shard_key.value_in(document).ok()?)));
+    if let Some((name, value)) = value.filter(|(name, _)| *name != cstr!("_id")) {
+        key.append(name, value);
+    }
+    let id = document.get("_id").ok().flatten();
     key.append(cstr!("_id"), id.unwrap_or(RawBsonRef::Null));
-    key.into_bytes().into()
+    key
 }
 
 /// A change of an item.

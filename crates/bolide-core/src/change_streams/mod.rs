@@ -78,11 +78,13 @@ pub struct DocumentChange {
     pub collection: String,
     /// The identity of the collection.
     pub uuid: Option<Uuid>,
+    /// What identifies the document, as a document: the value of the shard key, if the collection has one, and `_id`.
+    pub key: Bytes,
     /// The document after the change, as BSON; `None` after deletes.
     pub current: Option<Bytes>,
     /// The document before the change, as BSON, if the collection keeps images.
     pub previous: Option<Bytes>,
-    /// What an update changed; or the `_id` of a deleted document, as a document. Empty if the whole document is new.
+    /// What an update changed; or the key of a deleted document. Empty if the whole document is new.
     pub note: Bytes,
 }
 

@@ -3,7 +3,7 @@
 use bolide_model::time::CommitTime;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Names {
     /// When it got another name, and which one it had before; in order.
     before: Vec<(CommitTime, String)>,

@@ -12,6 +12,7 @@ use bolide_storage::{Engine, PartitionId};
 use super::source::Source;
 use super::{ChangeStream, Rename, StreamBatch, StreamContent, StreamEvent, StreamPosition, StreamScope};
 use crate::catalog::{CatalogEvent, CatalogEventKind};
+use crate::container::Container;
 use crate::format::keys::LogPosition;
 use crate::partition::read_history;
 
@@ -23,11 +24,34 @@ const EVENT_BYTES: usize = 1024 * 1024;
 const READ_BYTES: usize = 2 * 1024 * 1024;
 const LEAST_READ_BYTES: usize = 16 * 1024;
 
+/// How often a batch is read again because a range was split meanwhile.
+const SPLIT_TRIES: usize = 5;
+
 /// Maximum number of entries that one batch passes over because they are not in the scope of the stream.
 const PASSED_OVER: usize = 10_000;
 
 /// See [`ChangeStream::next`].
 pub(super) async fn next(
+    stream: &mut ChangeStream,
+    now: UnixMillis,
+    (max_events, max_bytes): (usize, usize),
+) -> Result<StreamBatch> {
+    for _ in 0..SPLIT_TRIES {
+        match read(stream, now, (max_events, max_bytes)).await {
+            // A range was split while it was read: nothing was handed out, and its children have the same history.
+            Err(_) if stream.sources.iter().any(Source::is_split) => {
+                stream.events.clear();
+                stream.next_event = None;
+                stream.known = None;
+                stream.sources.iter_mut().for_each(Source::start_again);
+            }
+            read => return read,
+        }
+    }
+    read(stream, now, (max_events, max_bytes)).await
+}
+
+async fn read(
     stream: &mut ChangeStream,
     now: UnixMillis,
     (max_events, max_bytes): (usize, usize),
@@ -192,14 +216,12 @@ impl ChangeStream {
             let known: HashSet<ContainerRid> = self.sources.iter().map(|source| source.rid).collect();
             for container in self.catalog.all_containers() {
                 if !known.contains(&container.rid()) && container.collection().is_some() {
-                    let source = Source::open(&container);
-                    if reads_database(&self.scope, &source.database) {
-                        self.sources.push(source);
-                    }
+                    self.open_sources(&container);
                 }
             }
             self.known = Some(shown);
         }
+        self.follow_splits();
         self.read_events().await?;
         if let StreamScope::Collection { name, .. } = &self.scope {
             let name = name.clone();
@@ -207,6 +229,25 @@ impl ChangeStream {
             self.sources.retain(|source| source.names.include(&name));
         }
         Ok(())
+    }
+
+    fn open_sources(&mut self, container: &Arc<Container>) {
+        for partition in &container.state().layout.partitions {
+            let source = Source::open(container, partition);
+            if reads_database(&self.scope, &source.database) {
+                self.sources.push(source);
+            }
+        }
+    }
+
+    /// Reads the ranges of collections whose ranges were split: these begin behind the position of the stream, wherever the others are.
+    fn follow_splits(&mut self) {
+        let split: Vec<Source> = self.sources.extract_if(.., |source| source.is_split()).collect();
+        for source in split {
+            for child in source.children(&self.sources) {
+                self.sources.push(child);
+            }
+        }
     }
 
     /// Reads the new events of the catalog.
@@ -257,10 +298,10 @@ impl ChangeStream {
     /// Applies an event to the sources.
     fn apply(&mut self, event: &CatalogEvent, position: StreamPosition) {
         let Some(rid) = event.rid() else { return };
-        let known = self.sources.iter().position(|source| source.rid == rid);
+        let is_known = self.sources.iter().any(|source| source.rid == rid);
         match (event.kind, &event.to) {
             (CatalogEventKind::Rename, Some(to)) => {
-                if let Some(source) = known.and_then(|at| self.sources.get_mut(at)) {
+                for source in self.sources.iter_mut().filter(|source| source.rid == rid) {
                     source.names.renamed(event.time(), &event.collection, to);
                 }
                 self.renames.push(Rename {
@@ -270,10 +311,10 @@ impl ChangeStream {
                     to: to.clone(),
                 });
             }
-            (CatalogEventKind::Drop, _) if known.is_none() && position > self.position => {
+            (CatalogEventKind::Drop, _) if !is_known && position > self.position => {
                 let names = (&event.database[..], &event.collection[..]);
                 for partition in event.retired() {
-                    let mut source = Source::retired(rid, names, event.uuid, partition);
+                    let mut source = Source::retired(rid, names, (event.uuid, event.shard_key()), partition);
                     for rename in self.renames.iter().filter(|rename| rename.rid == rid) {
                         source.names.renamed(rename.at, &rename.from, &rename.to);
                     }

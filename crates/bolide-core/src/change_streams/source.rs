@@ -1,20 +1,21 @@
-//! The history of one collection, as a stream reads it.
+//! The history of one range of a collection, as a stream reads it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bolide_model::epk::Epk;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
+use bolide_mql::bson::RawDocument;
 use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
 use uuid::Uuid;
 
 use super::names::Names;
 use super::{DocumentChange, StreamPosition};
-use crate::change_log::{ChangeKind, HistoryEntry};
+use crate::change_log::{ChangeKind, HistoryEntry, document_key};
 use crate::container::Container;
+use crate::content::ShardKey;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 use crate::partition::{HistoryPage, Partition, read_history};
@@ -31,6 +32,7 @@ pub(super) struct Source {
     pub database: String,
     pub names: Names,
     uuid: Option<Uuid>,
+    shard_key: Option<Arc<ShardKey>>,
     place: Stored,
     /// Where the history is read next; `None` before the first time.
     next: Option<LogPosition>,
@@ -51,20 +53,21 @@ pub(super) struct Taken {
 
 /// Where the history is.
 enum Stored {
-    Open(Arc<Container>),
+    Open(Arc<Container>, Arc<Partition>),
     /// The collection was dropped.
     Retired(PartitionId),
 }
 
 impl Source {
-    pub fn open(container: &Arc<Container>) -> Source {
+    pub fn open(container: &Arc<Container>, partition: &Arc<Partition>) -> Source {
         let info = container.info();
         Source {
             rid: container.rid(),
             database: info.database_id,
             names: Names::new(&info.properties.id),
             uuid: container.collection().map(|collection| collection.uuid),
-            place: Stored::Open(container.clone()),
+            shard_key: container.state().shard_key().cloned(),
+            place: Stored::Open(container.clone(), partition.clone()),
             next: None,
             entries: VecDeque::new(),
             is_complete: false,
@@ -74,7 +77,7 @@ impl Source {
     pub fn retired(
         rid: ContainerRid,
         (database, name): (&str, &str),
-        uuid: Option<Uuid>,
+        (uuid, shard_key): (Option<Uuid>, Option<Arc<ShardKey>>),
         partition: PartitionId,
     ) -> Source {
         Source {
@@ -82,6 +85,7 @@ impl Source {
             database: database.to_owned(),
             names: Names::new(name),
             uuid,
+            shard_key,
             place: Stored::Retired(partition),
             next: None,
             entries: VecDeque::new(),
@@ -94,22 +98,69 @@ impl Source {
     /// # Errors
     /// From the engine.
     pub async fn tell_endings(&self, settled: CommitTime) -> Result<()> {
-        let Stored::Open(container) = &self.place else {
+        let Stored::Open(container, partition) = &self.place else {
             return Ok(());
         };
-        let partition = partition_of(container)?;
-        match partition.next_ending() <= settled.millis() {
-            true => partition.tell_endings(settled).await,
-            false => Ok(()),
+        if partition.next_ending() > settled.millis() {
+            return Ok(());
         }
+        if !container.state().is_unsharded() && !container.state().is_deleted {
+            // The range is not split meanwhile: its children would tell the ends again.
+            let _guard = container.enter().await?;
+            if self.is_split() {
+                return Err(Error::internal("a range was split"));
+            }
+            return partition.tell_endings(settled).await;
+        }
+        partition.tell_endings(settled).await
     }
 
     /// Returns the time before which no document ends, as far as is known.
     pub fn next_ending(&self) -> Option<UnixMillis> {
         match &self.place {
-            Stored::Open(container) => partition_of(container).ok().map(|partition| partition.next_ending()),
+            Stored::Open(_, partition) => Some(partition.next_ending()),
             Stored::Retired(_) => None,
         }
+    }
+
+    /// Tells whether its range is no longer one of its collection, because it was split; then the children have its history.
+    pub fn is_split(&self) -> bool {
+        match &self.place {
+            Stored::Open(container, own) => {
+                let state = container.state();
+                !state.layout.partitions.iter().any(|partition| partition.id == own.id)
+            }
+            Stored::Retired(_) => false,
+        }
+    }
+
+    /// Tells whether it reads a range.
+    pub fn reads(&self, partition: &Partition) -> bool {
+        matches!(&self.place, Stored::Open(_, own) if own.id == partition.id)
+    }
+
+    /// Returns the ranges of its collection that are not among `known`.
+    pub fn children(self, known: &[Source]) -> Vec<Source> {
+        let Stored::Open(container, _) = &self.place else {
+            return Vec::new();
+        };
+        let state = container.state();
+        let new = state
+            .layout
+            .partitions
+            .iter()
+            .filter(|partition| !known.iter().any(|source| source.reads(partition)));
+        let child = |partition| Source {
+            names: self.names.clone(),
+            ..Source::open(container, partition)
+        };
+        new.map(child).collect()
+    }
+
+    /// Forgets how far it has read: the next batch begins behind the position of the stream.
+    pub fn start_again(&mut self) {
+        self.begin();
+        self.next = None;
     }
 
     /// Begins a batch.
@@ -149,12 +200,21 @@ impl Source {
         if changes_nothing {
             return Ok(None);
         }
+        let current = entry.current.as_ref().map(Record::document);
+        let key = match &current {
+            Some(current) => {
+                let document = RawDocument::from_bytes(current).map_err(|_| damaged())?;
+                document_key(document, self.shard_key.as_deref()).into_bytes().into()
+            }
+            None => entry.note.clone(),
+        };
         let change = DocumentChange {
             kind: entry.kind,
             database: self.database.clone(),
             collection: self.names.at(entry.time).to_owned(),
             uuid: self.uuid,
-            current: entry.current.as_ref().map(Record::document),
+            key,
+            current,
             previous: entry.previous.as_ref().map(Record::document),
             note: entry.note,
         };
@@ -178,8 +238,8 @@ impl Source {
             None => self.start(engine, position).await?,
         };
         self.next = Some(from);
-        if let Stored::Open(container) = &self.place
-            && partition_of(container)?.lsn() < from.lsn
+        if let Stored::Open(_, partition) = &self.place
+            && partition.lsn() < from.lsn
         {
             self.is_complete = true;
             return Ok(());
@@ -247,16 +307,8 @@ impl Source {
         max_bytes: usize,
     ) -> Result<HistoryPage> {
         match &self.place {
-            Stored::Open(container) => {
-                let partition = partition_of(container)?;
-                match read_history(engine.as_ref(), partition.id, from, (max_rows, max_bytes)).await {
-                    // It was split meanwhile.
-                    Err(error) if error.kind == ErrorKind::NotFound => {
-                        let partition = partition_of(container)?;
-                        read_history(engine.as_ref(), partition.id, from, (max_rows, max_bytes)).await
-                    }
-                    page => page,
-                }
+            Stored::Open(_, partition) => {
+                read_history(engine.as_ref(), partition.id, from, (max_rows, max_bytes)).await
             }
             Stored::Retired(partition) => {
                 match read_history(engine.as_ref(), *partition, from, (max_rows, max_bytes)).await {
@@ -270,11 +322,6 @@ impl Source {
     fn number(&self) -> u64 {
         u64::from_be_bytes(self.rid.bytes())
     }
-}
-
-/// Returns the partition of a collection.
-fn partition_of(container: &Container) -> Result<Arc<Partition>> {
-    container.state().layout.partition_of(&Epk::start()).cloned()
 }
 
 fn damaged() -> Error {

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use bolide_model::UnixMillis;
+use bolide_model::epk::Epk;
 use bolide_model::ttl::{DateRule, DateRules, RuleId};
 use bolide_mql::bson::{RawDocument, RawDocumentBuf};
 use bolide_mql::collation::Collation;
 use bolide_mql::index::IndexDefinition;
 use uuid::Uuid;
+
+use crate::content::ShardKey;
 
 /// A MongoDB collection.
 #[derive(Debug, Clone)]
@@ -18,6 +21,8 @@ pub struct CollectionDefinition {
     pub options: RawDocumentBuf,
     /// Its default collation.
     pub collation: Option<Arc<Collation>>,
+    /// Its shard key; `None`: it is unsharded, and all of its documents are at one place.
+    pub shard_key: Option<Arc<ShardKey>>,
     /// The index on `_id` first, then in the order of their creation.
     pub indexes: Vec<CollectionIndex>,
     /// The id of the next index.
@@ -50,6 +55,7 @@ impl CollectionDefinition {
             uuid: Uuid::new_v4(),
             options,
             collation,
+            shard_key: None,
             indexes: vec![CollectionIndex {
                 id: 0,
                 definition: Arc::new(id_index),
@@ -60,6 +66,24 @@ impl CollectionDefinition {
             rules: Vec::new(),
             next_rule: 1,
             is_private: false,
+        }
+    }
+
+    /// The same, sharded. Before the collection is created.
+    #[must_use]
+    pub fn sharded(self, shard_key: Option<ShardKey>) -> CollectionDefinition {
+        let shard_key = shard_key.map(Arc::new);
+        CollectionDefinition { shard_key, ..self }
+    }
+
+    /// Returns the place of a document: where all with the same value of the shard key are.
+    ///
+    /// # Errors
+    /// `ShardKeyNotFound`, `BadValue` for an array; none if the collection is unsharded.
+    pub fn place_of(&self, document: &RawDocument) -> Result<Epk, bolide_mql::Error> {
+        match &self.shard_key {
+            Some(shard_key) => shard_key.place_in(document),
+            None => Ok(Epk::start()),
         }
     }
 

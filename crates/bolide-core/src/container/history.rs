@@ -30,6 +30,7 @@ impl ContainerState {
         Some(Keeping {
             retention,
             has_previous,
+            shard_key: self.shard_key().cloned(),
         })
     }
 }
@@ -44,12 +45,14 @@ pub(super) fn tell_endings(before: Option<&ContainerState>, state: &ContainerSta
         known.into_iter().any(|known| Arc::ptr_eq(known, partition))
     };
     for partition in &state.layout.partitions {
-        let is_known =
-            was_told && is_same && has_same(partition) && before.map(ContainerState::keeping) == Some(keeping);
+        let is_known = was_told
+            && is_same
+            && has_same(partition)
+            && before.map(ContainerState::keeping).as_ref() == Some(&keeping);
         if keeping.is_some() && is_known {
             continue;
         }
-        let endings = keeping.map(|keeping| -> Arc<dyn Endings> {
+        let endings = keeping.clone().map(|keeping| -> Arc<dyn Endings> {
             Arc::new(CollectionEndings::new(state.settings.clone(), keeping, since))
         });
         partition.set_endings(endings);

@@ -25,6 +25,7 @@ pub(crate) use quarantine::ScriptQuarantine;
 pub(crate) use scripts::Scripts;
 pub use scripts::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 
+use crate::content::ShardKey;
 use crate::executor::Ending;
 use crate::format::etag::Etag;
 use crate::partition::{Partition, Placement};
@@ -88,6 +89,20 @@ impl ContainerState {
                 self.properties.id
             ))),
         }
+    }
+
+    /// Tells whether it is an unsharded collection: then all of its documents are at the lowest effective partition key, whatever is asked for.
+    pub fn is_unsharded(&self) -> bool {
+        self.collection
+            .as_ref()
+            .is_some_and(|collection| collection.shard_key.is_none())
+    }
+
+    /// Returns its shard key, if it is a sharded collection.
+    pub fn shard_key(&self) -> Option<&Arc<ShardKey>> {
+        self.collection
+            .as_ref()
+            .and_then(|collection| collection.shard_key.as_ref())
     }
 
     /// Refuses an operation on items that a collection does not have. The only place that decides this.

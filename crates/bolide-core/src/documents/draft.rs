@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bolide_model::epk::Epk;
 use bolide_model::ttl::{Deadline, Own};
 use bolide_mql::bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use bolide_mql::index::TtlMode;
@@ -25,6 +26,7 @@ pub struct DraftOptions {
 /// A document to be written, with everything that its record and entries need.
 #[derive(Debug, Clone)]
 pub struct DocumentDraft {
+    pub(crate) place: Epk,
     pub(crate) id: DocumentId,
     pub(crate) own: Own,
     pub(crate) deadlines: Vec<Deadline>,
@@ -38,7 +40,7 @@ impl DocumentDraft {
     /// Prepares a document, whose `_id` is present and valid. A root field `_ts` is dropped (TTL-287).
     ///
     /// # Errors
-    /// `CannotIndexParallelArrays` and other errors of index keys.
+    /// `CannotIndexParallelArrays` and other errors of index keys; those of the shard key.
     pub fn new(
         document: RawDocumentBuf,
         collection: &CollectionDefinition,
@@ -50,12 +52,14 @@ impl DocumentDraft {
         };
         let id = document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null);
         let id = DocumentId::of(id, collection.collation.as_deref());
+        let place = collection.place_of(&document)?;
         let own = match options.reads_own_ttl {
             true => index::own_ttl(&document),
             false => Own::Absent,
         };
         let (deadlines, unique) = index_fields(&document, collection, options.ttl_mode)?;
         Ok(DocumentDraft {
+            place,
             id,
             own,
             deadlines,
@@ -78,6 +82,11 @@ impl DocumentDraft {
     /// Returns the document as it will be stored.
     pub fn document(&self) -> &RawDocument {
         &self.document
+    }
+
+    /// Returns where the document belongs: all documents of a commit are at one place.
+    pub fn place(&self) -> &Epk {
+        &self.place
     }
 
     /// Returns the encoded `_id`.

@@ -1,7 +1,8 @@
 //! The documents of MongoDB collections: read, scanned and written.
 //!
-//! A collection is a container whose items are BSON documents. Its documents have no logical partitions: an item key is the document's number, which is
-//! the natural order. Filters and updates are the front end's: it reads documents here ([`DocumentScan`], `Account::find_document`), and decides writes
+//! A collection is a container whose items are BSON documents. In an unsharded one the documents have no logical partitions: an item key is the document's
+//! number, which is the natural order. In a sharded one all documents with the same value of the shard key are at one place, which an item key begins with
+//! ([`crate::content::ShardKey`]), and a commit writes the documents of one place. Filters and updates are the front end's: it reads documents here ([`DocumentScan`], `Account::find_document`), and decides writes
 //! in the partition's worker through a [`DocumentBatch`].
 
 mod conflicts;
@@ -15,12 +16,13 @@ pub(crate) mod sessions;
 mod transaction;
 mod write;
 
+use bolide_model::epk::Epk;
 use bolide_model::ttl::{Deadline, Horizon, Stamp};
 use bolide_model::{Lsn, UnixSeconds};
 use bolide_mql::bson::{RawDocument, RawDocumentBuf};
 use bytes::Bytes;
 
-pub use crate::content::DocumentId;
+pub use crate::content::{DocumentId, ShardKey};
 pub(crate) use draft::index_fields;
 pub use draft::{DocumentDraft, DraftOptions};
 pub use open_transaction::OpenTransaction;
@@ -32,6 +34,7 @@ pub(crate) use transaction::SnapshotTerms;
 pub(crate) use write::add_document;
 pub use write::{DocumentBatch, Duplicate, Undecided};
 
+use crate::format::keys;
 use crate::format::record::Record;
 
 static EMPTY: std::sync::LazyLock<RawDocumentBuf> = std::sync::LazyLock::new(RawDocumentBuf::new);
@@ -69,6 +72,11 @@ impl StoredDocument {
     /// Returns the number of the document: the order of insertion.
     pub fn number(&self) -> u64 {
         self.record.number()
+    }
+
+    /// Returns where the document is: see [`DocumentDraft::place`].
+    pub fn place(&self) -> Epk {
+        Epk::from_bytes(keys::epk_of_item(&self.key))
     }
 
     /// Returns what tells this version from all others of the partition.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use bolide_model::Result;
+use bolide_model::epk::Epk;
+use bolide_model::{Error, Result};
 use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::{ReadScope, StoredDocument};
-use crate::container::Container;
-use crate::partition::AsOf;
+use crate::container::{Container, Layout};
+use crate::format::keys;
+use crate::partition::{AsOf, Partition};
 
 /// Maximum number of rows of one read, and approximately of bytes.
 const PAGE_ROWS: usize = 1_000;
@@ -28,14 +30,15 @@ pub enum ScanDirection {
 /// A scan of a collection. It is between pages, and may rest there for a client that asks for more.
 #[derive(Debug, Clone)]
 pub struct DocumentScan {
-    /// The partition to read, by its position in the layout, counted in the direction of the scan.
-    partition: usize,
+    /// Where it goes on: a key, so that it does not matter whether a range is split between two pages.
     place: Place,
+    /// The keys that it reads: their beginning, and their end. Empty: all.
+    within: Option<(Bytes, Option<Bytes>)>,
     rows: usize,
     is_done: bool,
 }
 
-/// Where a scan goes on in a partition.
+/// Where a scan goes on.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     /// Forward, from this key on.
@@ -59,10 +62,44 @@ impl Place {
         }
     }
 
-    fn scan(&self, rows: usize) -> Scan {
+    /// Returns the partition in which the scan goes on.
+    fn partition<'l>(&self, layout: &'l Layout) -> Result<&'l Arc<Partition>> {
+        match self {
+            Place::From(from) => layout.partition_of(&Epk::from_bytes(&from[..])),
+            Place::Before(to) => {
+                let mut partitions = layout.partitions.iter().rev();
+                let is_before = |epk: &Epk| to.as_ref().is_none_or(|to| epk.as_bytes() < &to[..]);
+                let found =
+                    partitions.find(|partition| is_before(&partition.epk.min) || partition.epk.min == Epk::start());
+                found.ok_or_else(|| Error::internal("a collection without ranges"))
+            }
+        }
+    }
+
+    /// Returns where the scan goes on after all rows of a partition; `None` if it was the last.
+    fn beyond(&self, partition: &Partition) -> Option<Place> {
+        let bytes = |epk: &Epk| Bytes::copy_from_slice(epk.as_bytes());
+        match self {
+            Place::From(_) => (partition.epk.max < Epk::end()).then(|| Place::From(bytes(&partition.epk.max))),
+            Place::Before(_) => {
+                (partition.epk.min > Epk::start()).then(|| Place::Before(Some(bytes(&partition.epk.min))))
+            }
+        }
+    }
+
+    /// Tells whether all of these keys are behind.
+    fn is_behind(&self, (begin, end): &(Bytes, Option<Bytes>)) -> bool {
+        match self {
+            Place::From(from) => end.as_ref().is_some_and(|end| from >= end),
+            Place::Before(to) => to.as_ref().is_some_and(|to| to <= begin),
+        }
+    }
+
+    fn scan(&self, within: Option<&(Bytes, Option<Bytes>)>, rows: usize) -> Scan {
+        let (begin, end) = within.cloned().unwrap_or_default();
         let (from, to) = match self {
-            Place::From(from) => (from.clone(), None),
-            Place::Before(to) => (Bytes::new(), to.clone()),
+            Place::From(from) => (from.clone(), end),
+            Place::Before(to) => (begin, to.clone()),
         };
         Scan {
             space: Space::Item,
@@ -94,10 +131,24 @@ impl DocumentScan {
     /// Returns a scan of the whole collection.
     pub fn new(direction: ScanDirection) -> DocumentScan {
         DocumentScan {
-            partition: 0,
             place: Place::start(direction),
+            within: None,
             rows: FIRST_ROWS,
             is_done: false,
+        }
+    }
+
+    /// Returns a scan of the documents at one place of a sharded collection.
+    pub fn at_place(place: &Epk, direction: ScanDirection) -> DocumentScan {
+        let begin = Bytes::copy_from_slice(place.as_bytes());
+        let end = keys::after_prefix(&begin);
+        DocumentScan {
+            place: match direction {
+                ScanDirection::Forward => Place::From(begin.clone()),
+                ScanDirection::Backward => Place::Before(end.clone()),
+            },
+            within: (!begin.is_empty()).then_some((begin, end)),
+            ..DocumentScan::new(direction)
         }
     }
 
@@ -121,17 +172,9 @@ impl DocumentScan {
         }
         let (state, now) = scope.enter(container).await?;
         let direction = self.place.direction();
-        let mut partitions = state.layout.partitions.iter();
-        let partition = match direction {
-            ScanDirection::Forward => partitions.nth(self.partition),
-            ScanDirection::Backward => partitions.nth_back(self.partition),
-        };
-        let Some(partition) = partition else {
-            self.is_done = true;
-            return Ok(None);
-        };
+        let partition = self.place.partition(&state.layout)?;
         let request = || ReadRequest {
-            scans: vec![self.place.scan(self.rows)],
+            scans: vec![self.place.scan(self.within.as_ref(), self.rows)],
             ..ReadRequest::default()
         };
         let as_of = AsOf::Horizon(&state.settings.horizon(now));
@@ -145,11 +188,11 @@ impl DocumentScan {
             ScanDirection::Forward => page.resumes_at().map(Place::From),
             ScanDirection::Backward => page.resumes_before().map(|key| Place::Before(Some(key))),
         };
-        match next {
+        let next = next.or_else(|| self.place.beyond(partition));
+        match next.filter(|next| self.within.as_ref().is_none_or(|within| !next.is_behind(within))) {
             Some(next) => self.place = next,
-            None => (self.partition, self.place) = (self.partition + 1, Place::start(direction)),
+            None => self.is_done = true,
         }
-        self.is_done = self.partition >= state.layout.partitions.len();
         self.rows = PAGE_ROWS;
         let mut documents = Vec::with_capacity(page.rows.len());
         for row in page.rows {

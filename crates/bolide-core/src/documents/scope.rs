@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bolide_model::rid::ContainerRid;
-use bolide_model::{RequestUnits, Result, UnixMillis, charge};
+use bolide_model::{Reason, RequestUnits, Result, UnixMillis, charge};
 use parking_lot::Mutex;
 
 use super::{Lifetime, OpenTransaction};
@@ -19,6 +19,8 @@ pub struct ReadScope {
     now: UnixMillis,
     entered: Mutex<HashMap<ContainerRid, Entered>>,
     transaction: Option<Arc<OpenTransaction>>,
+    /// Whether it is of a transaction or a snapshot, which have unsharded collections only.
+    is_unsharded: bool,
     /// Present if the reads consume request units.
     admission: Option<Admission>,
     /// What they have consumed, for whoever asks.
@@ -57,8 +59,18 @@ impl ReadScope {
             now,
             entered: Mutex::default(),
             transaction: None,
+            is_unsharded: false,
             admission: None,
             consumed: Consumed::default(),
+        }
+    }
+
+    /// The same, for a transaction or a snapshot that has not begun: sharded collections are refused.
+    #[must_use]
+    pub fn without_sharded(self) -> ReadScope {
+        ReadScope {
+            is_unsharded: true,
+            ..self
         }
     }
 
@@ -97,6 +109,9 @@ impl ReadScope {
             return Ok((entered.guard.state.clone(), entered.now));
         }
         let guard = container.enter_interruptible_owned().await?;
+        if self.is_unsharded && guard.state.collection.is_some() && !guard.state.is_unsharded() {
+            return Err(Reason::OtherDatabase.into());
+        }
         if let Some(admission) = &self.admission {
             let mut partitions = guard.state.layout.partitions.iter();
             partitions.try_for_each(|partition| admission.admit(partition, &guard.state))?;
@@ -107,7 +122,7 @@ impl ReadScope {
         for partition in &guard.state.layout.partitions {
             now = now.max(partition.head().await?.stamp);
         }
-        if let Some(partition) = guard.state.layout.partitions.first() {
+        for partition in &guard.state.layout.partitions {
             partition.show_exactly(&guard.state.settings, now).await;
         }
         let state = guard.state.clone();

@@ -11,6 +11,7 @@ mod written;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bolide_model::epk::Epk;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Reason, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{HeldSnapshot, HoldError, HomeId, ReadRequest};
@@ -150,7 +151,8 @@ impl DocumentTransaction {
         let decided = part.view.decide(|batch| {
             journal.clear();
             batch.keeping_writes(|batch| {
-                let mut documents = DocumentBatch::new(&state, &partition, batch).with_journal(&mut journal);
+                let mut documents =
+                    DocumentBatch::new(&state, (&partition, Epk::start()), batch).with_journal(&mut journal);
                 decide(&mut documents).map_err(Undecided::into_stop)
             })
         });
@@ -189,11 +191,7 @@ impl DocumentTransaction {
 
     async fn enter(&self, container: &Arc<Container>) -> Result<Part> {
         let guard = container.enter().await?;
-        let partition = guard
-            .state
-            .layout
-            .partition_of(&bolide_model::epk::Epk::start())?
-            .clone();
+        let partition = guard.state.layout.partition_of(&Epk::start())?.clone();
         if partition.id.home() != self.home {
             return Err(Reason::OtherDatabase.into());
         }
@@ -310,7 +308,7 @@ impl Part {
                 if let Some(publication) = &publication {
                     batch.put(keys::publication(), publication.clone());
                 }
-                let mut documents = DocumentBatch::new(&state, &deciding, batch);
+                let mut documents = DocumentBatch::new(&state, (&deciding, Epk::start()), batch);
                 let applied = apply(&mut documents, &written).and_then(|()| match &record {
                     Some(record) => documents.set_session(&record.session, &record.content),
                     None => Ok(()),
@@ -338,7 +336,7 @@ impl Runtime {
         until: UnixMillis,
     ) -> Result<DocumentTransaction> {
         let guard = container.enter().await?;
-        let partition = guard.state.layout.partition_of(&bolide_model::epk::Epk::start())?;
+        let partition = guard.state.layout.partition_of(&Epk::start())?;
         let home = partition.id.home();
         let held = self.engine().hold(home, until).await;
         let held = held.map_err(crate::partition::engine_error)?;

@@ -50,12 +50,15 @@ pub struct Duplicate {
     pub index: u32,
 }
 
-/// The documents of a collection as a decision sees them, changes before it in the same commit included. All changes of a decision are one commit.
+/// The documents of one place of a collection as a decision sees them, changes before it in the same commit included. All changes of a decision are one
+/// commit.
 ///
 /// A decision may be made any number of times, so it must have no effects but on the batch.
 pub struct DocumentBatch<'d, 'b> {
     state: &'d ContainerState,
     partition: &'d Partition,
+    /// Where all of its documents are.
+    place: Epk,
     batch: &'d mut WriteBatch<'b>,
     charge: RequestUnits,
     /// The changes so far, if a transaction is to repeat them.
@@ -86,12 +89,13 @@ impl JournalEntry {
 impl<'d, 'b> DocumentBatch<'d, 'b> {
     pub(super) fn new(
         state: &'d ContainerState,
-        partition: &'d Partition,
+        (partition, place): (&'d Partition, Epk),
         batch: &'d mut WriteBatch<'b>,
     ) -> DocumentBatch<'d, 'b> {
         DocumentBatch {
             state,
             partition,
+            place,
             batch,
             charge: RequestUnits::ZERO,
             journal: None,
@@ -135,6 +139,7 @@ impl DocumentBatch<'_, '_> {
     /// # Errors
     /// [`Undecided`].
     pub fn again(&mut self, known: &StoredDocument) -> Result<Option<StoredDocument>, Undecided> {
+        self.check_place(keys::epk_of_item(known.key()))?;
         let key = Key::new(Space::Item, known.key().clone());
         Ok(self.batch.slot(key, &self.state.settings)?.live().map(stored))
     }
@@ -144,6 +149,7 @@ impl DocumentBatch<'_, '_> {
     /// # Errors
     /// [`Undecided`].
     pub fn insert(&mut self, draft: &DocumentDraft) -> Result<Result<(), Duplicate>, Undecided> {
+        self.check_place(draft.place.as_bytes())?;
         let mut ghosts = Vec::new();
         match self.slot_of(&draft.id)? {
             Slot::Live(_) => return Ok(Err(Duplicate { index: 0 })),
@@ -172,6 +178,7 @@ impl DocumentBatch<'_, '_> {
         replaced: &StoredDocument,
         draft: &DocumentDraft,
     ) -> Result<Result<(), Duplicate>, Undecided> {
+        self.check_place(draft.place.as_bytes())?;
         let ghosts = match self.unique_ghosts(draft, Some(replaced))? {
             Ok(ghosts) => ghosts,
             Err(duplicate) => return Ok(Err(duplicate)),
@@ -241,18 +248,26 @@ impl DocumentBatch<'_, '_> {
     pub fn foresee_all<'f>(&mut self, drafts: impl IntoIterator<Item = &'f DocumentDraft>) -> Result<(), Undecided> {
         let mut keys: Vec<Key> = Vec::new();
         for draft in drafts {
-            keys.push(keys::id_index(&[], &draft.id.0));
+            keys.push(keys::id_index(self.place.as_bytes(), &draft.id.0));
             let unique = draft.unique.iter();
-            keys.extend(unique.map(|unique| keys::unique_index(&[], Content::Bson, unique)));
+            keys.extend(unique.map(|unique| keys::unique_index(self.place.as_bytes(), Content::Bson, unique)));
         }
         Ok(self.batch.foresee(&keys)?)
     }
 
+    /// Refuses what would be written to or read from a partition that does not have it.
+    fn check_place(&self, place: &[u8]) -> Result<(), Undecided> {
+        match place == self.place.as_bytes() {
+            true => Ok(()),
+            false => Err(Error::internal("a document of another place than its commit").into()),
+        }
+    }
+
     fn slot_of(&mut self, id: &DocumentId) -> Decision<Slot> {
-        let number = self.batch.entry(&keys::id_index(&[], &id.0))?;
+        let number = self.batch.entry(&keys::id_index(self.place.as_bytes(), &id.0))?;
         match number.and_then(|value| value[..].try_into().ok()) {
             Some(number) => {
-                let key = keys::item_in_collection(u64::from_be_bytes(number));
+                let key = keys::item(&self.place, u64::from_be_bytes(number));
                 self.batch.slot(key, &self.state.settings)
             }
             None => Ok(Slot::Free),
@@ -279,7 +294,7 @@ impl DocumentBatch<'_, '_> {
         let entries: Vec<Key> = draft
             .unique
             .iter()
-            .map(|unique| keys::unique_index(&[], Content::Bson, unique))
+            .map(|unique| keys::unique_index(self.place.as_bytes(), Content::Bson, unique))
             .collect();
         let holders = self.batch.entries(&entries)?;
         let mut ghosts = Vec::new();
@@ -340,7 +355,7 @@ impl DocumentBatch<'_, '_> {
         let changes = draft.changes.as_deref().filter(|_| self.state.keeping().is_some());
         let description = changes.map(description::encode).unwrap_or_default();
         let replaced = replaced.map(StoredDocument::record);
-        add_version(self.batch, self.state, &Epk::start(), &record, replaced, description);
+        add_version(self.batch, self.state, &self.place, &record, replaced, description);
         self.charge += charge::write(record.size());
     }
 }
@@ -363,7 +378,7 @@ fn add_version(
     let keeping = state.keeping();
     if keeping.is_some() {
         let change = Change::written(&key, record, replaced);
-        history::log(batch, keeping, record.version(), change.described(description));
+        history::log(batch, keeping.clone(), record.version(), change.described(description));
         // A date that lies behind those that were told already will not be found any more.
         if batch.state.has_told_end(record) {
             let ended = batch.next_version();
@@ -394,7 +409,7 @@ impl Runtime {
     pub(crate) async fn write_documents<T, F>(
         &self,
         ctx: &RequestContext,
-        container: &Arc<Container>,
+        (container, place): (&Arc<Container>, Epk),
         kind: Kind,
         decide: F,
     ) -> ChargedResult<T>
@@ -403,12 +418,12 @@ impl Runtime {
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
         let guard = container.enter().await?;
-        let partition = guard.state.layout.partition_of(&Epk::start())?.clone();
+        let partition = guard.state.layout.partition_of(&place)?.clone();
         self.admit(ctx, &partition, &guard)?;
-        let (state, deciding, mut decide) = (guard.state.clone(), partition.clone(), decide);
+        let (state, deciding, place, mut decide) = (guard.state.clone(), partition.clone(), place, decide);
         let decide = move |batch: &mut WriteBatch<'_>| {
             batch.batch(|batch| {
-                let mut documents = DocumentBatch::new(&state, &deciding, batch);
+                let mut documents = DocumentBatch::new(&state, (&deciding, place.clone()), batch);
                 let value = decide(&mut documents).map_err(|undecided| undecided.0)?;
                 let charge = documents.charge;
                 Ok((value, charge, batch.head(), batch.now))

@@ -55,9 +55,9 @@ pub(crate) fn item(epk: &Epk, number: u64) -> Key {
     Key::new(Space::Item, bytes.freeze())
 }
 
-/// Returns the key of the record of a document in a MongoDB collection: documents have no effective partition key.
+/// Returns the key of the record of a document in an unsharded MongoDB collection: these documents have no effective partition key.
 pub(crate) fn item_in_collection(number: u64) -> Key {
-    Key::new(Space::Item, Bytes::copy_from_slice(&number.to_be_bytes()))
+    item(&Epk::start(), number)
 }
 
 /// Returns the effective partition key inside an item key.
@@ -330,6 +330,11 @@ pub(crate) fn session_use(at: UnixSeconds, session: &[u8]) -> Key {
     bytes.put_i64(at.0.max(0));
     bytes.put_slice(session);
     Key::new(Space::Meta, bytes.freeze())
+}
+
+/// Tells whether a row belongs to the sessions: a split copies these into both halves.
+pub(crate) fn is_of_sessions(key: &Key) -> bool {
+    key.space == Space::Meta && matches!(key.bytes.first(), Some(&SESSION | &SESSION_QUEUE))
 }
 
 /// Returns the beginning and the end of the queue of sessions.

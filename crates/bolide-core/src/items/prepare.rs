@@ -46,13 +46,16 @@ pub(crate) fn unique_keys(document: &Document, state: &ContainerState) -> Vec<Un
     (0..).zip(&state.properties.unique_keys).map(key).collect()
 }
 
-/// Returns where the items of a partition key are. The documents of a collection are in one place, whatever the key.
+/// Returns where the items of a partition key are. The documents of an unsharded collection are in one place, whatever the key.
 pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
-    if state.collection.is_some() {
+    if state.is_unsharded() {
         return Ok(Epk::start());
     }
     let definition = &state.properties.partition_key;
     definition.check_full(key)?;
+    if let Some(shard_key) = state.shard_key() {
+        return Ok(shard_key.place_of_key(key));
+    }
     Ok(logical::of(definition, key))
 }
 

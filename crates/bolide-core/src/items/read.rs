@@ -38,7 +38,7 @@ impl Runtime {
             now: ctx.now,
         };
         let (live, head) = match (&guard.state.collection, &read.target) {
-            (Some(collection), ItemTarget::Id(id)) => find_document(partition, collection, id, as_of).await?,
+            (Some(collection), ItemTarget::Id(id)) => find_document((partition, &epk), collection, id, as_of).await?,
             _ => self.find_known(partition, &epk, &read.target, as_of).await?,
         };
         let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
@@ -175,7 +175,7 @@ async fn find_by_id(partition: &Partition, epk: &Epk, id: &str, as_of: AsOf<'_>)
 /// Finds a document by the `id` of its JSON item: its `_id` is that string, or has it as its extended JSON. Other ids that are equal to it for the
 /// collection, such as those of its collation, do not count.
 async fn find_document(
-    partition: &Partition,
+    partition: (&Partition, &Epk),
     collection: &CollectionDefinition,
     id: &str,
     as_of: AsOf<'_>,
@@ -190,13 +190,13 @@ async fn find_document(
 }
 
 async fn find_by_document_id(
-    partition: &Partition,
+    (partition, epk): (&Partition, &Epk),
     collection: &CollectionDefinition,
     (value, id): (RawBsonRef<'_>, &str),
     as_of: AsOf<'_>,
 ) -> Result<(Option<Record>, Head)> {
     let encoded = DocumentId::of(value, collection.collation.as_deref());
-    let (record, head) = look_up(partition, IdLookup::new(&Epk::start(), &encoded.0), as_of).await?;
+    let (record, head) = look_up(partition, IdLookup::new(epk, &encoded.0), as_of).await?;
     let is_same = |record: &Record| {
         let document = RawDocument::from_bytes(record.document_bytes()).ok();
         let own = document.and_then(|document| document.get("_id").ok().flatten());

@@ -13,7 +13,7 @@ use bolide_storage::{Key, Space};
 use parking_lot::Mutex;
 
 use super::write_batch::Changes;
-use crate::format::entries;
+use crate::format::{entries, keys};
 
 /// Maximum size in bytes of the recorded keys that the copy has not taken yet, so that memory stays bounded.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -37,14 +37,15 @@ struct Recorded {
 
 impl DirtyKeys {
     /// Returns the keys that a commit will change, if they are recorded. Entries of items are left out, because the copy makes them from the items; so
-    /// are Meta rows, which belong to the partition and not to its items.
+    /// are Meta rows except those of sessions, because they belong to the partition and not to its items.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
         if !self.is_recording.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let puts = changes.puts.iter().map(|put| &put.key);
         let keys = puts.chain(&changes.deletes);
-        let keys = keys.filter(|key| key.space != Space::Meta && !entries::is_entry(key));
+        let keys =
+            keys.filter(|key| (key.space != Space::Meta || keys::is_of_sessions(key)) && !entries::is_entry(key));
         keys.cloned().collect()
     }
 

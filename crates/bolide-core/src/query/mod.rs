@@ -183,7 +183,7 @@ impl Queries<'_> {
     ) -> Result<String> {
         let properties = container.properties();
         let ranges = container.state().layout.partitions.len();
-        let is_collection = container.collection().is_some();
+        let (is_collection, is_unsharded) = (container.collection().is_some(), container.state().is_unsharded());
         // Whether an index serves the query is decided when it runs; the planner does not need it.
         let schema = Schema {
             indexing: None,
@@ -203,10 +203,12 @@ impl Queries<'_> {
                 return Ok(plan.to_json(&[route::anywhere()]).to_string());
             }
             let definition = &properties.partition_key;
-            let (ranges, key) = match is_collection {
-                // Its documents are in one place, whatever the key.
-                true => (&KeyRanges::All, None),
-                false => (&plan.ranges, partition_key.as_ref()),
+            // The documents of an unsharded collection are in one place, whatever the key. Those of a sharded one are placed by values that JSON may show
+            // as others, so a filter does not tell where they are.
+            let key = partition_key.as_ref().filter(|_| !is_unsharded);
+            let ranges = match is_collection {
+                true => &KeyRanges::All,
+                false => &plan.ranges,
             };
             let ranges = route::plan_ranges(ranges, definition, key, &memory)?;
             Ok(plan.to_json(&ranges).to_string())

@@ -92,7 +92,7 @@ pub(super) fn route(
         });
     }
     let ranges = match state.collection {
-        // Its documents are in one place.
+        // Its documents are in one place, or placed by values that JSON may show as others.
         Some(_) => KeyRanges::All,
         None => compiled.partition_key_ranges().map_err(query_error)?,
     };

@@ -93,14 +93,14 @@ impl ScanScope {
     }
 
     fn prefix_tag(&self, state: &ContainerState) -> Option<PrefixTag> {
-        if state.collection.is_some() {
+        if state.is_unsharded() {
             return None;
         }
         let key = self.partition_key.as_ref()?;
         PrefixTag::of(&state.properties.partition_key, key)
     }
 
-    /// Returns the interval for a collection: its documents have no partition key and are all at the lowest effective partition key, so that they are
+    /// Returns the interval for an unsharded collection: its documents have no partition key and are all at the lowest effective partition key, so that they are
     /// in the scope together, whatever its key is, or not at all.
     fn keys_in_collection(&self) -> KeyInterval {
         let has_documents = self.epk.as_ref().is_none_or(|range| range.min == Epk::start());
@@ -116,7 +116,7 @@ impl ScanScope {
         state: &ContainerState,
         place: fn(&PartitionKeyDefinition, &PartitionKey) -> Epk,
     ) -> Result<KeyInterval> {
-        if state.collection.is_some() {
+        if state.is_unsharded() {
             return Ok(self.keys_in_collection());
         }
         let mut bounds = KeyInterval::default();
@@ -126,7 +126,10 @@ impl ScanScope {
         if let Some(key) = self.partition_key.as_ref().filter(|key| !key.is_empty()) {
             let definition = &state.properties.partition_key;
             definition.check_prefix(key)?;
-            let epk = place(definition, key);
+            let epk = match state.shard_key() {
+                Some(shard_key) => shard_key.place_of_key(key),
+                None => place(definition, key),
+            };
             // Effective partition keys are never prefixes of one another, so the keys with this prefix are those of the items of the key itself, or of all
             // keys that begin with it.
             let from = Bytes::copy_from_slice(epk.as_bytes());

@@ -67,9 +67,9 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let id = admin.required("id")?;
     let key = match container.collection() {
-        // Documents have no partition key.
-        Some(_) => PartitionKey::default(),
-        None => {
+        // Documents of an unsharded collection have no partition key.
+        Some(collection) if collection.shard_key.is_none() => PartitionKey::default(),
+        _ => {
             let key = PartitionKey::from_text(&admin.required("pk")?)?;
             container.properties().partition_key.meant_by(key).unwrap_or_default()
         }

@@ -156,6 +156,7 @@ fn modify(
     let Some(before) = definitions.get(modified.position) else {
         return Ok((modified.reply, None));
     };
+    indexes::check_sharded(change.definition, &modified.definition)?;
     let becomes_unique = modified.definition.enforces_unique() && !before.enforces_unique();
     // Documents that are there have no deadline under a rule that is new.
     let becomes_ttl = indexes::date_seconds(&modified.definition).is_some() && indexes::date_seconds(before).is_none();

@@ -121,6 +121,7 @@ pub fn add_all(
             default_collation: change.definition.collation.as_ref(),
         };
         let definition = IndexDefinition::parse(specification, &options)?;
+        indexes::check_sharded(change.definition, &definition)?;
         let definitions = indexes::definitions(change.definition);
         let existing = Existing {
             namespace,

@@ -42,7 +42,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
                     statements.retried(statement);
                 }
             }
-            Err(error) if data.transaction.is_some() => return Err(error),
+            Err(error) if context.transaction.is_some() => return Err(error),
             Err(error) => {
                 statements.fail(at, error);
                 if is_ordered {

@@ -87,6 +87,15 @@ impl Insert<'_> {
                 .and_then(|document| drafts::draft(self.context, &definition, document));
             match draft {
                 Ok(draft) => {
+                    // A commit is about one place.
+                    let is_elsewhere = chunk.last().is_some_and(|(_, last)| last.place() != draft.place());
+                    if is_elsewhere {
+                        self.chunk(std::mem::take(&mut chunk)).await?;
+                        bytes = 0;
+                        if self.is_ordered && self.statements.have_failed() {
+                            return Ok(());
+                        }
+                    }
                     bytes += draft.document().as_bytes().len();
                     chunk.push((at, draft));
                 }
@@ -113,15 +122,16 @@ impl Insert<'_> {
         self.chunk(chunk).await
     }
 
-    /// Inserts some documents in one commit. Those that fail do not keep the others from being inserted, except for those after them if the command
+    /// Inserts some documents of one place in one commit. Those that fail do not keep the others from being inserted, except for those after them if the command
     /// is ordered.
     async fn chunk(&mut self, chunk: Vec<(usize, DocumentDraft)>) -> Result<()> {
-        if chunk.is_empty() {
+        let Some((_, first)) = chunk.first() else {
             return Ok(());
-        }
+        };
+        let place = first.place().clone();
         let chunk = Arc::new(chunk);
         let (documents, retry, is_ordered) = (chunk.clone(), self.retry.clone(), self.is_ordered);
-        let written = self.data.write(self.context, &self.container, move |batch| {
+        let written = self.data.write(self.context, (&self.container, place), move |batch| {
             let mut stored = match retry.as_ref().map(|retry| retry.load(batch)).transpose()? {
                 Some(Err(error)) => return Ok(Err(error)),
                 stored => stored.and_then(Result::ok),
@@ -164,7 +174,7 @@ impl Insert<'_> {
         match written {
             Ok(results) => self.note(&chunk, results?),
             // The reason holds for each of them, but only the first is told if the others are not tried.
-            Err(error) if self.data.transaction.is_none() => {
+            Err(error) if self.context.transaction.is_none() => {
                 let told = if self.is_ordered { 1 } else { chunk.len() };
                 for (at, _) in chunk.iter().take(told) {
                     self.statements.fail(*at, error.clone());

@@ -203,7 +203,7 @@ pub static COMMANDS: &[Command] = &[
         .or(&["deleteIndexes"]).in_stable_api(),
     command("dropRole", Rights::Write, run!(roles_info::custom), "removes a custom role, which is not supported"),
     command("dropUser", Rights::Write, run!(drop_user), "removes a user"),
-    command("enableSharding", Rights::Write, run!(shard_collection), "refused: there are no sharded collections")
+    command("enableSharding", Rights::Write, run!(shard_collection::enable), "nothing: every database may have sharded collections")
         .on_admin(),
     command("endSessions", Rights::None, run!(sessions::end), "ends sessions")
         .in_stable_api(),
@@ -276,8 +276,7 @@ pub static COMMANDS: &[Command] = &[
     command("serverStatus", Rights::Admin, run!(server_status), "counters of the server"),
     command("setParameter", Rights::Admin, run!(parameters::set), "changes parameters of the server")
         .on_admin(),
-    command("shardCollection", Rights::Write, run!(shard_collection), "nothing: there are no sharded collections")
-        .on_admin(),
+    command("shardCollection", Rights::Write, run!(shard_collection), "creates a sharded collection"),
     command("startSession", Rights::None, run!(sessions::start), "begins a session"),
     command("top", Rights::Admin, run!(top), "the use of collections")
         .on_admin(),

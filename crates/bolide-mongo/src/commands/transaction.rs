@@ -3,6 +3,7 @@
 //! A commit leaves a record of its session with what it has written. So a commit that is sent again is known even if the server was killed before its
 //! reply: otherwise the client would run the whole transaction again.
 
+use bolide_model::epk::Epk;
 use bolide_mql::{Code, Error, Result};
 
 use super::arguments::Arguments;
@@ -37,13 +38,17 @@ pub async fn commit(context: &CommandContext<'_>, arguments: Arguments<'_>) -> R
     }
 }
 
-/// Looks for the record of a commit. The command does not tell the database, so all collections are asked.
+/// Looks for the record of a commit. The command does not tell the database, so all collections are asked that can be in transactions.
 async fn was_committed(context: &CommandContext<'_>, session: &SessionId, number: i64) -> Result<bool> {
     let data = DataContext::outside_of_transactions(context).await?;
     let containers = context.state.account.all_containers().into_iter();
-    for container in containers.filter(|container| container.collection().is_some()) {
+    for container in
+        containers.filter(|container| container.collection().is_some_and(|known| known.shard_key.is_none()))
+    {
         let key = retry::session_key(session);
-        let record = data.write(context, &container, move |batch| batch.session(&key)).await;
+        let record = data
+            .write(context, (&container, Epk::start()), move |batch| batch.session(&key))
+            .await;
         match record {
             Ok(record) if record.as_deref().is_some_and(|record| retry::is_commit(record, number)) => return Ok(true),
             Ok(_) => {}

@@ -42,7 +42,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         let statement = retry.as_ref().map(|(_, statement)| *statement);
         match one(context, &mut data, &namespace, (update, &command), retry).await {
             Ok(changed) => totals.add(at, changed, statement),
-            Err(error) if data.transaction.is_some() => return Err(error),
+            Err(error) if context.transaction.is_some() => return Err(error),
             Err(error) => {
                 totals.statements.fail(at, error);
                 if is_ordered {

@@ -83,33 +83,39 @@ pub(super) fn id_equality<'f>(root: &'f Node, collation: Option<&Collation>) -> 
 
 /// See [`Filter::id_in`](super::Filter::id_in).
 pub(super) fn id_in<'f>(root: &'f Node, collation: Option<&Collation>) -> Option<Vec<&'f RawBson>> {
+    let values = values_in(root, "_id", collation)?;
+    // Null also stands for undefined and missing.
+    let is_one_id = |value: &RawBson| !matches!(value, RawBson::Null);
+    values.iter().all(|value| is_one_id(value)).then_some(values)
+}
+
+/// Returns the values one of which the field at a path equals in every document that matches. An array could also be an element.
+pub(super) fn values_in<'f>(root: &'f Node, path: &str, collation: Option<&Collation>) -> Option<Vec<&'f RawBson>> {
     let values: Vec<_> = match root {
         Node::And(children) => {
-            let mut sets = children.iter().filter_map(|child| id_in(child, collation));
+            let mut sets = children.iter().filter_map(|child| values_in(child, path, collation));
             let first = sets.next()?;
             // The smallest set is the best; each of them holds.
             return Some(sets.fold(first, |best, next| if next.len() < best.len() { next } else { best }));
         }
         Node::Or(children) => match &children[..] {
-            [only] => return id_in(only, collation),
+            [only] => return values_in(only, path, collation),
             _ => return None,
         },
-        Node::Field(field) if field.path.as_str() == "_id" => match &field.predicate {
+        Node::Field(field) if field.path.as_str() == path => match &field.predicate {
             Predicate::Comparison(comparison) => vec![comparison.equal_to()?],
             Predicate::Membership(membership) => membership.only_values()?.iter().collect(),
             _ => return None,
         },
         _ => return None,
     };
-    let is_one_id = |value: &RawBson| match value.as_raw_bson_ref() {
-        // Null also stands for undefined and missing; an array could be an element, but no id is an array.
-        RawBsonRef::Null => false,
+    let is_one_value = |value: &RawBson| match value.as_raw_bson_ref() {
         RawBsonRef::String(_) | RawBsonRef::Symbol(_) | RawBsonRef::Document(_) | RawBsonRef::Array(_) => {
             collation.is_none()
         }
         _ => true,
     };
-    values.iter().all(|value| is_one_id(value)).then_some(values)
+    values.iter().all(|value| is_one_value(value)).then_some(values)
 }
 
 /// See [`Filter::paths`](super::Filter::paths).

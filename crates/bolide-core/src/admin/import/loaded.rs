@@ -71,7 +71,7 @@ impl Loaded {
         let draft = DocumentDraft::new(document, collection, options).map_err(refused)?;
         Ok(Loaded {
             last_modified: UnixSeconds(last_modified).min(now),
-            epk: Epk::start(),
+            epk: draft.place.clone(),
             content: LoadedContent::Document(Box::new(draft)),
         })
     }

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   recorded:   keys of every commit from here on (`partition::dirty_keys`)
-//!   pages:      items ─▶ history      each page at the current head
+//!   pages:      items ─▶ history ─▶ sessions      each page at the current head
 //!   caught up:  dirty keys in the copied part are read again, between two pages and until few are left
 //!   sealed:     while requests wait, the last dirty keys and the counters of the same head
 //! ```
 //!
 //! Items are copied, and their entries are made from them by the one list of entries (`crate::format::entries`), so a split does not have to know
-//! indexes and queues. The history is copied row by row, because it also describes items that are no longer stored.
+//! indexes and queues. The history is copied row by row, because it also describes items that are no longer stored; so are the retryable writes of sessions,
+//! into both children.
 //!
 //! A dirty key that the pages have not reached yet is left to them. A dirty key in the copied part is read again: the old version is removed from the
 //! child with its entries, and the parent's version is written. So at the end the children hold what the parent holds at the head at which the copy
@@ -53,7 +54,7 @@ pub(super) struct Copy {
     parent: Arc<Partition>,
     pub children: Vec<Child>,
     recording: Recording,
-    scans: [CopyScan; 2],
+    scans: [CopyScan; 3],
     running: Arc<RunningSplit>,
 }
 
@@ -62,6 +63,8 @@ pub(super) struct Copy {
 enum Copied {
     Items,
     History,
+    /// The retryable writes of sessions: each child gets all, because a record does not tell which documents it is about.
+    Sessions,
 }
 
 impl Copied {
@@ -70,6 +73,7 @@ impl Copied {
             _ if entries::is_entry(key) => None,
             Space::Item => Some(Copied::Items),
             Space::Log => Some(Copied::History),
+            Space::Meta if keys::is_of_sessions(key) => Some(Copied::Sessions),
             Space::Expiry | Space::Index | Space::Meta => None,
         }
     }
@@ -79,6 +83,7 @@ impl Copied {
         match self {
             Copied::Items => Key::new(Space::Item, Bytes::new()),
             Copied::History => Key::new(Space::Log, keys::log_end()),
+            Copied::Sessions => Key::new(Space::Meta, Bytes::new()),
         }
     }
 }
@@ -107,7 +112,7 @@ impl Copy {
             parent,
             children,
             recording,
-            scans: [CopyScan::of(Copied::Items), CopyScan::of(Copied::History)],
+            scans: [Copied::Items, Copied::History, Copied::Sessions].map(CopyScan::of),
             running,
         })
     }
@@ -227,6 +232,11 @@ impl Copy {
                     child.set(key, Some(value));
                 }
             }
+            Some(Copied::Sessions) => {
+                for child in &mut self.children {
+                    child.set(key.clone(), Some(value.clone()));
+                }
+            }
             None => {}
         }
         Ok(())
@@ -266,7 +276,7 @@ impl Copy {
             match value {
                 Some(value) => self.put(key.clone(), value)?,
                 // What is gone of the history does not tell whose it was, and is gone from all.
-                None if Copied::of(key) == Some(Copied::History) => {
+                None if matches!(Copied::of(key), Some(Copied::History | Copied::Sessions)) => {
                     self.children.iter_mut().for_each(|child| child.set(key.clone(), None));
                 }
                 None => {}
@@ -346,7 +356,7 @@ impl CopyScan {
     fn advance(&mut self, head: Head, last: Option<Bytes>) {
         let to = match (std::mem::replace(&mut self.progress, Progress::Done), self.rows) {
             (Progress::Reading { to, .. }, _) => to,
-            (_, Copied::Items) => None,
+            (_, Copied::Items | Copied::Sessions) => None,
             (_, Copied::History) => Some(history_behind(head)),
         };
         let next = last.map(|last| keys::after(&last));

@@ -58,7 +58,7 @@ impl Admin<'_> {
             return Ok(());
         };
         let container = self.container_by_rid(rid)?;
-        if container.collection().is_some() {
+        if container.state().is_unsharded() {
             // It has one range, whatever its throughput is.
             return Ok(());
         }
@@ -81,7 +81,11 @@ impl Split {
         let _alone = self.container.split_alone().await;
         self.running.check()?;
         let state = self.container.enter().await?.state.clone();
-        state.check_has_items("its documents are in one range, which cannot be split")?;
+        if state.is_unsharded() {
+            state.check_has_items(
+                "it is unsharded, and the documents of an unsharded collection are in one range, which cannot be split",
+            )?;
+        }
         let parent = match range {
             Some(range) => state.layout.partition_with_id(range)?.clone(),
             None => largest(&state.layout).await?,

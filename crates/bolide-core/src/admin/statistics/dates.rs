@@ -1,6 +1,7 @@
 //! Statistics about expiry of collections with date rules. A document may be due under several rules, so these read all documents; containers without
 //! date rules are counted faster.
 
+use bolide_model::epk::Epk;
 use bolide_model::ttl::{Class, DateRules, Deadline, Own, Settings};
 use bolide_model::{Error, Result, UnixMillis};
 use bolide_mql::bson::RawBson;
@@ -108,27 +109,25 @@ fn id_of_text(text: &str, collection: &CollectionDefinition) -> Result<DocumentI
     Ok(DocumentId::of(id.as_raw_bson_ref(), collection.collation.as_deref()))
 }
 
-/// Explains why the document with an `_id` is live or not.
+/// Explains why the document with an `_id` at a place is live or not.
 ///
 /// # Errors
 /// `BadRequest` if the text names no `_id` that can be looked up; from the engine.
 pub(super) async fn why(
     (container, state): (&Container, &ContainerState),
     collection: &CollectionDefinition,
-    id: &str,
+    (place, id): (&Epk, &str),
     now: UnixMillis,
 ) -> Result<TtlWhy> {
     let id = id_of_text(id, collection)?;
-    for partition in &state.layout.partitions {
-        if let Some((record, head)) = stored_under(partition, &id).await? {
-            return Ok(why_of(container, state, collection, record, now.max(head.stamp)));
-        }
+    match stored_under(state.layout.partition_of(place)?, place, &id).await? {
+        Some((record, head)) => Ok(why_of(container, state, collection, record, now.max(head.stamp))),
+        None => Ok(TtlWhy::absent(state.settings.policy)),
     }
-    Ok(TtlWhy::absent(state.settings.policy))
 }
 
-/// Returns the document stored under an `_id`, ended or not, and the head at which it was read.
-async fn stored_under(partition: &Partition, id: &DocumentId) -> Result<Option<(Record, Head)>> {
+/// Returns the document stored under an `_id` at a place, ended or not, and the head at which it was read.
+async fn stored_under(partition: &Partition, place: &Epk, id: &DocumentId) -> Result<Option<(Record, Head)>> {
     loop {
         let get = async |key| {
             let request = ReadRequest {
@@ -138,11 +137,11 @@ async fn stored_under(partition: &Partition, id: &DocumentId) -> Result<Option<(
             let mut reply = partition.read_raw(request).await?;
             Ok::<_, Error>((reply.gets.pop().flatten(), reply.head))
         };
-        let (number, before) = get(keys::id_index(&[], &id.0)).await?;
+        let (number, before) = get(keys::id_index(place.as_bytes(), &id.0)).await?;
         let Some(number) = number.and_then(|value| value[..].try_into().ok()) else {
             return Ok(None);
         };
-        let (record, head) = get(keys::item_in_collection(u64::from_be_bytes(number))).await?;
+        let (record, head) = get(keys::item(place, u64::from_be_bytes(number))).await?;
         match record.map(Record::decode).transpose()? {
             Some(record) if record.id_bytes() == id.0 => return Ok(Some((record, head))),
             // Written between the two reads.

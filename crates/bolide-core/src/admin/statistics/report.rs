@@ -21,7 +21,7 @@ use crate::executor::Watch;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{Queue, QueueEntry};
 use crate::format::record::Record;
-use crate::items::IdLookup;
+use crate::items::{IdLookup, epk_of_key};
 use crate::partition::state::PartitionState;
 use crate::partition::statistics::Statistics;
 use crate::partition::tombstones::TombstoneView;
@@ -227,8 +227,9 @@ impl Admin<'_> {
         let guard = container.enter().await?;
         let state = &guard.state;
         if let Some(collection) = &state.collection {
+            let place = epk_of_key(state, key)?;
             let now = self.runtime.begin_admin().await?.now;
-            return dates::why((container, state), collection, id, now).await;
+            return dates::why((container, state), collection, (&place, id), now).await;
         }
         let definition = &state.properties.partition_key;
         definition.check_full(key)?;

@@ -20,13 +20,15 @@ pub(super) fn check(collection: &CollectionDefinition, key: &Bytes, record: &Rec
         found.problem(|| format!("{} is no document of a collection", named(record)));
         return;
     }
-    if *key != keys::item_in_collection(record.number()).bytes {
-        found.problem(|| format!("{} is stored under a key of another kind", named(record)));
-    }
     let Ok(document) = RawDocument::from_bytes(record.document_bytes()) else {
         found.problem(|| format!("{} is no BSON", named(record)));
         return;
     };
+    let place = collection.place_of(document);
+    let expected = place.map(|place| keys::item(&place, record.number()).bytes);
+    if expected.ok().as_ref() != Some(key) {
+        found.problem(|| format!("{} is not stored where its shard key says", named(record)));
+    }
     let id = document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null);
     if DocumentId::of(id, collection.collation.as_deref()).0 != record.id_bytes() {
         found.problem(|| format!("{} has another _id in its header", named(record)));

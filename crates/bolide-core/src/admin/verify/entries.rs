@@ -65,8 +65,8 @@ fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> R
         Space::Expiry => Ok(ExpiryEntry::decode(value)?.item_key),
         _ => match keys::id_in_index(key) {
             None => Ok(value.clone()),
-            // Documents have no effective partition key: the value is the whole item key.
-            Some(_) if state.collection.is_some() => Ok(value.clone()),
+            // Documents of an unsharded collection have no effective partition key: the value is the whole item key.
+            Some(_) if state.is_unsharded() => Ok(value.clone()),
             Some(epk_and_id) => {
                 let epk = logical::length_in(&state.properties.partition_key, epk_and_id);
                 Ok([&epk_and_id[..epk.unwrap_or(0)], value].concat().into())

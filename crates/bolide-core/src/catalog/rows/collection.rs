@@ -13,11 +13,24 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::container::{CollectionDefinition, CollectionIndex};
+use crate::content::ShardKey;
 
-/// A collection. BSON is written as base64, so that types and the order of fields stay.
+/// A collection. A sharded one has its fields one level deeper, so that versions which know none refuse the row instead of reading it as unsharded.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum StoredCollection {
+    #[serde(rename_all = "camelCase")]
+    Sharded {
+        shard_key: String,
+        sharded: StoredFields,
+    },
+    Unsharded(StoredFields),
+}
+
+/// The fields of a collection. BSON is written as base64, so that types and the order of fields stay.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct StoredCollection {
+pub(super) struct StoredFields {
     uuid: Uuid,
     options: String,
     indexes: Vec<StoredIndex>,
@@ -63,7 +76,7 @@ impl StoredCollection {
             since: rule.since.0,
             earlier: rule.earlier_seconds,
         };
-        StoredCollection {
+        let fields = StoredFields {
             uuid: definition.uuid,
             options: STANDARD.encode(definition.options.as_bytes()),
             indexes: definition.indexes.iter().map(index).collect(),
@@ -71,11 +84,30 @@ impl StoredCollection {
             rules: definition.rules.iter().map(rule).collect(),
             next_rule: definition.next_rule,
             private: definition.is_private,
+        };
+        match &definition.shard_key {
+            Some(shard_key) => StoredCollection::Sharded {
+                shard_key: shard_key.path(),
+                sharded: fields,
+            },
+            None => StoredCollection::Unsharded(fields),
         }
     }
 
     /// Returns `None` if it is damaged.
     pub fn definition(self) -> Option<CollectionDefinition> {
+        match self {
+            StoredCollection::Sharded { shard_key, sharded } => {
+                let shard_key = ShardKey::parse(&shard_key).ok()?;
+                Some(sharded.definition()?.sharded(Some(shard_key)))
+            }
+            StoredCollection::Unsharded(fields) => fields.definition(),
+        }
+    }
+}
+
+impl StoredFields {
+    fn definition(self) -> Option<CollectionDefinition> {
         let options = document(&self.options)?;
         let collation = match options.get_document("collation") {
             Ok(collation) => Collation::parse(collation).ok()?,
@@ -99,6 +131,7 @@ impl StoredCollection {
         Some(CollectionDefinition {
             uuid: self.uuid,
             collation,
+            shard_key: None,
             indexes: self.indexes.into_iter().map(index).collect::<Option<_>>()?,
             next_index: self.next_index,
             rules: self.rules.into_iter().map(rule).collect(),

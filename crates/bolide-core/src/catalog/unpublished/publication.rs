@@ -72,7 +72,12 @@ pub(super) fn reserve(
     }
     let partition = PartitionId::in_home(in_home, partition).ok_or_else(exhausted)?;
     let definition = (&new.definition, new.policy);
-    let row = collections::new_row(&new.name, definition, partition, batch.commit_point())?;
+    let row = collections::new_row(
+        &new.name,
+        definition,
+        vec![collections::only_range(partition)],
+        batch.commit_point(),
+    )?;
     let row = ContainerRow {
         keeps_all_versions: account.keeps_changes,
         ..row

@@ -1,5 +1,6 @@
 //! Change streams: one order of all changes, and the ends of documents in it.
 
+use bolide_model::epk::Epk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ async fn insert(test: &TestCollection, container: &Arc<Container>, id: i32) {
     let ctx = test.account.begin().await.expect("a clock");
     let write = test
         .account
-        .write_document(&ctx, container, move |batch| batch.insert(&draft));
+        .write_document(&ctx, (container, Epk::start()), move |batch| batch.insert(&draft));
     write.await.expect("committed").value.expect("the _id is free");
 }
 

@@ -1,6 +1,7 @@
 //! Request units of reads and transactions.
 
 use bolide_core::{AccountOptions, DocumentScan, OpenTransaction, Pacing, PacingSettings, ReadScope, RequestContext};
+use bolide_model::epk::Epk;
 use bolide_model::{ErrorKind, UnixMillis};
 use bolide_mql::bson::rawdoc;
 
@@ -54,7 +55,10 @@ async fn reads_use_up_the_throughput_of_their_second() {
     let scope = test.account.read_scope(&test.request().await);
     let error = test.scan_all(&scope).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Throttled { .. }), "{error}");
-    let error = scope.find(&test.collection, &document_id(1)).await.unwrap_err();
+    let error = scope
+        .find(&test.collection, &Epk::start(), &document_id(1))
+        .await
+        .unwrap_err();
     assert!(error.is_throttled(), "{error}");
     let unmetered = ReadScope::new(test.request().await.now);
     assert_eq!(test.scan_all(&unmetered).await.unwrap(), 5);
@@ -63,14 +67,14 @@ async fn reads_use_up_the_throughput_of_their_second() {
     for n in 0..17 {
         let scope = test.account.read_scope(&test.request().await);
         let found = scope
-            .find(&test.collection, &document_id(if n < 7 { 1 } else { 9 }))
+            .find(&test.collection, &Epk::start(), &document_id(if n < 7 { 1 } else { 9 }))
             .await;
         assert_eq!(found.unwrap().is_some(), n < 7, "no. {n}");
     }
     // 7 × 1.42 + 10 × 1 = 19.94 units were consumed, so that one more read is admitted.
     for is_admitted in [true, false] {
         let scope = test.account.read_scope(&test.request().await);
-        let found = scope.find(&test.collection, &document_id(9)).await;
+        let found = scope.find(&test.collection, &Epk::start(), &document_id(9)).await;
         assert_eq!(found.is_ok(), is_admitted);
     }
 }
@@ -102,7 +106,10 @@ async fn a_transaction_is_charged_when_it_commits() {
     }
     let free = test.account.read_scope(&test.request().await);
     assert!(
-        free.find(&test.collection, &document_id(9)).await.unwrap().is_none(),
+        free.find(&test.collection, &Epk::start(), &document_id(9))
+            .await
+            .unwrap()
+            .is_none(),
         "nothing is charged yet"
     );
     let transaction = transaction.take().await.unwrap();
@@ -111,7 +118,7 @@ async fn a_transaction_is_charged_when_it_commits() {
     let scope = test.account.read_scope(&test.request().await);
     assert!(
         scope
-            .find(&test.collection, &document_id(9))
+            .find(&test.collection, &Epk::start(), &document_id(9))
             .await
             .unwrap_err()
             .is_throttled()

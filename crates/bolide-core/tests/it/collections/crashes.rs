@@ -1,5 +1,6 @@
 //! Documents that were seen to have ended in a millisecond, over a crash with the wall clock set back inside the same second (TTL-203).
 
+use bolide_model::epk::Epk;
 use std::sync::Arc;
 
 use bolide_core::{
@@ -45,7 +46,7 @@ impl Machine {
         let document = dated(1, BEGUN.0 + 600);
         let draft = bolide_core::DocumentDraft::new(document, &drafted, account.draft_options()).unwrap();
         let ctx = account.begin().await.unwrap();
-        let write = account.write_document(&ctx, &collection, move |batch| batch.insert(&draft));
+        let write = account.write_document(&ctx, (&collection, Epk::start()), move |batch| batch.insert(&draft));
         write.await.unwrap().value.unwrap();
         Machine {
             wall,
@@ -74,10 +75,18 @@ impl Machine {
                 let page = DocumentScan::default().next_page(&scope, collection).await;
                 !page.unwrap().unwrap().documents.is_empty()
             }
-            Way::Find => scope.find(collection, &document_id(1)).await.unwrap().is_some(),
+            Way::Find => scope
+                .find(collection, &Epk::start(), &document_id(1))
+                .await
+                .unwrap()
+                .is_some(),
             Way::Write => {
                 let find = |batch: &mut bolide_core::DocumentBatch<'_, '_>| Ok(batch.find(&document_id(1))?.is_some());
-                account.write_document(&ctx, collection, find).await.unwrap().value
+                account
+                    .write_document(&ctx, (collection, Epk::start()), find)
+                    .await
+                    .unwrap()
+                    .value
             }
             Way::ReadItem => {
                 let read = ReadItem {

@@ -1,5 +1,6 @@
 //! A test for claims about a collection: an account in memory, under a clock that is moved by hand in milliseconds.
 
+use bolide_model::epk::Epk;
 use std::sync::Arc;
 
 use bolide_core::{
@@ -114,32 +115,38 @@ impl TestCollection {
         let (ctx, draft) = (self.account.begin().await.expect("a clock"), self.draft(document));
         let write = self
             .account
-            .write_document(&ctx, &self.collection, move |batch| batch.insert(&draft));
+            .write_document(&ctx, (&self.collection, Epk::start()), move |batch| {
+                batch.insert(&draft)
+            });
         write.await.expect("committed").value
     }
 
     /// Replaces the document with the `_id` of the given one. Returns whether there is one.
     pub async fn replace(&self, document: RawDocumentBuf) -> bool {
         let (ctx, draft) = (self.account.begin().await.expect("a clock"), self.draft(document));
-        let write = self.account.write_document(&ctx, &self.collection, move |batch| {
-            let Some(found) = batch.find(draft.id())? else {
-                return Ok(false);
-            };
-            batch.replace(&found, &draft)?.expect("no unique key is taken");
-            Ok(true)
-        });
+        let write = self
+            .account
+            .write_document(&ctx, (&self.collection, Epk::start()), move |batch| {
+                let Some(found) = batch.find(draft.id())? else {
+                    return Ok(false);
+                };
+                batch.replace(&found, &draft)?.expect("no unique key is taken");
+                Ok(true)
+            });
         write.await.expect("committed").value
     }
 
     pub async fn delete(&self, id: i32) -> bool {
         let (ctx, id) = (self.account.begin().await.expect("a clock"), document_id(id));
-        let write = self.account.write_document(&ctx, &self.collection, move |batch| {
-            let Some(found) = batch.find(&id)? else {
-                return Ok(false);
-            };
-            batch.delete(&found);
-            Ok(true)
-        });
+        let write = self
+            .account
+            .write_document(&ctx, (&self.collection, Epk::start()), move |batch| {
+                let Some(found) = batch.find(&id)? else {
+                    return Ok(false);
+                };
+                batch.delete(&found);
+                Ok(true)
+            });
         write.await.expect("committed").value
     }
 
@@ -153,7 +160,10 @@ impl TestCollection {
             }
         }
         for id in 1..=9 {
-            let found = scope.find(&self.collection, &document_id(id)).await.expect("a read");
+            let found = scope
+                .find(&self.collection, &Epk::start(), &document_id(id))
+                .await
+                .expect("a read");
             assert_eq!(
                 found.is_some(),
                 ids.contains(&id),

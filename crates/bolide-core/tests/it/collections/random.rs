@@ -6,6 +6,7 @@
 //! `BOLIDE_PROGRAMS=n` runs n programs instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
 
 use bolide_core::{CollectionChange, DocumentDraft, PurgeMode};
+use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::Policy;
 use bolide_mql::bson::raw::cstr;
@@ -179,7 +180,7 @@ impl Runner {
         let write = self
             .test
             .account
-            .write_document(&ctx, &self.test.collection, move |batch| {
+            .write_document(&ctx, (&self.test.collection, Epk::start()), move |batch| {
                 Ok(match batch.find(draft.id())? {
                     Some(found) => Some(batch.replace(&found, &draft)?),
                     None => None,

@@ -6,9 +6,10 @@ use bolide_core::{
     CatalogEvent, CatalogEventKind, ChangeKind, DocumentChange, DocumentId, RequestContext, StreamScope,
 };
 use bolide_model::UnixMillis;
+use bolide_model::epk::Epk;
 use bolide_model::time::CommitTime;
 use bolide_mql::{Code, Error, Result};
-use bson::raw::{CStr, cstr};
+use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, DateTime, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use uuid::Uuid;
@@ -160,7 +161,14 @@ impl Events<'_> {
         };
         let id = key.get("_id").ok().flatten().unwrap_or(bson::RawBsonRef::Null);
         let id = DocumentId::of(id, definition.collation.as_deref());
-        let found = account.read_scope(&self.now).find(&container, &id).await;
+        let place = match (
+            &definition.shard_key,
+            change.current.as_deref().map(RawDocument::from_bytes),
+        ) {
+            (Some(shard_key), Some(Ok(current))) => shard_key.place_in(current)?,
+            _ => Epk::start(),
+        };
+        let found = account.read_scope(&self.now).find(&container, &place, &id).await;
         let found = found.map_err(|error| codes::error(&error))?;
         Ok(found.map_or(RawBson::Null, |found| found.document().to_owned().into()))
     }
@@ -208,15 +216,8 @@ fn describe(document: &mut RawDocumentBuf, event: &CatalogEvent) -> Result<()> {
 
 /// Returns the `_id` of a changed document, as a document.
 fn document_key(change: &DocumentChange) -> Result<RawDocumentBuf> {
-    let Some(current) = change.current.as_deref() else {
-        let key = RawDocument::from_bytes(&change.note).map_err(|_| damaged())?;
-        return Ok(key.to_owned());
-    };
-    let current = RawDocument::from_bytes(current).map_err(|_| damaged())?;
-    let name: &CStr = cstr!("_id");
-    let mut key = RawDocumentBuf::new();
-    key.append(name, current.get(name).ok().flatten().unwrap_or(bson::RawBsonRef::Null));
-    Ok(key)
+    let key = RawDocument::from_bytes(&change.key).map_err(|_| damaged())?;
+    Ok(key.to_owned())
 }
 
 fn document(bytes: Option<&[u8]>) -> RawBson {

@@ -7,12 +7,12 @@ mod throughput;
 
 use std::sync::Arc;
 
-use bolide_core::{CollectionChange, CollectionDefinition, Container, OfferResource};
+use bolide_core::{CollectionChange, CollectionDefinition, Container, OfferResource, ShardKey};
 use bolide_model::ErrorKind;
 use bolide_model::ttl::Policy;
 use bolide_mql::index::IndexDefinition;
 use bolide_mql::{Code, Error, Result};
-use bson::raw::cstr;
+use bson::raw::{CString, cstr};
 use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 
 use super::arguments::Arguments;
@@ -103,16 +103,18 @@ fn namespace(context: &CommandContext<'_>, arguments: &mut Arguments<'_>) -> Res
     Namespace::new(context.database, collection)
 }
 
-/// `{customAction: "CreateCollection", collection, offerThroughput?, autoScaleSettings?, indexes?}`.
+/// `{customAction: "CreateCollection", collection, offerThroughput?, shardKey?, autoScaleSettings?, indexes?}`.
 async fn create_collection(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
     let namespace = namespace(context, &mut arguments)?;
     let throughput = ThroughputArguments::read(&mut arguments)?;
-    if arguments.string("shardKey")?.is_some() {
-        return Err(Error::new(Code::NOT_IMPLEMENTED, super::shard_collection::REFUSED));
+    let shard_key = arguments.string("shardKey")?.map(ShardKey::parse).transpose()?;
+    if shard_key.is_none() {
+        throughput.check_one_range()?;
     }
     let specifications = indexes::read(&mut arguments)?;
     arguments.finish()?;
-    let mut definition = CollectionDefinition::new(RawDocumentBuf::new(), None, IndexDefinition::id_index(None)?);
+    let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, IndexDefinition::id_index(None)?);
+    let mut definition = definition.sharded(shard_key);
     let mut policy = Policy::Off;
     let mut change = CollectionChange {
         definition: &mut definition,
@@ -145,18 +147,28 @@ async fn update_collection(context: &CommandContext<'_>, mut arguments: Argument
     }
     if throughput.value().is_some() {
         let resource = OfferResource::Container(container.rid());
+        if !collections::is_sharded(&container) {
+            throughput.check_one_range()?;
+        }
         throughput.replace(context, resource).await?;
     }
     Ok(Reply::default())
 }
 
-/// `{customAction: "GetCollection", collection, showIndexes?}` → `{database, collection, provisionedThroughput?, autoScaleSettings?, indexes?}`.
+/// `{customAction: "GetCollection", collection, showIndexes?}` →
+/// `{database, collection, shardKeyDefinition?, provisionedThroughput?, autoScaleSettings?, indexes?}`.
 fn get_collection(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> Result<Reply> {
     let namespace = namespace(context, &mut arguments)?;
     let shows_indexes = arguments.boolean("showIndexes")?.unwrap_or(true);
     arguments.finish()?;
     let container = collection(context, &namespace)?;
     let mut reply = rawdoc! {"database": context.database, "collection": namespace.collection.as_str()};
+    if let Some(shard_key) = &collections::definition(&container)?.shard_key {
+        let path = CString::try_from(shard_key.path()).map_err(|_| Error::bad_value("a shard key has a null byte"))?;
+        let mut definition = RawDocumentBuf::new();
+        definition.append(path, "hashed");
+        reply.append(cstr!("shardKeyDefinition"), definition);
+    }
     throughput::append(context, OfferResource::Container(container.rid()), &mut reply);
     if shows_indexes {
         let definition = collections::definition(&container)?;

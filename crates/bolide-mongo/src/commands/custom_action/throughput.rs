@@ -51,18 +51,28 @@ impl ThroughputArguments {
         self.0
     }
 
+    /// Checks that one range has enough for it, because an unsharded collection has no more.
+    ///
+    /// # Errors
+    /// `BadValue`.
+    pub fn check_one_range(&self) -> Result<()> {
+        match self.0.map(Throughput::least_ranges) {
+            None | Some(1) => Ok(()),
+            Some(_) => {
+                let text = "A collection without shard key can have at most 10000 request units per second.";
+                Err(Error::bad_value(text))
+            }
+        }
+    }
+
     /// Replaces the throughput of a database or collection.
     ///
     /// # Errors
-    /// `BadValue` if none is given, or if the resource has none of its own or would need several ranges; of the storage.
+    /// `BadValue` if none is given, or if the resource has none of its own; of the storage.
     pub async fn replace(&self, context: &CommandContext<'_>, resource: OfferResource) -> Result<()> {
         let Some(throughput) = self.0 else {
             return Err(Error::bad_value("offerThroughput or autoScaleSettings is required."));
         };
-        if matches!(resource, OfferResource::Container(_)) && throughput.least_ranges() > 1 {
-            let text = "A collection without shard key can have at most 10000 request units per second.";
-            return Err(Error::bad_value(text));
-        }
         let account = &context.state.account;
         let known = account
             .list_offers()

@@ -8,6 +8,7 @@ mod decider;
 use std::sync::Arc;
 
 use bolide_core::{Container, DocumentId, Duplicate, StoredDocument, Task};
+use bolide_model::epk::Epk;
 use bolide_mql::context::memory::StageMemory;
 use bolide_mql::filter::Filter;
 use bolide_mql::sort::Sorter;
@@ -146,6 +147,7 @@ impl Statement<'_> {
 
     async fn carry_out(self, encode: ResultEncoder) -> Result<Changed> {
         let decider = Arc::new(Decider::new(&self, encode)?);
+        self.check_shard_key(&decider)?;
         if let Some(stored) = self.stored_result(&decider).await? {
             return Ok(stored);
         }
@@ -167,13 +169,35 @@ impl Statement<'_> {
         self.upsert(&decider).await?
     }
 
+    /// Checks that the filter names the shard key of a sharded collection where it must: an upsert has one place, and so has the record of a retryable
+    /// write.
+    fn check_shard_key(&self, decider: &Decider) -> Result<()> {
+        let Some(shard_key) = &decider.definition.shard_key else {
+            return Ok(());
+        };
+        if decider.place.is_some() || (decider.retry.is_none() && !decider.is_upsert()) {
+            return Ok(());
+        }
+        let text = format!(
+            "The filter of an upsert or a retryable write must name the shard key '{}'.",
+            shard_key.path()
+        );
+        Err(Error::new(Code::SHARD_KEY_NOT_FOUND, text))
+    }
+
+    /// Where the statement's documents are, and the record of its retryable write.
+    fn target(&self, decider: &Decider) -> (&Arc<Container>, Epk) {
+        (self.container, decider.place.clone().unwrap_or_default())
+    }
+
     /// Returns the result of a retryable write that was carried out before.
     async fn stored_result(&self, decider: &Arc<Decider>) -> Result<Option<Changed>> {
         if decider.retry.is_none() {
             return Ok(None);
         }
+        let target = self.target(decider);
         let decider = decider.clone();
-        let read = self.data.write(self.context, self.container, move |batch| {
+        let read = self.data.write(self.context, target, move |batch| {
             let Some((retry, statement)) = &decider.retry else {
                 return Ok(Ok(None));
             };
@@ -193,12 +217,12 @@ impl Statement<'_> {
     async fn change_first(&self, decider: &Arc<Decider>) -> Result<Changed> {
         if let Some(id) = self.only_id()? {
             let deciding = decider.clone();
-            let written = self
-                .data
-                .write(self.context, self.container, move |batch| match batch.find(&id)? {
+            let written = self.data.write(self.context, self.target(decider), move |batch| {
+                match batch.find(&id)? {
                     Some(found) => deciding.change_one(batch, &found, None),
                     None => Ok(Ok(None)),
-                });
+                }
+            });
             return Ok(decider.named(self.namespace, written.await??)?.unwrap_or_default());
         }
         if !self.order.is_natural() {
@@ -237,12 +261,13 @@ impl Statement<'_> {
     /// Changes a document that matched, if it still does.
     async fn change_found(&self, decider: &Arc<Decider>, found: StoredDocument) -> Result<Option<Changed>> {
         let deciding = decider.clone();
-        let written = self.data.write(self.context, self.container, move |batch| {
-            match batch.again(&found)? {
+        let target = (self.container, found.place());
+        let written = self
+            .data
+            .write(self.context, target, move |batch| match batch.again(&found)? {
                 Some(now) => deciding.change_one(batch, &now, Some(&found)),
                 None => Ok(Ok(None)),
-            }
-        });
+            });
         decider.named(self.namespace, written.await??)
     }
 
@@ -253,43 +278,56 @@ impl Statement<'_> {
             if found.is_empty() {
                 break;
             }
-            let deciding = decider.clone();
-            let written = self.data.write(self.context, self.container, move |batch| {
-                let mut done = Changed::default();
-                for known in &found {
-                    let Some(now) = batch.again(known)? else { continue };
-                    match deciding.change_one(batch, &now, Some(known))? {
-                        Ok(Some(Outcome::Changed(one))) => {
-                            done.matched += one.matched;
-                            done.modified += one.modified;
-                        }
-                        Ok(Some(Outcome::Duplicate(duplicate, document))) => {
-                            return Ok((done, Some(Failure::Duplicate(duplicate, document))));
-                        }
-                        Ok(None) => {}
-                        Err(error) => return Ok((done, Some(Failure::Error(error)))),
-                    }
-                }
-                Ok((done, None))
-            });
-            let (done, failure) = written.await?;
-            changed.matched += done.matched;
-            changed.modified += done.modified;
-            match failure {
-                None => {}
-                Some(Failure::Error(error)) => return Err(error),
-                Some(Failure::Duplicate(duplicate, document)) => {
-                    return Err(drafts::duplicate(
-                        &decider.definition,
-                        self.namespace,
-                        &document,
-                        &duplicate,
-                    ));
-                }
+            for at_one_place in in_places(found) {
+                self.change_some(decider, at_one_place, &mut changed).await?;
             }
             matches = Some(source);
         }
         Ok(changed)
+    }
+
+    /// Changes documents of one place in one commit, those that still match.
+    async fn change_some(
+        &self,
+        decider: &Arc<Decider>,
+        found: Vec<StoredDocument>,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let Some(place) = found.first().map(StoredDocument::place) else {
+            return Ok(());
+        };
+        let deciding = decider.clone();
+        let written = self.data.write(self.context, (self.container, place), move |batch| {
+            let mut done = Changed::default();
+            for known in &found {
+                let Some(now) = batch.again(known)? else { continue };
+                match deciding.change_one(batch, &now, Some(known))? {
+                    Ok(Some(Outcome::Changed(one))) => {
+                        done.matched += one.matched;
+                        done.modified += one.modified;
+                    }
+                    Ok(Some(Outcome::Duplicate(duplicate, document))) => {
+                        return Ok((done, Some(Failure::Duplicate(duplicate, document))));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Ok((done, Some(Failure::Error(error)))),
+                }
+            }
+            Ok((done, None))
+        });
+        let (done, failure) = written.await?;
+        changed.matched += done.matched;
+        changed.modified += done.modified;
+        match failure {
+            None => Ok(()),
+            Some(Failure::Error(error)) => Err(error),
+            Some(Failure::Duplicate(duplicate, document)) => Err(drafts::duplicate(
+                &decider.definition,
+                self.namespace,
+                &document,
+                &duplicate,
+            )),
+        }
     }
 
     async fn upsert(&self, decider: &Arc<Decider>) -> Result<Result<Changed>> {
@@ -299,9 +337,12 @@ impl Statement<'_> {
         let document = update.upsert(&self.filter, &self.language)?;
         decider.validator.check(&document, &self.language)?;
         let draft = drafts::draft(self.context, &decider.definition, document)?;
+        if decider.place.as_ref() != Some(draft.place()) {
+            return Err(decider.shard_key_changed());
+        }
         let id = draft.document().get("_id").ok().flatten().map(RawBson::from);
         let deciding = decider.clone();
-        let written = self.data.write(self.context, self.container, move |batch| {
+        let written = self.data.write(self.context, self.target(decider), move |batch| {
             deciding.insert(batch, &draft, &id)
         });
         match written.await?? {
@@ -368,6 +409,18 @@ impl Statement<'_> {
         })
         .await
     }
+}
+
+/// Groups documents that are at the same place one after another.
+fn in_places(found: Vec<StoredDocument>) -> Vec<Vec<StoredDocument>> {
+    let mut places: Vec<Vec<StoredDocument>> = Vec::new();
+    for document in found {
+        match places.last_mut() {
+            Some(last) if last.first().is_some_and(|first| first.place() == document.place()) => last.push(document),
+            _ => places.push(vec![document]),
+        }
+    }
+    places
 }
 
 /// Why a statement on many documents ended.

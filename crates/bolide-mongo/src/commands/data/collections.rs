@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{CollectionDefinition, Container, Throughput};
+use bolide_core::{Account, CollectionDefinition, Container, Throughput};
 use bolide_model::error::Detail;
 use bolide_model::ttl::Policy;
 use bolide_model::{ErrorKind, Reason};
@@ -119,6 +119,19 @@ pub async fn create_with_throughput(
 
 fn is_write_conflict(error: &bolide_model::Error) -> bool {
     matches!(&error.detail, Detail::Reason(Reason::WriteConflict))
+}
+
+/// Tells whether a collection is sharded.
+pub fn is_sharded(container: &Container) -> bool {
+    container
+        .collection()
+        .is_some_and(|definition| definition.shard_key.is_some())
+}
+
+/// Returns an unsharded collection of a database: transactions and snapshots begin on these, and see no others.
+pub fn first_unsharded(account: &Account, database: &str) -> Option<Arc<Container>> {
+    let collections = account.list_collections(database).into_iter();
+    collections.into_iter().find(|container| !is_sharded(container))
 }
 
 /// Returns the identity of a collection as BSON has it.

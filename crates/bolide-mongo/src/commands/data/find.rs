@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bolide_core::{Container, DocumentId, DocumentScan, ReadScope, ScanDirection, StoredDocument};
+use bolide_core::{
+    CollectionDefinition, Container, DocumentId, DocumentScan, ReadScope, ScanDirection, StoredDocument,
+};
+use bolide_model::epk::Epk;
 use bolide_mql::filter::Filter;
 use bolide_mql::{Context, Result};
 
@@ -15,6 +18,8 @@ pub struct Matches {
     container: Arc<Container>,
     filter: Arc<Filter>,
     source: Source,
+    /// Where all documents that match are; `None` in a sharded collection whose shard key the filter does not name.
+    place: Option<Epk>,
     /// Documents that were read in this or in an earlier command.
     read: VecDeque<StoredDocument>,
     /// Whether the documents in `read` were read in an earlier command, so that some may have ended.
@@ -24,7 +29,7 @@ pub struct Matches {
 }
 
 enum Source {
-    /// The documents with one of these values of `_id`.
+    /// The documents at the place with one of these values of `_id`.
     Ids(VecDeque<DocumentId>),
     Scan(DocumentScan),
 }
@@ -43,7 +48,8 @@ impl Matches {
             (Some(one), Some(other)) => one.to_document() == other.to_document(),
             _ => false,
         };
-        let ids = match is_same {
+        let place = place_of(&definition, &filter, context);
+        let ids = match is_same && place.is_some() {
             true => filter.id_in(of_collection),
             false => None,
         };
@@ -55,21 +61,22 @@ impl Matches {
                         .collect(),
                 )
             }
-            None => Source::Scan(DocumentScan::default()),
+            None => Source::Scan(scan_of(place.as_ref(), ScanDirection::Forward)),
         };
         Ok(Matches {
             container,
             filter,
             source,
+            place,
             read: VecDeque::new(),
             is_resumed: false,
             examined: 0,
         })
     }
 
-    /// Reads the whole collection in this direction, whatever the filter says about `_id`. Before the first document is read.
+    /// Reads the whole collection, or all of the only place that matters, in this direction, whatever the filter says about `_id`. Before the first document is read.
     pub fn scan(&mut self, direction: ScanDirection) {
-        self.source = Source::Scan(DocumentScan::new(direction));
+        self.source = Source::Scan(scan_of(self.place.as_ref(), direction));
     }
 
     /// Whether it reads few documents only, so that it needs no thread of its own.
@@ -93,6 +100,11 @@ impl Matches {
             Source::Ids(ids) if ids.len() == 1 => ids.front().cloned(),
             _ => None,
         }
+    }
+
+    /// Returns where all documents that match are; `None` if they may be at several places.
+    pub fn place(&self) -> Option<&Epk> {
+        self.place.as_ref()
     }
 
     /// Returns how many values of `_id` it still reads by; `None` if it reads the whole collection.
@@ -151,7 +163,8 @@ impl Matches {
         match &mut self.source {
             Source::Ids(ids) => {
                 let Some(id) = ids.pop_front() else { return Ok(false) };
-                let found = scope.find(&self.container, &id).await;
+                let place = self.place.clone().unwrap_or_default();
+                let found = scope.find(&self.container, &place, &id).await;
                 self.read.extend(found.map_err(|error| codes::error(&error))?);
             }
             Source::Scan(scan) => {
@@ -163,5 +176,23 @@ impl Matches {
             }
         }
         Ok(true)
+    }
+}
+
+/// Returns where all documents are that a filter matches; `None` if they may be at several places of a sharded collection.
+pub fn place_of(definition: &CollectionDefinition, filter: &Filter, context: &Context) -> Option<Epk> {
+    match &definition.shard_key {
+        None => Some(Epk::start()),
+        Some(shard_key) => {
+            let value = filter.value_at(&shard_key.path(), context.collation.as_deref())?;
+            Some(shard_key.place_of(value.as_raw_bson_ref()))
+        }
+    }
+}
+
+fn scan_of(place: Option<&Epk>, direction: ScanDirection) -> DocumentScan {
+    match place {
+        Some(place) => DocumentScan::at_place(place, direction),
+        None => DocumentScan::new(direction),
     }
 }

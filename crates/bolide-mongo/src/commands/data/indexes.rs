@@ -47,6 +47,25 @@ pub fn definitions(collection: &CollectionDefinition) -> Vec<IndexDefinition> {
         .collect()
 }
 
+/// Checks that an index is possible in a sharded collection: keys are unique among the documents with the same value of the shard key, so a unique index
+/// must have this value in its keys, and first.
+///
+/// # Errors
+/// `CannotCreateIndex`.
+pub fn check_sharded(collection: &CollectionDefinition, index: &IndexDefinition) -> Result<()> {
+    let Some(shard_key) = &collection.shard_key else {
+        return Ok(());
+    };
+    let path = shard_key.path();
+    let is_first = index.key().fields().first().is_some_and(|field| *field.name == *path);
+    if !index.enforces_unique() || index.is_id() || (is_first && index.collation().is_none()) {
+        return Ok(());
+    }
+    let text =
+        format!("A unique index of a sharded collection must begin with the shard key {path}, and have no collation.");
+    Err(Error::new(Code::CANNOT_CREATE_INDEX, text))
+}
+
 /// Adds an index to the definition, with its rule of expiry. Returns its id if it has to be built.
 pub fn add(change: &mut CollectionChange<'_>, definition: IndexDefinition) -> Option<u32> {
     let seconds = match definition.ttl_rule() {

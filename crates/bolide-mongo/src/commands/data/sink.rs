@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bolide_core::{CollectionDefinition, Container};
+use bolide_core::{CollectionDefinition, Container, ShardKey};
+use bolide_model::epk::Epk;
 use bolide_model::ttl::Policy;
 use bolide_mql::aggregation::{Merge, Out, Sink, WhenMatched, WhenNotMatched};
 use bolide_mql::filter::Filter;
@@ -24,6 +25,8 @@ use crate::namespace::Namespace;
 
 /// MongoDB's code for a document without a match when `whenNotMatched` is `fail`.
 const NOT_MATCHED: i32 = 13113;
+/// MongoDB's code for `$out` into a sharded collection.
+const OUT_TO_SHARDED: i32 = 28769;
 /// MongoDB's code for `on` fields without a unique index.
 const NO_UNIQUE_INDEX: i32 = 51190;
 /// MongoDB's code for a document without one of the `on` fields.
@@ -60,6 +63,10 @@ impl Writes<'_> {
         let known = collections::find(self.context, &into);
         views::refuse(self.context.state, &into.database, &into.collection)?;
         let (definition, policy) = match &known {
+            Some(container) if collections::is_sharded(container) => {
+                let text = format!("namespace '{into}' is sharded so it can't be used for $out'");
+                return Err(Error::new(OUT_TO_SHARDED, text));
+            }
             Some(container) => {
                 let known = collections::definition(container)?;
                 (copy_of(&known), container.properties().policy)
@@ -103,7 +110,7 @@ impl Writes<'_> {
             let prepared = Arc::new(prepared);
             let data = DataContext::outside_of_transactions(self.context).await?;
             let inserting = prepared.clone();
-            let written = data.write(self.context, container, move |batch| {
+            let written = data.write(self.context, (container, Epk::start()), move |batch| {
                 batch.foresee_all(inserting.iter())?;
                 for (at, draft) in inserting.iter().enumerate() {
                     if let Err(duplicate) = batch.insert(draft)? {
@@ -155,7 +162,7 @@ impl Writes<'_> {
             Some(_) => document.to_owned(),
             None => document::prepare_insert(document, &self.language, true)?,
         };
-        let filter = filter_of(merge, on, &document)?;
+        let filter = filter_of(merge, (on, shard_key_of(container)?), &document)?;
         let inserts = merge.when_not_matched == WhenNotMatched::Insert;
         let update = match &merge.when_matched {
             WhenMatched::Replace => RawBson::Document(document.clone()),
@@ -233,7 +240,11 @@ fn copy_of(known: &CollectionDefinition) -> CollectionDefinition {
 }
 
 /// Returns the filter that finds the document to merge with.
-fn filter_of(merge: &Merge, on: &[String], document: &RawDocument) -> Result<Arc<Filter>> {
+fn filter_of(
+    merge: &Merge,
+    (on, shard_key): (&[String], Option<Arc<ShardKey>>),
+    document: &RawDocument,
+) -> Result<Arc<Filter>> {
     let paths = merge.on.as_deref().unwrap_or_default();
     let mut conditions = RawDocumentBuf::new();
     let values: Vec<RawBson> = match paths.is_empty() {
@@ -252,7 +263,17 @@ fn filter_of(merge: &Merge, on: &[String], document: &RawDocument) -> Result<Arc
         let name = CString::try_from(field.as_str()).map_err(|_| Error::bad_value("a field's name has a null byte"))?;
         conditions.append(name, rawdoc! {"$eq": value});
     }
+    // In a sharded collection `_id` alone does not identify a document.
+    if let Some(shard_key) = shard_key.filter(|shard_key| !on.contains(&shard_key.path())) {
+        let name =
+            CString::try_from(shard_key.path()).map_err(|_| Error::bad_value("a field's name has a null byte"))?;
+        conditions.append(name, rawdoc! {"$eq": RawBson::from(shard_key.value_in(document)?)});
+    }
     Filter::parse(&conditions).map(Arc::new)
+}
+
+fn shard_key_of(container: &Container) -> Result<Option<Arc<ShardKey>>> {
+    Ok(collections::definition(container)?.shard_key.clone())
 }
 
 /// Checks that the fields have a unique index of exactly these fields, in any order.

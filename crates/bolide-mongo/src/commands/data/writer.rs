@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use bolide_core::{Account, Consumed, Container, DocumentBatch, OpenTransaction, ReadScope, RequestContext, Undecided};
+use bolide_model::Reason;
+use bolide_model::epk::Epk;
 use bolide_mql::Result;
 use bson::Timestamp;
 
@@ -25,6 +27,8 @@ pub struct DataContext {
     pub consumed: Consumed,
     /// The snapshot that it reads outside of a transaction.
     snapshot: Option<SnapshotRead>,
+    /// Whether it is a part of a transaction or reads a snapshot, which are limited to unsharded collections.
+    is_unsharded: bool,
 }
 
 impl DataContext {
@@ -46,16 +50,16 @@ impl DataContext {
                 transaction: read.view.clone(),
                 consumed: context.consumed.clone(),
                 snapshot: Some(read),
+                is_unsharded: true,
             });
         }
         let transaction = match &context.transaction {
             None => None,
             Some(transaction) => {
                 // All unsharded collections of a database are in one snapshot. Without any there is nothing to read.
-                let collections = account.list_collections(context.database);
-                match collections.first() {
+                match collections::first_unsharded(&account, context.database) {
                     None => transaction.begun_view().await?,
-                    Some(container) => Some(transaction.view(&account, container, request.now).await?),
+                    Some(container) => Some(transaction.view(&account, &container, request.now).await?),
                 }
             }
         };
@@ -65,6 +69,7 @@ impl DataContext {
             transaction,
             consumed: context.consumed.clone(),
             snapshot: None,
+            is_unsharded: context.transaction.is_some(),
         })
     }
 
@@ -79,6 +84,7 @@ impl DataContext {
             transaction: None,
             consumed: context.consumed.clone(),
             snapshot: None,
+            is_unsharded: false,
         })
     }
 
@@ -120,25 +126,39 @@ impl DataContext {
     pub fn scope(&self) -> ReadScope {
         match &self.transaction {
             Some(transaction) => ReadScope::in_transaction(self.request.now, transaction.clone()),
-            None => self.account.read_scope(&self.request).counted_by(self.consumed.clone()),
+            None => {
+                let scope = self.account.read_scope(&self.request).counted_by(self.consumed.clone());
+                match self.is_unsharded {
+                    true => scope.without_sharded(),
+                    false => scope,
+                }
+            }
         }
     }
 
-    /// Decides and carries out writes of documents. They are one commit, or part of the transaction.
+    /// Decides and carries out writes of documents at one place. They are one commit, or part of the transaction.
     ///
     /// # Errors
-    /// Those of the core; nothing was written.
-    pub async fn write<T, F>(&self, context: &CommandContext<'_>, container: &Arc<Container>, decide: F) -> Result<T>
+    /// `OperationNotSupportedInTransaction` for a sharded collection in a transaction; those of the core; nothing was written.
+    pub async fn write<T, F>(
+        &self,
+        context: &CommandContext<'_>,
+        (container, place): (&Arc<Container>, Epk),
+        decide: F,
+    ) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
+        if self.is_unsharded && collections::is_sharded(container) {
+            return Err(codes::error(&Reason::OtherDatabase.into()));
+        }
         if let Some(transaction) = &self.transaction {
             let written = transaction.write(container, decide).await;
             return written.map_err(|error| codes::error(&error));
         }
         let account = &context.state.account;
-        match account.write_documents(&self.request, container, decide).await {
+        match account.write_documents(&self.request, (container, place), decide).await {
             Ok(written) => {
                 self.consumed.add(written.cost.charge);
                 Ok(written.value)

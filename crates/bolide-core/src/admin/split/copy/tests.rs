@@ -125,7 +125,7 @@ async fn assert_children_are_whole(fixture: &Fixture, copy: &Copy) {
                     );
                     expected.insert(key.clone(), value.clone());
                 }
-                None => {}
+                Some(Copied::Sessions) | None => {}
             }
         }
         assert_eq!(rows, expected, "the entries of its items");
@@ -208,12 +208,16 @@ async fn what_is_written_between_pages_leaves_the_children_whole() {
         for _ in 0..150 {
             disturb(&fixture, &mut random).await;
         }
+        for _ in 0..20 {
+            change_session(&fixture, &mut random).await;
+        }
         let mut copy = begin(&fixture).await;
         for at in 0..copy.scans.len() {
             loop {
                 let is_page = copy.copy_page(at, 1 + random.usize(..9)).await.expect("a page");
                 for _ in 0..random.u8(..12) {
                     disturb(&fixture, &mut random).await;
+                    change_session(&fixture, &mut random).await;
                 }
                 if random.bool() {
                     copy.catch_up().await.expect("dirty keys");
@@ -225,5 +229,36 @@ async fn what_is_written_between_pages_leaves_the_children_whole() {
         }
         copy_all(&mut copy).await;
         assert_children_are_whole(&fixture, &copy).await;
+        let parent = sessions(&fixture, fixture.partition().id).await;
+        assert!(!parent.is_empty());
+        for child in &copy.children {
+            assert_eq!(sessions(&fixture, child.placement.id).await, parent);
+        }
     }
+}
+
+/// A session's retryable write, or its end.
+async fn change_session(fixture: &Fixture, random: &mut Rng) {
+    let (session, value) = (vec![random.u8(..9)], random.u8(..));
+    let is_end = random.u8(..4) == 0;
+    let write = move |batch: &mut crate::partition::write_batch::WriteBatch<'_>| {
+        let keys = [
+            keys::session(&session),
+            keys::session_use(bolide_model::UnixSeconds(5), &session),
+        ];
+        for key in keys {
+            match is_end {
+                true => batch.delete(key),
+                false => batch.put(key, Bytes::copy_from_slice(&[value])),
+            }
+        }
+        Ok(())
+    };
+    fixture.partition().background(write).await.expect("a commit");
+}
+
+async fn sessions(fixture: &Fixture, partition: PartitionId) -> Vec<(Bytes, Bytes)> {
+    let mut rows = fixture.rows(partition, Space::Meta).await;
+    rows.retain(|(key, _)| keys::is_of_sessions(&Key::new(Space::Meta, key.clone())));
+    rows
 }

@@ -1,3 +1,4 @@
+use bolide_model::epk::Epk;
 use std::sync::Arc;
 
 use bolide_model::error::Detail;
@@ -68,7 +69,7 @@ async fn insert(account: &Account, transaction: &mut DocumentTransaction, contai
 async fn insert_outside(account: &Account, container: &Arc<Container>, id: i32) {
     let draft = draft(account, container, id);
     let ctx = account.begin().await.unwrap();
-    let written = account.write_document(&ctx, container, move |batch| batch.insert(&draft));
+    let written = account.write_document(&ctx, (container, Epk::start()), move |batch| batch.insert(&draft));
     written.await.unwrap().value.unwrap();
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use bolide_core::{
     CollectionDefinition, DocumentBatch, DocumentDraft, DraftOptions, Duplicate, StoredDocument, Undecided,
 };
+use bolide_model::epk::Epk;
 use bolide_mql::filter::{Filter, MatchDetails};
 use bolide_mql::update::Update;
-use bolide_mql::{Context, Result};
+use bolide_mql::{Code, Context, Error, Result};
 use bson::{RawBson, RawDocumentBuf};
 
+use super::super::find::place_of;
 use super::super::retry::{RetryableWrite, StoredResults};
 use super::super::validation::{self, Validator};
 use super::super::{collections, drafts};
@@ -22,6 +24,8 @@ pub struct Decider {
     language: Context,
     action: Action,
     pub definition: Arc<CollectionDefinition>,
+    /// Where all documents that match are; `None` if they may be at several places of a sharded collection.
+    pub place: Option<Epk>,
     pub validator: Validator,
     options: DraftOptions,
     pub retry: Option<(RetryableWrite, i32)>,
@@ -60,6 +64,7 @@ impl Decider {
             language: statement.language.clone(),
             action: statement.action.clone(),
             validator: Validator::of(&definition, is_bypassed)?,
+            place: place_of(&definition, &statement.filter, &statement.language),
             definition,
             options: statement.context.state.account.draft_options(),
             retry: statement.retry.clone(),
@@ -161,8 +166,22 @@ impl Decider {
                 return Err(validation::failure(&updated.document));
             }
         }
+        if self.definition.shard_key.is_some() {
+            let place = self.definition.place_of(&updated.document);
+            if place.ok() != Some(now.place()) {
+                return Err(self.shard_key_changed());
+            }
+        }
         let draft = DocumentDraft::new(updated.document, &self.definition, self.options)?;
         Ok((draft.updated(updated.delta), updated.changed))
+    }
+
+    /// The error of a write that would move a document to another place.
+    pub fn shard_key_changed(&self) -> Error {
+        let path = self.definition.shard_key.as_ref().map(|shard_key| shard_key.path());
+        let path = path.unwrap_or_default();
+        let text = format!("Performing an update on the path '{path}' would modify the immutable field '{path}'");
+        Error::new(Code::IMMUTABLE_FIELD, text)
     }
 
     /// Inserts the document of an upsert.

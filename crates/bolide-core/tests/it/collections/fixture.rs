@@ -1,12 +1,12 @@
 //! A test for claims about a collection: an account in memory, under a clock that is moved by hand in milliseconds.
 
-use bolide_model::epk::Epk;
 use std::sync::Arc;
 
 use bolide_core::{
     Account, AccountOptions, BuildFailure, CollectionDefinition, Container, DocumentDraft, DocumentId, DocumentScan,
     Duplicate, PurgeMode, ReadScope,
 };
+use bolide_model::epk::Epk;
 use bolide_model::time::Clock;
 use bolide_model::ttl::Policy;
 use bolide_model::{Result, UnixMillis};

@@ -1,8 +1,11 @@
 //! Exports and imports of collections (TTL-275): documents keep their bytes, their `_ts` and their ends.
 
-use bolide_core::{ExportPosition, ReadScope};
+use bolide_core::{CollectionDefinition, ExportPosition, ReadScope, ShardKey};
 use bolide_model::ErrorKind;
+use bolide_model::epk::Epk;
+use bolide_model::ttl::Policy;
 use bolide_mql::bson::{DateTime, RawDocumentBuf, rawdoc};
+use bolide_mql::index::IndexDefinition;
 use bytes::Bytes;
 use futures_util::stream;
 
@@ -32,7 +35,10 @@ async fn import(test: &TestCollection, text: &str) -> Result<u64, (ErrorKind, St
 
 async fn document(test: &TestCollection, id: i32) -> Option<RawDocumentBuf> {
     let scope = ReadScope::new(test.account.begin().await.expect("a clock").now);
-    let found = scope.find(&test.collection, &document_id(id)).await.expect("a read");
+    let found = scope
+        .find(&test.collection, &Epk::start(), &document_id(id))
+        .await
+        .expect("a read");
     found.map(|found| found.document().to_owned())
 }
 
@@ -173,4 +179,38 @@ async fn a_collection_that_had_documents_takes_no_import() {
     assert!(written.delete(5).await);
     assert_eq!(import(&written, line).await.unwrap_err().0, ErrorKind::BadRequest);
     assert!(written.ids().await.is_empty());
+}
+
+#[tokio::test]
+async fn documents_of_sharded_collections_are_imported_where_their_shard_key_says() {
+    let mut test = TestCollection::new().await;
+    let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, IndexDefinition::id_index(None).unwrap());
+    let definition = definition.sharded(Some(ShardKey::parse("k").unwrap()));
+    let created = test.account.create_collection("db", "s", definition, Policy::Off);
+    test.collection = created.await.unwrap();
+    test.account.split(&test.collection, None).await.unwrap();
+    let line = |id: u8, key: u8| {
+        format!(
+            r#"{{"_ts":50,"document":{{"_id":{{"$numberInt":"{id}"}},"k":{{"$numberInt":"{key}"}}}}}}
+"#
+        )
+    };
+    let twins = format!("{}{}", line(1, 1), line(1, 1));
+    assert_eq!(import(&test, &twins).await.unwrap_err().0, ErrorKind::Conflict);
+    let keyless = r#"{"_ts":1,"document":{"_id":{"$numberInt":"1"}}}"#;
+    assert_eq!(import(&test, keyless).await.unwrap_err().0, ErrorKind::BadRequest);
+    let lines: Vec<String> = (1..=8).flat_map(|key| [line(1, key), line(2, key)]).collect();
+    assert_eq!(import(&test, &lines.concat()).await, Ok(16));
+    let mut exported: Vec<String> = export(&test).await.lines().map(|line| format!("{line}\n")).collect();
+    exported.sort();
+    let mut expected = lines;
+    expected.sort();
+    assert_eq!(exported, expected);
+    let used = test.account.range_usage(&test.collection).await.unwrap();
+    assert!(
+        used.len() == 2 && used.iter().all(|(_, usage)| usage.items > 0),
+        "{used:?}"
+    );
+    let report = test.account.verify(&test.collection).await.unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
 }

@@ -153,12 +153,12 @@ fn damaged_rows_are_refused() {
 fn a_sharded_collection_is_stored_so_that_earlier_versions_refuse_it() {
     let fields = r#"{"uuid":"00000000-0000-0000-0000-000000000001","options":"BQAAAAA=","indexes":[],"nextIndex":1,"rules":[],"nextRule":1,"private":false}"#;
     let sharded = format!(r#"{{"shardKey":"a.b","sharded":{fields}}}"#);
-    let read = |text: &str| serde_json::from_str::<super::collection::StoredCollection>(text).expect("a collection");
+    let read = |text: &str| serde_json::from_str::<collection::StoredCollection>(text).expect("a collection");
     for (text, shard_key) in [(fields, None), (&*sharded, Some("a.b".to_owned()))] {
         let stored = read(text);
         assert_eq!(serde_json::to_string(&stored).unwrap(), text);
         let definition = stored.definition().expect("a definition");
         assert_eq!(definition.shard_key.map(|shard_key| shard_key.path()), shard_key);
     }
-    assert!(serde_json::from_str::<super::collection::StoredFields>(&sharded).is_err());
+    assert!(serde_json::from_str::<collection::StoredFields>(&sharded).is_err());
 }

@@ -112,6 +112,11 @@ async fn a_shard_key_survives_a_restart_and_is_shown() {
     assert_eq!(container.ranges().ranges.len(), 3);
     shell.insert("c", &[rawdoc! { "_id": 1, "a": { "b": 1 } }]).await;
     assert_eq!(count(&shell, rawdoc! { "a.b": 1 }).await, 1);
+    // As many ranges as the throughput needs.
+    let update = rawdoc! { "customAction": "UpdateCollection", "collection": "c", "offerThroughput": 45_000 };
+    shell.ok(update).await;
+    assert_eq!(container.ranges().ranges.len(), 5);
+    assert_eq!(count(&shell, rawdoc! { "a.b": 1 }).await, 1);
     assert_verified(&shell).await;
 }
 

@@ -24,6 +24,7 @@ And for the MongoDB API; those of Rust, Java and PyMongo's suite with `--whole` 
     mongo-java            tour with the MongoDB driver for Java
     mongo-tools           a database through mongodump, mongorestore, mongoexport and mongoimport
     pymongo-suite         the test files that PyMongo ships in its source archive and that use a server
+    mongoose-suite        Mongoose's own tests, from a checkout of its repository; with `--mongoose` only
     mongo-specifications  the tests of MongoDB's driver specifications, in the Unified Test Format
     mongo-corpus          the BSON corpus: every document through the server and back, damaged ones refused
 
@@ -39,7 +40,7 @@ import sys
 from pathlib import Path
 
 from runner import parts, readme
-from runner.mongo import pymongo_suite, specifications, tours
+from runner.mongo import mongoose_suite, pymongo_suite, specifications, tours
 from runner.places import Places
 from runner.report import Report
 from runner.results import Results
@@ -67,6 +68,7 @@ SUITES = {
     "mongo-specifications": specifications.run_specifications,
     "mongo-corpus": specifications.run_corpus,
     "pymongo-suite": pymongo_suite.run,
+    "mongoose-suite": mongoose_suite.run,
 }
 # They take many minutes.
 ONLY_WHOLE = [
@@ -80,9 +82,9 @@ ONLY_WHOLE = [
 def main():
     """Runs the chosen parts, prints the summary, and returns the exit status."""
     options = arguments()
-    places = Places.of_repository(options.binary, options.cases)
+    places = Places.of_repository(options.binary, options.cases, options.mongoose)
     report = Report()
-    for name in options.only or [name for name in [*TOURS, *SUITES] if options.whole or name not in ONLY_WHOLE]:
+    for name in options.only or default_parts(options):
         if name in TOURS:
             TOURS[name](places, report)
         else:
@@ -93,6 +95,12 @@ def main():
     if not options.keep:
         places.remove_scratch()
     return 1 if report.failed else 0
+
+
+def default_parts(options):
+    """Returns the parts of a run that names none."""
+    names = [name for name in [*TOURS, *SUITES] if options.whole or name not in ONLY_WHOLE]
+    return [name for name in names if name != "mongoose-suite" or options.mongoose]
 
 
 def arguments():
@@ -106,6 +114,9 @@ def arguments():
     )
     parser.add_argument(
         "--cases", type=Path, metavar="DIR", help="a folder with cases, instead of `../shared/cases` next to the project"
+    )
+    parser.add_argument(
+        "--mongoose", type=Path, metavar="DIR", help="a checkout of Mongoose's repository, whose package on npm has no tests"
     )
     parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()

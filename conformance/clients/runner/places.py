@@ -12,7 +12,7 @@ CLIENTS = Path(__file__).resolve().parent.parent
 class Places:
     """Paths of one run.
 
-    `cases` is the folder of the cases that are outside the project; it need not exist. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
+    `cases` is the folder of the cases that are outside the project; it need not exist. `mongoose` is a checkout of Mongoose, if there is one. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
     data directories and ready files of this run.
     """
 
@@ -21,9 +21,10 @@ class Places:
     work: Path
     scratch: Path
     cases: Path
+    mongoose: Path | None = None
 
     @classmethod
-    def of_repository(cls, binary, cases=None):
+    def of_repository(cls, binary, cases=None, mongoose=None):
         """Derives the paths from the place of this file and `CARGO_TARGET_DIR`."""
         root = CLIENTS.parent.parent
         work = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")).resolve() / "clients"
@@ -31,7 +32,7 @@ class Places:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         beside = root.parent / "shared" / "cases"
-        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside)
+        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside, mongoose)
 
     @property
     def python(self):

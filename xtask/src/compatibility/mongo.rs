@@ -35,7 +35,7 @@ const TABLES: [(&str, &[&str]); 6] = [
 ];
 
 /// Suites: key in the results, title, list of expected failures.
-const SUITES: [(&str, &str, &str); 3] = [
+const SUITES: [(&str, &str, &str); 4] = [
     (
         "mongo-specifications",
         "Tests of the driver specifications",
@@ -50,6 +50,11 @@ const SUITES: [(&str, &str, &str); 3] = [
         "pymongo",
         "PyMongo's own tests",
         "conformance/clients/mongo/python/suite_expected_failures.json",
+    ),
+    (
+        "mongoose",
+        "Mongoose's own tests",
+        "conformance/clients/mongo/node/suite_expected_failures.json",
     ),
 ];
 

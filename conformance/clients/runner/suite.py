@@ -65,6 +65,18 @@ def compare(report, sdk, files, found, known):
         )
 
 
+def compare_all(report, part, found, known, log):
+    """Compares the tests of the files that were found; adds one line per file to the report. `log` tells why none ran.
+
+    `part` is the name of the SDK followed by `-suite`.
+    """
+    files = sorted({file_of(test) for test in found})
+    if files:
+        compare(report, part.removesuffix("-suite"), files, found, known)
+    else:
+        report.add(part, failed=1, note=f"no test ran, see {log}")
+
+
 def file_of(test):
     """Returns the file that a test is in."""
     return test.partition("::")[0]

@@ -97,7 +97,7 @@ impl Snapshots {
         }
         let mut collections = account.list_collections(database);
         // Sharded collections are in no snapshot.
-        collections.retain(|container| container.collection().is_some_and(|known| known.shard_key.is_none()));
+        collections.retain(|container| !container.is_sharded());
         let view = match collections.first() {
             None => None,
             Some(container) => {

@@ -12,7 +12,7 @@ import subprocess
 from runner import parts, tools
 from runner.places import CLIENTS
 from runner.server import Server, ServerFailed
-from runner.suite import Known, compare
+from runner.suite import Known, compare_all
 
 VERSION = "9.9.3"
 # What the tests load; the checkout's other development dependencies are for its documentation and its lint.
@@ -43,11 +43,7 @@ def run(places, report, _whole):
     except (tools.Missing, ServerFailed, subprocess.TimeoutExpired) as problem:
         parts.fail(report, "mongoose-suite", problem)
         return
-    files = sorted({test.partition("::")[0] for test in found})
-    if files:
-        compare(report, "mongoose", files, found, known)
-    else:
-        report.add("mongoose-suite", failed=1, note=f"no test ran, see {places.log('mongoose-suite')}")
+    compare_all(report, "mongoose-suite", found, known, places.log("mongoose-suite"))
 
 
 def prepare(places):

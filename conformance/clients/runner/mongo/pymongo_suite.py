@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from runner import parts, tools
 from runner.places import CLIENTS
 from runner.server import Server, ServerFailed
-from runner.suite import Known, compare
+from runner.suite import Known, compare_all
 
 # The files with tests that use a server.
 FILES = [
@@ -77,11 +77,7 @@ def run(places, report, whole):
     except (tools.Missing, ServerFailed, subprocess.TimeoutExpired) as problem:
         parts.fail(report, "pymongo-suite", problem)
         return
-    files = sorted({test.partition("::")[0] for test in found})
-    if files:
-        compare(report, "pymongo", files, found, known)
-    else:
-        report.add("pymongo-suite", failed=1, note=f"no test ran, see {places.log('pymongo-suite default')}")
+    compare_all(report, "pymongo-suite", found, known, places.log("pymongo-suite default"))
 
 
 def also_of_asynchronous(known, found):

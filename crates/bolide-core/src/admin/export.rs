@@ -77,7 +77,7 @@ impl Admin<'_> {
         let page = page.map_err(|refusal| refusal.error)?.value;
         let (next, items) = (page.continuation, page.items);
         let last_modified = items.iter().map(|item| item.last_modified()).collect();
-        let lines = self.aside(move || lines(&items, StoredItem::to_json)).await?;
+        let lines = self.runtime.aside(move || lines(&items, StoredItem::to_json)).await?;
         Ok(ExportPage {
             lines,
             last_modified,
@@ -93,28 +93,16 @@ impl Admin<'_> {
     ) -> Result<ExportPage> {
         // Every page is judged at the time when it is made, as in a feed (TTL-247).
         let page = scan.next_page(&ReadScope::new(ctx.now), container).await?;
-        let Some(page) = page else {
-            return Ok(ExportPage {
-                lines: Vec::new(),
-                last_modified: Vec::new(),
-                next: None,
-            });
-        };
-        let documents = page.documents;
+        let next = page.is_some().then_some(ExportPosition(Position::Documents(scan)));
+        let documents = page.map(|page| page.documents).unwrap_or_default();
         let last_modified = documents.iter().map(StoredDocument::last_modified).collect();
         let line = |document: &StoredDocument| value::json::write_line(document.document(), document.last_modified().0);
-        let lines = self.aside(move || lines(&documents, line)).await?;
+        let lines = self.runtime.aside(move || lines(&documents, line)).await?;
         Ok(ExportPage {
             lines,
             last_modified,
-            next: Some(ExportPosition(Position::Documents(scan))),
+            next,
         })
-    }
-
-    /// Does work that takes some milliseconds on a thread for queries.
-    async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let work = |_| async move { Ok(work()) };
-        self.runtime.executor().run(self.runtime.query_time(), work).await
     }
 }
 

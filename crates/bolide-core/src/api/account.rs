@@ -167,8 +167,7 @@ impl Account {
     /// # Errors
     /// `Throttled` if too many tasks are running already; `Unavailable` when the account closes.
     pub async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let work = |_| async move { Ok(work()) };
-        self.runtime.executor().run(self.runtime.query_time(), work).await
+        self.runtime.aside(work).await
     }
 
     /// Returns the memory budget that requests share. Front ends take from it for bodies and responses.

@@ -10,6 +10,7 @@ use bolide_mql::collation::Collation;
 use bolide_mql::index::IndexDefinition;
 use uuid::Uuid;
 
+use super::Container;
 use crate::content::ShardKey;
 
 /// A MongoDB collection.
@@ -46,6 +47,18 @@ pub struct CollectionIndex {
     pub rules: Vec<RuleId>,
     /// Whether documents that existed before it may lack its keys and deadlines. Its rules are not in force before it is built.
     pub is_building: bool,
+}
+
+impl Container {
+    /// Returns whether it is a collection that a front end keeps for itself.
+    pub fn is_private(&self) -> bool {
+        self.collection().is_some_and(|definition| definition.is_private)
+    }
+
+    /// Returns whether it is a sharded collection.
+    pub fn is_sharded(&self) -> bool {
+        self.state().shard_key().is_some()
+    }
 }
 
 impl CollectionDefinition {

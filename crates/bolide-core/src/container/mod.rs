@@ -259,11 +259,6 @@ impl Container {
         self.rid
     }
 
-    /// Returns whether it is a collection that a front end keeps for itself.
-    pub fn is_private(&self) -> bool {
-        self.collection().is_some_and(|definition| definition.is_private)
-    }
-
     /// Returns whether it uses the throughput of its database, which other containers use too.
     pub fn shares_throughput(&self) -> bool {
         self.state().shared_meter().is_some()

@@ -58,7 +58,8 @@ impl ShardKey {
         self.path.text()
     }
 
-    pub(crate) fn name(&self) -> &CStr {
+    /// Returns the path as the name of a field.
+    pub fn name(&self) -> &CStr {
         &self.name
     }
 

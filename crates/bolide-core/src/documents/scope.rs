@@ -109,7 +109,7 @@ impl ReadScope {
             return Ok((entered.guard.state.clone(), entered.now));
         }
         let guard = container.enter_interruptible_owned().await?;
-        if self.is_unsharded && guard.state.collection.is_some() && !guard.state.is_unsharded() {
+        if self.is_unsharded && guard.state.shard_key().is_some() {
             return Err(Reason::OtherDatabase.into());
         }
         if let Some(admission) = &self.admission {

@@ -17,6 +17,7 @@ use crate::runtime::{RequestContext, Runtime};
 use bolide_model::epk::Epk;
 use bolide_model::ttl::Stamp;
 use bolide_model::{Error, RequestUnits, UnixMillis, charge};
+use bolide_mql::update::FieldChanges;
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
@@ -352,31 +353,31 @@ impl DocumentBatch<'_, '_> {
             content: Content::Bson,
             document: draft.document.as_bytes(),
         });
-        let changes = draft.changes.as_deref().filter(|_| self.state.keeping().is_some());
-        let description = changes.map(description::encode).unwrap_or_default();
         let replaced = replaced.map(StoredDocument::record);
-        add_version(self.batch, self.state, &self.place, &record, replaced, description);
+        let before = (replaced, draft.changes.as_deref());
+        add_version(self.batch, self.state, &self.place, &record, before);
         self.charge += charge::write(record.size());
     }
 }
 
 /// Adds a new document that is no write of a user.
 pub(crate) fn add_document(batch: &mut WriteBatch<'_>, state: &ContainerState, epk: &Epk, record: &Record) {
-    add_version(batch, state, epk, record, None, Bytes::new());
+    add_version(batch, state, epk, record, (None, None));
 }
 
-/// Adds a version of a document: its record with all entries, its change in the history, and its end for the purge and for change streams.
+/// Adds a version of a document: its record with all entries, its change in the history, and its end for the purge and for change streams. `replaced`:
+/// the version before it, and `changes`: what an update changed in that.
 fn add_version(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
     epk: &Epk,
     record: &Record,
-    replaced: Option<&Record>,
-    description: Bytes,
+    (replaced, changes): (Option<&Record>, Option<&FieldChanges>),
 ) {
     let key = add(batch, epk, record);
     let keeping = state.keeping();
     if keeping.is_some() {
+        let description = changes.map(description::encode).unwrap_or_default();
         let change = Change::written(&key, record, replaced);
         history::log(batch, keeping.clone(), record.version(), change.described(description));
         // A date that lies behind those that were told already will not be found any more.

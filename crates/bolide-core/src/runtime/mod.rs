@@ -111,6 +111,12 @@ impl Runtime {
         self.options.query_time
     }
 
+    /// See `Account::aside`.
+    pub async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let work = |_| async move { Ok(work()) };
+        self.executor().run(self.query_time(), work).await
+    }
+
     /// Runs a task inside a container on the executor: it ends when its request is dropped, when a query's maximum time is over, and when a change of
     /// the container waits for it. Hold the container's read guard meanwhile.
     ///

@@ -161,11 +161,8 @@ impl Events<'_> {
         };
         let id = key.get("_id").ok().flatten().unwrap_or(bson::RawBsonRef::Null);
         let id = DocumentId::of(id, definition.collation.as_deref());
-        let place = match (
-            &definition.shard_key,
-            change.current.as_deref().map(RawDocument::from_bytes),
-        ) {
-            (Some(shard_key), Some(Ok(current))) => shard_key.place_in(current)?,
+        let place = match change.current.as_deref().map(RawDocument::from_bytes) {
+            Some(Ok(current)) => definition.place_of(current)?,
             _ => Epk::start(),
         };
         let found = account.read_scope(&self.now).find(&container, &place, &id).await;

@@ -12,7 +12,7 @@ use bolide_model::ErrorKind;
 use bolide_model::ttl::Policy;
 use bolide_mql::index::IndexDefinition;
 use bolide_mql::{Code, Error, Result};
-use bson::raw::{CString, cstr};
+use bson::raw::cstr;
 use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 
 use super::arguments::Arguments;
@@ -147,7 +147,7 @@ async fn update_collection(context: &CommandContext<'_>, mut arguments: Argument
     }
     if throughput.value().is_some() {
         let resource = OfferResource::Container(container.rid());
-        if !collections::is_sharded(&container) {
+        if !container.is_sharded() {
             throughput.check_one_range()?;
         }
         throughput.replace(context, resource).await?;
@@ -164,9 +164,8 @@ fn get_collection(context: &CommandContext<'_>, mut arguments: Arguments<'_>) ->
     let container = collection(context, &namespace)?;
     let mut reply = rawdoc! {"database": context.database, "collection": namespace.collection.as_str()};
     if let Some(shard_key) = &collections::definition(&container)?.shard_key {
-        let path = CString::try_from(shard_key.path()).map_err(|_| Error::bad_value("a shard key has a null byte"))?;
         let mut definition = RawDocumentBuf::new();
-        definition.append(path, "hashed");
+        definition.append(shard_key.name(), "hashed");
         reply.append(cstr!("shardKeyDefinition"), definition);
     }
     throughput::append(context, OfferResource::Container(container.rid()), &mut reply);

@@ -121,17 +121,10 @@ fn is_write_conflict(error: &bolide_model::Error) -> bool {
     matches!(&error.detail, Detail::Reason(Reason::WriteConflict))
 }
 
-/// Tells whether a collection is sharded.
-pub fn is_sharded(container: &Container) -> bool {
-    container
-        .collection()
-        .is_some_and(|definition| definition.shard_key.is_some())
-}
-
 /// Returns an unsharded collection of a database: transactions and snapshots begin on these, and see no others.
 pub fn first_unsharded(account: &Account, database: &str) -> Option<Arc<Container>> {
-    let collections = account.list_collections(database).into_iter();
-    collections.into_iter().find(|container| !is_sharded(container))
+    let mut collections = account.list_collections(database).into_iter();
+    collections.find(|container| !container.is_sharded())
 }
 
 /// Returns the identity of a collection as BSON has it.

@@ -63,7 +63,7 @@ impl Writes<'_> {
         let known = collections::find(self.context, &into);
         views::refuse(self.context.state, &into.database, &into.collection)?;
         let (definition, policy) = match &known {
-            Some(container) if collections::is_sharded(container) => {
+            Some(container) if container.is_sharded() => {
                 let text = format!("namespace '{into}' is sharded so it can't be used for $out'");
                 return Err(Error::new(OUT_TO_SHARDED, text));
             }
@@ -265,9 +265,10 @@ fn filter_of(
     }
     // In a sharded collection `_id` alone does not identify a document.
     if let Some(shard_key) = shard_key.filter(|shard_key| !on.contains(&shard_key.path())) {
-        let name =
-            CString::try_from(shard_key.path()).map_err(|_| Error::bad_value("a field's name has a null byte"))?;
-        conditions.append(name, rawdoc! {"$eq": RawBson::from(shard_key.value_in(document)?)});
+        conditions.append(
+            shard_key.name(),
+            rawdoc! {"$eq": RawBson::from(shard_key.value_in(document)?)},
+        );
     }
     Filter::parse(&conditions).map(Arc::new)
 }

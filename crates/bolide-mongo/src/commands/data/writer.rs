@@ -150,7 +150,7 @@ impl DataContext {
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        if self.is_unsharded && collections::is_sharded(container) {
+        if self.is_unsharded && container.is_sharded() {
             return Err(codes::error(&Reason::OtherDatabase.into()));
         }
         if let Some(transaction) = &self.transaction {

@@ -85,7 +85,7 @@ enum Position {
 #[derive(Default)]
 struct QueueHead {
     due: Vec<Due>,
-    /// The position behind entries that are skipped, after those that are due.
+    /// The position behind entries that are skipped or gone, after those that are due.
     resume: Option<Position>,
     /// Whether the queue was read to the first entry that is not due, or to its end.
     is_complete: bool,
@@ -222,6 +222,7 @@ impl CollectionEndings {
             if entry.stamp.base.0 > P::threshold(horizon) {
                 let next = entry.stamp.ends_at(self.settings.policy);
                 head.next = next.map(|second| bolide_model::UnixSeconds(second).millis());
+                head.resume = Some(position(P::before_rest(&entry, horizon)));
                 head.is_complete = true;
                 return Ok(head);
             }
@@ -271,3 +272,6 @@ impl WriteBatch<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

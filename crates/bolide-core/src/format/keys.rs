@@ -20,7 +20,7 @@
 //! no separator follows it. The keys of items begin with their effective partition key, so a range is an interval of keys. Index keys hold it after
 //! their first bytes.
 
-use bolide_model::ttl::{Deadline, RuleId};
+use bolide_model::ttl::{DateHorizon, Deadline, RuleId};
 use bolide_model::{Lsn, UnixMillis, UnixSeconds, epk::Epk};
 use bolide_storage::{Key, Space};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -257,6 +257,15 @@ impl DeadlinePosition {
             },
             version: LogPosition::default(),
         }
+    }
+
+    /// Returns the position in a rule's queue after every version that has ended.
+    pub fn after_ended(rule: RuleId, horizon: &DateHorizon) -> DeadlinePosition {
+        let mut position = DeadlinePosition::first(rule);
+        if let Some(threshold) = horizon.threshold(rule) {
+            position.deadline.date = UnixMillis(threshold.saturating_add(1));
+        }
+        position
     }
 
     pub fn next(self) -> DeadlinePosition {

@@ -48,6 +48,9 @@ pub(crate) trait Queue: Copy + Ord + Default {
     /// Returns the highest base that is due.
     fn threshold(horizon: &Horizon) -> i64;
 
+    /// Returns a position before every entry that the queue has or will have, if `first` is the first one and is not due at `horizon`.
+    fn before_rest(first: &QueueEntry<Self>, horizon: &Horizon) -> Self;
+
     /// Decodes a row.
     ///
     /// # Errors
@@ -80,6 +83,11 @@ impl Queue for ExpiryPosition {
 
     fn threshold(horizon: &Horizon) -> i64 {
         horizon.own
+    }
+
+    /// An item that is written later may end before `first`, but not before the horizon.
+    fn before_rest(first: &QueueEntry<ExpiryPosition>, horizon: &Horizon) -> ExpiryPosition {
+        ExpiryPosition::of_base(horizon.own.saturating_add(1)).map_or(first.position, |next| next.min(first.position))
     }
 
     fn entry(key: &[u8], value: &Bytes) -> Result<QueueEntry<ExpiryPosition>> {
@@ -121,6 +129,11 @@ impl Queue for LogPosition {
 
     fn threshold(horizon: &Horizon) -> i64 {
         horizon.inherited
+    }
+
+    /// New entries are appended to the log.
+    fn before_rest(first: &QueueEntry<LogPosition>, _: &Horizon) -> LogPosition {
+        first.position
     }
 
     fn entry(key: &[u8], value: &Bytes) -> Result<QueueEntry<LogPosition>> {

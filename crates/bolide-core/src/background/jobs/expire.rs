@@ -93,7 +93,8 @@ struct QueueHead {
     is_complete: bool,
     /// The second at which the first entry that is not due will be due, if it is known.
     next_end: Option<i64>,
-    /// The position after everything that was skipped; `None` if nothing was read.
+    /// The position after everything that was skipped or is gone: without it, each step would read over the deleted rows of all earlier steps. `None` if
+    /// nothing was read.
     resume: Option<Position>,
 }
 
@@ -236,10 +237,9 @@ fn advance(
     drained: bool,
     judged: UnixMillis,
 ) -> bool {
-    if drained {
-        for position in queues.iter().filter_map(|queue| queue.resume) {
-            progress.pass(position);
-        }
+    let passed = queues.iter().filter(|queue| drained || queue.due.is_empty());
+    for position in passed.filter_map(|queue| queue.resume) {
+        progress.pass(position);
     }
     let is_complete = drained && queues.iter().all(|queue| queue.is_complete);
     if is_complete && judged == batch.now {
@@ -270,7 +270,8 @@ impl QueueHead {
                 continue;
             }
             if entry.stamp.base.0 > P::threshold(horizon) {
-                return Ok(queue.ends_before(entry.stamp.ends_at(policy)));
+                let resume = position(P::before_rest(&entry, horizon));
+                return Ok(queue.ends_before(resume, entry.stamp.ends_at(policy)));
             }
             queue.take(entry.item_key, entry.size, entry.version, after);
         }
@@ -297,8 +298,9 @@ impl QueueHead {
         self.resume = Some(after);
     }
 
-    fn ends_before(mut self, next_end: Option<i64>) -> QueueHead {
+    fn ends_before(mut self, resume: Position, next_end: Option<i64>) -> QueueHead {
         self.is_complete = true;
+        self.resume = Some(resume);
         self.next_end = next_end;
         self
     }

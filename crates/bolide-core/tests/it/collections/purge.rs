@@ -80,6 +80,21 @@ async fn a_document_that_is_written_past_its_date_is_purged_although_the_purge_w
 }
 
 #[tokio::test]
+async fn a_document_that_ends_before_the_first_one_that_the_purge_saw_is_not_missed() {
+    let test = TestCollection::new().await;
+    test.create_index(date_index(0)).await.unwrap().unwrap();
+    test.insert(dated(1, START)).await.unwrap();
+    test.insert(dated(2, START + 60_000)).await.unwrap();
+    assert_eq!(test.purge().await, 1);
+    test.insert(dated(3, START + 30_000)).await.unwrap();
+    assert_eq!((ghosts(&test).await, test.purge().await), (0, 0), "it lives");
+    assert_sound(&test).await;
+    test.set_clock(START + 30_000);
+    assert_eq!((ghosts(&test).await, test.purge().await), (1, 1));
+    assert_sound(&test).await;
+}
+
+#[tokio::test]
 async fn nothing_is_purged_before_its_millisecond() {
     let test = TestCollection::new().await;
     test.create_index(date_index(1)).await.unwrap().unwrap();

@@ -5,6 +5,7 @@ use bolide_model::ttl::{DateRules, Horizon};
 use bolide_storage::Page;
 
 use super::{Position, QueueHead, SCAN_BYTES};
+use crate::format::keys::DeadlinePosition;
 use crate::format::queues;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
@@ -37,7 +38,8 @@ impl QueueHead {
             if !horizon.dates.has_ended(deadline) {
                 // Rounded up: nothing is removed before it has ended.
                 let end = rules.ends_at(deadline).map(|end| end.seconds_up().0);
-                return Ok(queue.ends_before(end));
+                let resume = Position::Date(DeadlinePosition::after_ended(deadline.rule, &horizon.dates));
+                return Ok(queue.ends_before(resume, end));
             }
             let after = Position::Date(entry.position.next());
             queue.take(entry.item_key, entry.size, entry.position.version, after);

@@ -1,5 +1,6 @@
 //! One step of the purge: what it removes, what it leaves, and where the next one goes on.
 
+use bolide_model::UnixSeconds;
 use bolide_model::time::Monotonic;
 use serde_json::json;
 
@@ -221,6 +222,45 @@ async fn entries_of_items_with_a_ttl_of_their_own_are_stepped_over_once() {
     fixture.at(120);
     assert_eq!(one().await, (1, End::Drained));
     assert!(!fixture.stored_ids().await.contains(&"own0".to_owned()));
+}
+
+/// Deleted rows before a cursor would be read over by every later step.
+#[tokio::test]
+async fn the_cursors_pass_everything_that_is_gone_also_while_there_is_a_backlog() {
+    let fixture = Fixture::with(json!({"defaultTtl": 1_000})).await;
+    for n in 0..3 {
+        fixture.upsert(json!({"id": format!("gone{n}")})).await;
+        fixture.upsert(json!({"id": format!("short{n}"), "ttl": 5})).await;
+        fixture.upsert(json!({"id": format!("dropped{n}"), "ttl": 7})).await;
+    }
+    fixture.upsert(json!({"id": "later", "ttl": 500})).await;
+    let kept = LogPosition {
+        lsn: fixture.partition().lsn().next(),
+        seq: 0,
+    };
+    fixture.upsert(json!({"id": "kept"})).await;
+    for n in 0..3 {
+        fixture.delete("p", &format!("gone{n}")).await;
+        fixture.delete("p", &format!("dropped{n}")).await;
+    }
+    let cursors = async || {
+        let cursors = fixture.partition().background(|batch| Ok(batch.state.purge)).await;
+        cursors.expect("cursors")
+    };
+    fixture.at(110);
+    assert_eq!(step(&fixture, 1, PurgeMode::Force).await, (1, End::Unfinished));
+    assert_eq!(cursors().await.log, kept, "two items are still due in the other queue");
+    assert_eq!(step(&fixture, 2, PurgeMode::Force).await, (2, End::Drained));
+    assert_eq!(
+        cursors().await.expiry.base,
+        UnixSeconds(111),
+        "not further: the next item may end before `later`"
+    );
+    fixture.upsert(json!({"id": "next", "ttl": 1})).await;
+    fixture.at(111);
+    assert_eq!(forced(&fixture).await, (1, End::Drained));
+    assert_eq!(fixture.stored_ids().await, ["kept", "later"]);
+    fixture.assert_sound().await;
 }
 
 /// What stands in the queues for versions that are gone, as after a commit that this version of the server would not make.

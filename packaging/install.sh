@@ -162,40 +162,45 @@ verify() {
 # place_all FOLDER: copies the files of the unpacked archive
 place_all() {
   mkdir -p "$prefix/share/bolide"
-  # The list is written first: an installation that was interrupted can be removed. Files of an earlier version stay in it.
-  for file in $(destinations); do
-    grep -qxF "$file" "$list" 2>/dev/null || printf '%s\n' "$file" >>"$list"
+  for file in LICENSE-MIT LICENSE-APACHE THIRD-PARTY.txt README.md; do
+    place 644 "$1/$file" "share/doc/bolide/$file"
   done
-  place 644 "$1/LICENSE-MIT" share/doc/bolide/LICENSE-MIT
-  place 644 "$1/LICENSE-APACHE" share/doc/bolide/LICENSE-APACHE
-  place 644 "$1/README.md" share/doc/bolide/README.md
-  place 644 "$1/man/bolide.1" share/man/man1/bolide.1
+  for page in "$1"/man/*.1; do
+    place 644 "$page" "share/man/man1/${page##*/}"
+  done
   place 644 "$1/completions/bolide.bash" share/bash-completion/completions/bolide
   place 644 "$1/completions/_bolide" share/zsh/site-functions/_bolide
   place 644 "$1/completions/bolide.fish" share/fish/vendor_completions.d/bolide.fish
   place 755 "$1/bolide" bin/bolide
 }
 
-# Relative to the prefix; none has a blank in it.
-destinations() {
-  printf '%s\n' bin/bolide share/man/man1/bolide.1 share/bash-completion/completions/bolide share/zsh/site-functions/_bolide \
-    share/fish/vendor_completions.d/bolide.fish share/doc/bolide/LICENSE-MIT share/doc/bolide/LICENSE-APACHE share/doc/bolide/README.md
-}
-
 # place MODE FILE DESTINATION: renamed into place, so that a running server keeps its file
 place() {
   [ -f "$2" ] || fail "the archive has no ${2##*/}"
+  is_ours "$3" || fail "the archive has a file that does not belong there: ${2##*/}"
+  # Listed first, so that an installation that was interrupted can be removed. Files of an earlier version stay in the list.
+  grep -qxF "$3" "$list" 2>/dev/null || printf '%s\n' "$3" >>"$list"
   mkdir -p "$prefix/${3%/*}"
   cp "$2" "$prefix/$3.new"
   chmod "$1" "$prefix/$3.new"
   mv -f "$prefix/$3.new" "$prefix/$3"
 }
 
+# Whether this script installs a file of this name, relative to the prefix.
+is_ours() {
+  case $1 in
+    *..* | *[!0-9A-Za-z_./-]*) return 1 ;;
+    bin/bolide | share/man/man1/bolide*.1 | share/doc/bolide/*) ;;
+    share/bash-completion/completions/bolide | share/zsh/site-functions/_bolide | share/fish/vendor_completions.d/bolide.fish) ;;
+    *) return 1 ;;
+  esac
+}
+
 remove() {
   [ -f "$list" ] || fail "nothing is installed in $prefix by this script"
   while read -r file; do
     # Only what this script installs, whatever the list says.
-    destinations | grep -qxF "$file" || fail "$list: not a file of Bolide: $file"
+    is_ours "$file" || fail "$list: not a file of Bolide: $file"
     rm -f "$prefix/$file"
   done <"$list"
   rm -f "$list"

@@ -10,6 +10,7 @@ mod running;
 mod settings;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -23,6 +24,9 @@ use rootfs::Program;
 
 /// The most that the only layer may have, compressed with gzip.
 const LAYER_BYTES: u64 = 15_000_000;
+
+/// What docs/container.md says of a machine with nothing else to do.
+const TIME_TO_HEALTHY: Duration = Duration::from_millis(100);
 
 /// What to build the image from.
 #[derive(Args, Default)]
@@ -86,7 +90,13 @@ fn check(project: &Project, builder: &Builder, program: &Program) -> Result<Outc
     running::production(builder)?;
     running::emulator(builder)?;
     match running::time_to_healthy(builder)? {
-        Some(times) => println!("healthy {times}"),
+        Some(times) => {
+            println!("healthy after {times}");
+            // Not a failure, because it depends on what else runs on the machine.
+            if program.is_release && times.best() > TIME_TO_HEALTHY {
+                skipped.push("no start was healthy within 100 ms");
+            }
+        }
         None => skipped.push("the time to healthy was not measured (only root may chroot)"),
     }
     if !program.is_release {

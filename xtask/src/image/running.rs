@@ -2,6 +2,7 @@
 //!
 //! buildah's `chroot` isolation gives a container its own files and user, but this machine's network: so ports are free ones of this machine.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -97,11 +98,11 @@ pub fn emulator(builder: &Builder) -> Result<()> {
 
 /// Starts the emulator's binary in the image's root directory, as a container runtime does it, several times.
 ///
-/// Returns the times as text; `None` if this user may not change the root directory.
+/// Returns the times; `None` if this user may not change the root directory.
 ///
 /// # Errors
 /// If it does not become healthy.
-pub fn time_to_healthy(builder: &Builder) -> Result<Option<String>> {
+pub fn time_to_healthy(builder: &Builder) -> Result<Option<Times>> {
     if !builder.is_root() {
         return Ok(None);
     }
@@ -129,15 +130,24 @@ pub fn time_to_healthy(builder: &Builder) -> Result<Option<String>> {
         terminate(process.0.id())?;
         process.0.wait()?;
     }
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    let best = times.iter().skip(1).min().copied().unwrap_or_default();
-    let worst = times.iter().max().copied().unwrap_or_default();
-    Ok(Some(format!(
-        "{:.0} ms after the first start, with a new store; {:.0} ms at best and {:.0} ms at worst of {STARTS} starts",
-        milliseconds(times[0]),
-        milliseconds(best),
-        milliseconds(worst)
-    )))
+    Ok(Some(Times(times)))
+}
+
+/// How long each start took, in order.
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// The shortest: other programs of the machine delay the others.
+    pub fn best(&self) -> Duration {
+        self.0.iter().min().copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times: Vec<String> = self.0.iter().map(|time| time.as_millis().to_string()).collect();
+        write!(formatter, "{} ms (the first start makes the store)", times.join(", "))
+    }
 }
 
 /// Ports that nobody used a moment ago.

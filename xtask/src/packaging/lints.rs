@@ -21,6 +21,9 @@ const HELM: GoProgram = GoProgram {
 /// Scripts of `sh` and `bash`, relative to the project.
 const SCRIPTS: [&str; 3] = ["packaging/install.sh", "packaging/homebrew/fill.sh", ".ci/run"];
 
+/// The version that manifests are made for; helm's own default is older than the oldest that the chart accepts.
+const KUBERNETES: &str = "1.30.0";
+
 /// Values with which the chart must give valid manifests: each set is a list of `--set` options.
 const VALUES: [&[&str]; 4] = [
     &[],
@@ -177,7 +180,7 @@ pub fn chart(project: &Project, tools: &Tools, whole: bool) -> Result<Part> {
 
 fn helm_with(helm: &Path, arguments: &[&str], chart: &Path, values: &[&str]) -> Command {
     let mut command = Command::new(helm);
-    command.args(arguments).arg(chart);
+    command.args(arguments).arg(chart).args(["--kube-version", KUBERNETES]);
     for value in values {
         command.args(["--set", value]);
     }

@@ -307,7 +307,7 @@ fn only_child(id: u32) -> Option<u32> {
     let tasks = fs::read_dir(Path::new("/proc").join(id.to_string()).join("task")).ok()?;
     let children = tasks
         .flatten()
-        .filter_map(|task| fs::read_to_string(PathBuf::from(task.path()).join("children")).ok());
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     children
         .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         .find_map(|child| child.parse().ok())

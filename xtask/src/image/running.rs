@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -116,7 +116,8 @@ pub fn time_to_healthy(builder: &Builder) -> Result<Option<Times>> {
         command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin");
-        command.env("BOLIDE_EMULATOR", "1").envs(ports.variables());
+        command.env("BOLIDE_EMULATOR", "1");
+        command.envs(ports.variables()).envs(ports.emulator_variables());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let begun = Instant::now();
         let mut process = Process(command.spawn()?);
@@ -177,6 +178,12 @@ impl Ports {
         vec![
             ("BOLIDE_PORT", self.cosmos.to_string()),
             ("BOLIDE_MONGO_PORT", self.mongo.to_string()),
+        ]
+    }
+
+    /// The ports that only the emulator has.
+    fn emulator_variables(&self) -> [(&'static str, String); 2] {
+        [
             ("BOLIDE_HEALTH_PORT", self.health.to_string()),
             ("BOLIDE_EXPLORER_PORT", self.explorer.to_string()),
         ]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
-use crate::{Result, conformance, tidy};
+use crate::{Result, conformance, image, packaging, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -16,6 +16,9 @@ type Check = fn(&Project) -> Result<Outcome>;
 const CHECKS: &[(&str, Check)] = &[
     ("fmt", |project| fmt(project).map(passed)),
     ("tidy", |project| tidy::run(project).map(passed)),
+    ("packaging", |project| {
+        packaging::run(project, &packaging::Options::default())
+    }),
     ("lint", |project| lint(project).map(passed)),
     ("unit", |project| unit(project).map(passed)),
     ("conformance", |project| {
@@ -23,6 +26,7 @@ const CHECKS: &[(&str, Check)] = &[
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))
     }),
     ("sdk", |project| sdk(project, None, false).map(passed)),
+    ("image", |project| image::run(project, &image::Options::default())),
     ("docs", |project| docs(project).map(passed)),
     ("deny", |project| deny(project, false)),
 ];

@@ -12,9 +12,12 @@ mod checks;
 mod compatibility;
 mod conformance;
 mod fuzz;
+mod image;
+mod packaging;
 mod project;
 mod summary;
 mod tidy;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,6 +60,10 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Build the container image from a binary, check it and start it.
+    Image(image::Options),
+    /// Check what releases need besides the binary: scripts, workflows, the chart, the unit, the formula.
+    Packaging(packaging::Options),
     /// Write the compatibility page from the results of client tours and SDK tests.
     Compatibility,
     /// Build the documentation, warnings are errors.
@@ -111,6 +118,10 @@ fn run(command: Command) -> Result<()> {
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::Image(options) => image::run(&project, &options).map(|outcome| println!("image: {outcome}")),
+        Command::Packaging(options) => {
+            packaging::run(&project, &options).map(|outcome| println!("packaging: {outcome}"))
+        }
         Command::Compatibility => compatibility::run(&project),
         Command::Docs => checks::docs(&project),
         Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),

@@ -14,6 +14,7 @@ mod descriptors;
 mod error_rewriter;
 mod fair;
 mod files;
+mod health;
 mod keys;
 mod listeners;
 mod machine;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
         Command::ResetTime(options) => reset_time::run(&options),
+        Command::Health(options) => health::run(&options),
         Command::ScriptHost => Err(script_host::serve()),
     };
     match outcome {

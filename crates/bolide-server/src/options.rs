@@ -14,6 +14,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::connection::Limits;
+use crate::health::HealthOptions;
 use crate::keys::{AccountKeys, KeyOptions};
 use crate::machine;
 use crate::mongo::MongoListenerOptions;
@@ -46,6 +47,8 @@ pub enum Command {
     Query(Box<QueryOptions>),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
+    /// Ask a server whether it is ready: status 0 if it is, else 1. For health checks of containers.
+    Health(HealthOptions),
     /// Run scripts for the server that has started this process.
     #[command(name = crate::script_host::COMMAND, hide = true)]
     ScriptHost,

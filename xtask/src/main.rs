@@ -12,6 +12,7 @@ mod checks;
 mod compatibility;
 mod conformance;
 mod fuzz;
+mod packages;
 mod project;
 mod summary;
 mod tidy;
@@ -53,6 +54,8 @@ enum Command {
     Conformance(conformance::Options),
     /// Run the client tours and the SDK suites against the built server.
     Sdk(SdkOptions),
+    /// Build the packages for other languages, install, test and uninstall each.
+    Packages(packages::Options),
     /// Kill the server under load and check that nothing acknowledged is lost.
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
@@ -109,6 +112,9 @@ fn run(command: Command) -> Result<()> {
         Command::Unit => checks::unit(&project),
         Command::Conformance(options) => conformance::run(&project, &options).map(|_| ()),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
+        Command::Packages(options) => {
+            packages::run(&project, &options).map(|outcome| println!("packages: {outcome}"))
+        }
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Compatibility => compatibility::run(&project),

@@ -7,13 +7,27 @@ use crate::Result;
 use crate::project::Project;
 
 /// The folders of the packages.
-const FOLDERS: [&str; 2] = ["packages/python", "packages/npm"];
+const FOLDERS: [&str; 5] = [
+    "packages/python",
+    "packages/npm",
+    "crates/bolide-testing",
+    "packages/go",
+    "packages/java",
+];
 
 /// Files that the workspace's root and each package have, with equal content.
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Files that repeat the workspace's version, and what is around it there.
-const VERSIONS: [(&str, &str, &str); 1] = [("packages/npm/package.json", "\n  \"version\": \"", "\",")];
+const VERSIONS: [(&str, &str, &str); 3] = [
+    ("packages/npm/package.json", "\n  \"version\": \"", "\","),
+    ("packages/java/pom.xml", "\n  <version>", "</version>"),
+    (
+        "packages/java/tests/pom.xml",
+        "<artifactId>bolide-testing</artifactId>\n      <version>",
+        "</version>",
+    ),
+];
 
 /// Compares all packages with the workspace, and returns its version.
 ///

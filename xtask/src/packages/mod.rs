@@ -6,9 +6,12 @@
 //! Everything is made below `target/packages`. A language that is not installed is skipped, and the outcome says so.
 
 mod files;
+mod go;
+mod java;
 mod manifests;
 mod npm;
 mod python;
+mod rust;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -34,7 +37,13 @@ pub struct Options {
 /// Builds, installs, tests and uninstalls one package.
 type Test = fn(&Place<'_>) -> Result<Outcome>;
 
-const PACKAGES: &[(&str, Test)] = &[("python", python::test), ("npm", npm::test)];
+const PACKAGES: &[(&str, Test)] = &[
+    ("python", python::test),
+    ("npm", npm::test),
+    ("rust", rust::test),
+    ("go", go::test),
+    ("java", java::test),
+];
 
 /// Where a package is tested.
 struct Place<'a> {

@@ -10,7 +10,7 @@ use crate::checks::answers;
 use crate::summary::Outcome;
 
 /// What the tests need: Vitest's requirement is the highest.
-const NODE: &str = "process.exit(Number(process.versions.node.split('.')[0]) < 20)";
+const NODE: &str = "process.exit(Number(process.versions.node.split('.')[0]) < 20 ? 1 : 0)";
 
 pub fn test(place: &Place<'_>) -> Result<Outcome> {
     if !answers(Command::new("node").args(["-e", NODE])) || !answers(Command::new("npm").arg("--version")) {

@@ -112,9 +112,7 @@ fn run(command: Command) -> Result<()> {
         Command::Unit => checks::unit(&project),
         Command::Conformance(options) => conformance::run(&project, &options).map(|_| ()),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
-        Command::Packages(options) => {
-            packages::run(&project, &options).map(|outcome| println!("packages: {outcome}"))
-        }
+        Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Compatibility => compatibility::run(&project),

@@ -37,7 +37,9 @@ fn find(
     let name = format!("bolide{}", env::consts::EXE_SUFFIX);
     let found = path.find_map(|folder| Some(folder.join(&name)).filter(|place| place.is_file()));
     found.ok_or_else(|| {
-        Error::NoBinary("there is no bolide binary: BOLIDE_BIN is not set, and PATH has none; install Bolide".to_owned())
+        Error::NoBinary(
+            "there is no bolide binary: BOLIDE_BIN is not set, and PATH has none; install Bolide".to_owned(),
+        )
     })
 }
 

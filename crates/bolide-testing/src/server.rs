@@ -238,7 +238,9 @@ fn ready_file(folder: &TempDir) -> PathBuf {
 fn wait_until_ready(process: &mut Child, folder: &TempDir, limit: Duration) -> Result<Value, String> {
     let begun = Instant::now();
     loop {
-        let status = process.try_wait().map_err(|error| format!("cannot wait for the server: {error}"))?;
+        let status = process
+            .try_wait()
+            .map_err(|error| format!("cannot wait for the server: {error}"))?;
         let ready = fs::read(ready_file(folder)).ok();
         if let Some(ready) = ready.and_then(|text| serde_json::from_slice(&text).ok()) {
             return Ok(ready);

@@ -71,7 +71,9 @@ pub fn listing(folder: &Path) -> Result<BTreeSet<PathBuf>> {
 /// Names files that were left, and those that are missing.
 pub fn compare(before: &BTreeSet<PathBuf>, after: &BTreeSet<PathBuf>) -> Result<()> {
     let left = after.difference(before).map(|path| format!("left: {}", path.display()));
-    let missing = before.difference(after).map(|path| format!("missing: {}", path.display()));
+    let missing = before
+        .difference(after)
+        .map(|path| format!("missing: {}", path.display()));
     let problems: Vec<String> = left.chain(missing).take(5).collect();
     if problems.is_empty() {
         Ok(())

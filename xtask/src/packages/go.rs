@@ -9,13 +9,24 @@ use crate::Result;
 use crate::checks::{answers, python};
 use crate::summary::Outcome;
 
+/// Archives all files below the working directory. Go refuses archives with entries for folders, which `python -m zipfile` makes.
+const ARCHIVE: &str = "\
+import os, sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as archive:
+    for folder, _, names in os.walk('.'):
+        for name in names:
+            archive.write(os.path.join(folder, name))
+";
+
 pub fn test(place: &Place<'_>) -> Result<Outcome> {
     if !answers(Command::new("go").arg("version")) {
         return Ok(Outcome::Skipped("there is no Go".to_owned()));
     }
     // Many machines have no `zip`.
     let Some(python) = python() else {
-        return Ok(Outcome::Skipped("there is no Python 3.9 or newer, which makes its archive".to_owned()));
+        return Ok(Outcome::Skipped(
+            "there is no Python 3.9 or newer, which makes its archive".to_owned(),
+        ));
     };
     let source = place.source("packages/go");
     let module = module_path(&fs::read_to_string(source.join("go.mod"))?)?;
@@ -54,7 +65,10 @@ fn module_path(text: &str) -> Result<String> {
 fn publish(source: &Path, proxy: &Path, module: &str, version: &str, python: &str) -> Result<()> {
     let folder = files::emptied(&proxy.join(module).join("@v"))?;
     fs::write(folder.join("list"), format!("{version}\n"))?;
-    fs::write(folder.join(format!("{version}.info")), format!("{{\"Version\":\"{version}\"}}"))?;
+    fs::write(
+        folder.join(format!("{version}.info")),
+        format!("{{\"Version\":\"{version}\"}}"),
+    )?;
     fs::copy(source.join("go.mod"), folder.join(format!("{version}.mod")))?;
     // In the archive each file is below MODULE@VERSION; the module of the tests, which is nested in this one, is not part of it.
     let staging = proxy.with_file_name("staging");
@@ -67,9 +81,11 @@ fn publish(source: &Path, proxy: &Path, module: &str, version: &str, python: &st
         }
     }
     let mut archive = Command::new(python);
-    archive.args(["-m", "zipfile", "-c"]).arg(folder.join(format!("{version}.zip")));
-    archive.arg(module.split('/').next().unwrap_or(module)).current_dir(staging);
-    step(clean(archive), "python -m zipfile")
+    archive
+        .args(["-c", ARCHIVE])
+        .arg(folder.join(format!("{version}.zip")))
+        .current_dir(staging);
+    step(clean(archive), "the Python program that makes an archive")
 }
 
 /// The proxies that Go asks on this machine.
@@ -95,7 +111,10 @@ impl Environment {
         command
             .current_dir(&self.project)
             .args(arguments)
-            .env("GOPROXY", format!("file://{},{}", self.proxy.display(), self.usual_proxies))
+            .env(
+                "GOPROXY",
+                format!("file://{},{}", self.proxy.display(), self.usual_proxies),
+            )
             .env("GONOSUMDB", &self.module)
             .env("GOMODCACHE", &self.modules)
             // Otherwise the folders of modules cannot be removed without more ado.

@@ -21,7 +21,10 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
     let ours = repository.join(GROUP);
     files::emptied(&ours)?;
     let source = place.source("packages/java");
-    step(maven(&source, &repository, &place.folder.join("build"), "install"), "mvn install")?;
+    step(
+        maven(&source, &repository, &place.folder.join("build"), "install"),
+        "mvn install",
+    )?;
     let mut test = maven(&source.join("tests"), &repository, &place.folder.join("tests"), "test");
     test.env("BOLIDE_BIN", place.binary);
     step(test, "mvn test")?;
@@ -31,7 +34,9 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
 
 fn maven(project: &Path, repository: &Path, build: &Path, goal: &str) -> Command {
     let mut command = Command::new("mvn");
-    command.current_dir(project).args(["--batch-mode", "--quiet", "-Dstyle.color=never"]);
+    command
+        .current_dir(project)
+        .args(["--batch-mode", "--quiet", "-Dstyle.color=never"]);
     command.arg(format!("-Dmaven.repo.local={}", repository.display()));
     command.arg(format!("-Dbolide.build={}", build.display()));
     command.arg(goal);

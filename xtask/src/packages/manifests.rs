@@ -36,7 +36,9 @@ const VERSIONS: [(&str, &str, &str); 3] = [
 pub fn check(project: &Project) -> Result<String> {
     let metadata = project.metadata()?;
     let packages = metadata["packages"].as_array().into_iter().flatten();
-    let server = packages.filter(|package| package["name"] == "bolide-server").find_map(|package| package["version"].as_str());
+    let server = packages
+        .filter(|package| package["name"] == "bolide-server")
+        .find_map(|package| package["version"].as_str());
     let version = server.ok_or("cargo knows no package bolide-server")?;
     let root = project.root();
     let mut problems = Vec::new();
@@ -66,7 +68,9 @@ fn problems_of(root: &Path, folder: &str) -> Vec<String> {
         let copy = read(&format!("{folder}/{name}"));
         copy.is_none() || copy != read(name)
     });
-    let mut problems: Vec<String> = licences.map(|name| format!("{folder}/{name}: differs from {name}")).collect();
+    let mut problems: Vec<String> = licences
+        .map(|name| format!("{folder}/{name}: differs from {name}"))
+        .collect();
     if read(&format!("{folder}/README.md")).is_none() {
         problems.push(format!("{folder}: there is no README.md"));
     }

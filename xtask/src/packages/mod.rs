@@ -68,7 +68,11 @@ impl Place<'_> {
 /// # Errors
 /// If a name is unknown, before anything runs; if a package fails, after all have run.
 pub fn run(project: &Project, options: &Options) -> Result<Outcome> {
-    if let Some(unknown) = options.only.iter().find(|only| PACKAGES.iter().all(|(name, _)| name != only)) {
+    if let Some(unknown) = options
+        .only
+        .iter()
+        .find(|only| PACKAGES.iter().all(|(name, _)| name != only))
+    {
         return Err(format!("--only: no such package. value=`{unknown}`").into());
     }
     let version = manifests::check(project)?;
@@ -112,7 +116,9 @@ pub fn run(project: &Project, options: &Options) -> Result<Outcome> {
 /// `packages` in cargo's target directory.
 fn work_folder(project: &Project) -> Result<PathBuf> {
     let metadata = project.metadata()?;
-    let target = metadata["target_directory"].as_str().ok_or("cargo names no target directory")?;
+    let target = metadata["target_directory"]
+        .as_str()
+        .ok_or("cargo names no target directory")?;
     Ok(Path::new(target).join("packages"))
 }
 

@@ -23,7 +23,9 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
     let platform = line_of(clean(platform), "node")?;
     let mut build = Command::new("node");
     build.arg(source.join("build.mjs")).arg("--out").arg(&dist);
-    build.arg("--binary").arg(format!("{platform}={}", place.binary.display()));
+    build
+        .arg("--binary")
+        .arg(format!("{platform}={}", place.binary.display()));
     step(clean(build), "packages/npm/build.mjs")?;
 
     let project = place.folder.join("project");
@@ -38,7 +40,10 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
     let mut version = Command::new(project.join("node_modules/.bin/bolide"));
     version.arg("--version");
     check_version_line(&line_of(clean(version), "bolide --version")?, place.version)?;
-    step(node(&project, &["--test", "node/"]), "node --test")?;
+    step(
+        node(&project, &["--test", "--test-reporter=spec", "node/"]),
+        "node --test",
+    )?;
     step(npx(&project.join("vitest"), &["vitest", "run"]), "vitest")?;
     step(npx(&project.join("jest"), &["jest", "--no-cache"]), "jest")?;
 
@@ -52,7 +57,10 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
 
 fn npm(project: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("npm");
-    command.current_dir(project).args(["--silent", "--no-audit", "--no-fund"]).args(arguments);
+    command
+        .current_dir(project)
+        .args(["--silent", "--no-audit", "--no-fund"])
+        .args(arguments);
     clean(command)
 }
 

@@ -35,7 +35,9 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
     version.arg("--version");
     check_version_line(&line_of(clean(version), "bolide --version")?, place.version)?;
     let mut pytest = venv_python(&venv);
-    pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).arg(source.join("tests"));
+    pytest
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .arg(source.join("tests"));
     step(pytest, "pytest")?;
     step(pip(&venv, &["uninstall", "--yes", "bolide"]), "pip uninstall")?;
     files::compare(&before, &files::listing(&venv)?)?;
@@ -44,7 +46,9 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
 
 fn pip(venv: &Path, arguments: &[&str]) -> Command {
     let mut command = venv_python(venv);
-    command.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments);
+    command
+        .args(["-m", "pip", "--quiet", "--disable-pip-version-check"])
+        .args(arguments);
     command
 }
 

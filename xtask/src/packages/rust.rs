@@ -13,7 +13,9 @@ const CRATE: &str = "bolide-testing";
 pub fn test(place: &Place<'_>) -> Result<Outcome> {
     let packed = place.folder.join("packed");
     // It is built by the project below. Changes that are not committed are packed, too.
-    let mut pack = place.project.cargo(&["package", "--quiet", "--no-verify", "--allow-dirty", "--package", CRATE]);
+    let mut pack = place
+        .project
+        .cargo(&["package", "--quiet", "--no-verify", "--allow-dirty", "--package", CRATE]);
     pack.arg("--target-dir").arg(&packed);
     step(pack, "cargo package")?;
     let archive = packed.join(format!("package/{CRATE}-{}.crate", place.version));
@@ -24,17 +26,19 @@ pub fn test(place: &Place<'_>) -> Result<Outcome> {
     let project = place.folder.join("project");
     files::copy(&place.source("packages/rust"), &project)?;
     let manifest = project.join("Cargo.toml");
-    let remove = || step(cargo(place, &project, &["remove", "--quiet", CRATE]), "cargo remove");
-    remove()?;
     let before = fs::read(&manifest)?;
-    let mut add = cargo(place, &project, &["add", "--quiet", CRATE, "--path"]);
+    let mut add = cargo(place, &project, &["add", "--quiet", "--dev", CRATE, "--path"]);
     add.arg(place.folder.join(format!("{CRATE}-{}", place.version)));
     step(add, "cargo add")?;
     let mut test = cargo(place, &project, &["test", "--quiet", "--target-dir"]);
     // Kept for the next time, as everything that cargo builds.
-    test.arg(place.folder.with_file_name("rust-target")).env("BOLIDE_BIN", place.binary);
+    test.arg(place.folder.with_file_name("rust-target"))
+        .env("BOLIDE_BIN", place.binary);
     step(test, "cargo test")?;
-    remove()?;
+    step(
+        cargo(place, &project, &["remove", "--quiet", "--dev", CRATE]),
+        "cargo remove",
+    )?;
     if fs::read(&manifest)? != before {
         return Err(format!("Cargo.toml differs after `cargo remove {CRATE}`").into());
     }

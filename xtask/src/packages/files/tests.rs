@@ -27,7 +27,9 @@ fn a_copy_has_the_same_listing() {
 #[test]
 fn what_is_left_or_missing_is_named() {
     compare(&paths(&["a"]), &paths(&["a"])).unwrap();
-    let problem = compare(&paths(&["a", "b"]), &paths(&["a", "c"])).unwrap_err().to_string();
+    let problem = compare(&paths(&["a", "b"]), &paths(&["a", "c"]))
+        .unwrap_err()
+        .to_string();
     assert_eq!(problem, "after the package was uninstalled: left: c, missing: b");
 }
 

@@ -17,12 +17,18 @@ fn a_missing_page_and_another_licence_are_problems() {
     write("package/LICENSE-MIT", "other");
     assert_eq!(
         problems_of(root.path(), "package"),
-        ["package/LICENSE-MIT: differs from LICENSE-MIT", "package: there is no README.md"]
+        [
+            "package/LICENSE-MIT: differs from LICENSE-MIT",
+            "package: there is no README.md"
+        ]
     );
 }
 
 #[test]
 fn a_version_is_between_its_marks() {
-    assert_eq!(between("{\n  \"version\": \"1.2.3\",\n", "\n  \"version\": \"", "\","), Some("1.2.3"));
+    assert_eq!(
+        between("{\n  \"version\": \"1.2.3\",\n", "\n  \"version\": \"", "\","),
+        Some("1.2.3")
+    );
     assert_eq!(between("{}", "\"version\": \"", "\""), None);
 }

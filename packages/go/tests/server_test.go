@@ -1,3 +1,4 @@
+// Package tests has the tests of the built module, which `cargo xtask packages` requires here.
 package tests
 
 import (
@@ -124,6 +125,18 @@ func TestSystemClockCannotBeMoved(t *testing.T) {
 	defer db.Stop()
 	var refusal *bolide.RequestError
 	if err := db.Clock.Advance(time.Hour); !errors.As(err, &refusal) || refusal.Status != 409 {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestPurgeOfNothingIsRefused(t *testing.T) {
+	db, err := bolide.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Stop()
+	var refusal *bolide.RequestError
+	if _, err := db.Purge("a b", "c/d"); !errors.As(err, &refusal) || refusal.Status != 404 {
 		t.Fatalf("got %v", err)
 	}
 }

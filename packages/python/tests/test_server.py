@@ -141,16 +141,6 @@ def test_the_module_runs_the_command():
     assert done.stdout.startswith("bolide ")
 
 
-def test_the_server_of_the_session_starts_with_the_options_of_the_project(tmp_path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nbolide_args = --no-such-option\n")
-    (tmp_path / "test_it.py").write_text("def test_it(bolide): pass\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-    )
-    assert done.returncode == 1
-    assert "--no-such-option" in done.stdout
-
-
 def is_running(pid):
     """Whether a process with this id has not ended; one that only waits to be collected has."""
     try:

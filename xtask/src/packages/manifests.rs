@@ -1,4 +1,4 @@
-//! What every package must have: the workspace's version, the licences, a page.
+//! What every package must have: the workspace's version, the licences, a page; and examples that are tests.
 
 use std::fs;
 use std::path::Path;
@@ -18,10 +18,26 @@ const FOLDERS: [&str; 5] = [
 /// Files that the workspace's root and each package have, with equal content.
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
+/// Examples, and the page that has each of them word for word.
+const EXAMPLES: [&str; 6] = [
+    "packages/python/tests/test_example.py",
+    "packages/python/tests/test_example_fixtures.py",
+    "packages/npm/tests/node/example.test.mjs",
+    "packages/npm/tests/vitest/example.test.ts",
+    "packages/go/tests/example/example_test.go",
+    "packages/java/tests/src/test/java/ExampleTest.java",
+];
+const PAGE: &str = "docs/testing.md";
+
 /// Files that repeat the workspace's version, and what is around it there.
-const VERSIONS: [(&str, &str, &str); 3] = [
+const VERSIONS: [(&str, &str, &str); 4] = [
     ("packages/npm/package.json", "\n  \"version\": \"", "\","),
     ("packages/java/pom.xml", "\n  <version>", "</version>"),
+    (
+        "docs/testing.md",
+        "<artifactId>bolide-testing</artifactId>\n  <version>",
+        "</version>",
+    ),
     (
         "packages/java/tests/pom.xml",
         "<artifactId>bolide-testing</artifactId>\n      <version>",
@@ -41,18 +57,24 @@ pub fn check(project: &Project) -> Result<String> {
         .find_map(|package| package["version"].as_str());
     let version = server.ok_or("cargo knows no package bolide-server")?;
     let root = project.root();
+    let read = |file: &str| fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"));
     let mut problems = Vec::new();
     for folder in FOLDERS {
         problems.extend(problems_of(root, folder));
     }
     for (file, before, after) in VERSIONS {
-        let text = fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
-        match between(&text, before, after) {
+        match between(&read(file)?, before, after) {
             Some(found) if found == version => {}
             found => problems.push(format!(
                 "{file}: the version is {}, the workspace's is {version}",
                 found.unwrap_or("missing")
             )),
+        }
+    }
+    let page = read(PAGE)?;
+    for example in EXAMPLES {
+        if !page.contains(&format!("\n{}```\n", read(example)?)) {
+            problems.push(format!("{PAGE}: has not what is in {example}"));
         }
     }
     if problems.is_empty() {

@@ -93,6 +93,10 @@ test("the clock moves by every unit", async () => {
   });
 });
 
+test("purging a container that does not exist is refused", async () => {
+  await using({}, (db) => assert.rejects(db.purge("a b", "c/d"), (error) => error instanceof RequestError && error.status === 404));
+});
+
 test("the clock refuses what is unclear", async () => {
   await using({}, async ({ clock }) => {
     await assert.rejects(clock.advance({}), /by how much/);

@@ -39,5 +39,5 @@ def bolide(bolide_server: Server) -> Server:
 
 @pytest.fixture
 def bolide_clock(bolide: Server) -> Clock:
-    """The clock of `bolide`. It never goes back by itself: each test begins at the time at which the one before it ended."""
+    """The clock of `bolide`. At which time a test begins is not fixed."""
     return bolide.clock

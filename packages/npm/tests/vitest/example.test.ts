@@ -1,4 +1,3 @@
-/** The example for Vitest: a server for the whole run, emptied before each test. */
 import { CosmosClient } from "@azure/cosmos";
 import { server } from "bolide-db";
 import { beforeEach, expect, test } from "vitest";

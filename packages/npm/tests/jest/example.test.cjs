@@ -1,4 +1,3 @@
-/** The example for Jest: a server for the whole run, emptied before each test. */
 const { CosmosClient } = require("@azure/cosmos");
 const { server } = require("bolide-db");
 

@@ -1,11 +1,8 @@
-/** The example: thirty days pass in a test, with the official SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CosmosClient } from "@azure/cosmos";
 import { start } from "bolide-db";
-
-const DAY = 24 * 60 * 60;
 
 test("an item lives for thirty days", async () => {
   const db = await start();
@@ -13,13 +10,12 @@ test("an item lives for thirty days", async () => {
     const client = new CosmosClient({ endpoint: db.endpoint, key: db.key });
     const { database } = await client.databases.create({ id: "retention" });
     const { container: tokens } = await database.containers.create({ id: "tokens", partitionKey: "/user", defaultTtl: -1 });
-    await tokens.items.create({ id: "t1", user: "ada", ttl: 30 * DAY });
+    await tokens.items.create({ id: "t1", user: "ada", ttl: 30 * 24 * 60 * 60 });
 
     await db.clock.advance({ days: 29 });
     assert.equal((await tokens.item("t1", "ada").read()).statusCode, 200);
     await db.clock.advance({ days: 1 });
     assert.equal((await tokens.item("t1", "ada").read()).statusCode, 404);
-    assert.equal(await db.purge("retention", "tokens"), 1);
   } finally {
     await db.stop();
   }

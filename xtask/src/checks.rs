@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
-use crate::{Result, conformance, image, packaging, tidy};
+use crate::{Result, conformance, image, packages, packaging, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -27,6 +27,9 @@ const CHECKS: &[(&str, Check)] = &[
     }),
     ("sdk", |project| sdk(project, None, false).map(passed)),
     ("image", |project| image::run(project, &image::Options::default())),
+    ("packages", |project| {
+        packages::run(project, &packages::Options::default())
+    }),
     ("docs", |project| docs(project).map(passed)),
     ("deny", |project| deny(project, false)),
 ];
@@ -121,7 +124,8 @@ pub fn sdk(project: &Project, binary: Option<&Path>, whole: bool) -> Result<()> 
     succeed(command.stdin(Stdio::null()), "the SDK runner")
 }
 
-fn python() -> Option<&'static str> {
+/// A Python that can make virtual environments.
+pub fn python() -> Option<&'static str> {
     ["python3", "python"]
         .into_iter()
         .find(|name| answers(Command::new(name).args(["-c", "import sys; sys.exit(sys.version_info < (3, 9))"])))
@@ -149,7 +153,7 @@ pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
 }
 
 /// Whether a program exists and succeeds.
-fn answers(command: &mut Command) -> bool {
+pub fn answers(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

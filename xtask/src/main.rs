@@ -14,6 +14,7 @@ mod conformance;
 mod fuzz;
 mod image;
 mod packaging;
+mod packages;
 mod project;
 mod summary;
 mod tidy;
@@ -56,6 +57,8 @@ enum Command {
     Conformance(conformance::Options),
     /// Run the client tours and the SDK suites against the built server.
     Sdk(SdkOptions),
+    /// Build the packages for other languages, install, test and uninstall each.
+    Packages(packages::Options),
     /// Kill the server under load and check that nothing acknowledged is lost.
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
@@ -116,6 +119,7 @@ fn run(command: Command) -> Result<()> {
         Command::Unit => checks::unit(&project),
         Command::Conformance(options) => conformance::run(&project, &options).map(|_| ()),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
+        Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Image(options) => image::run(&project, &options).map(|outcome| println!("image: {outcome}")),

@@ -143,6 +143,9 @@ pub struct ServeOptions {
     /// File to write endpoints and process id to, as JSON, once the server is ready.
     #[arg(long, env = "BOLIDE_READY_FILE", value_name = "FILE")]
     pub ready_file: Option<PathBuf>,
+    /// Stop when standard input ends. A program that starts the server keeps the other end of the pipe, so the server ends with it even if it is killed.
+    #[arg(long, env = "BOLIDE_STOP_WITH_STDIN", value_parser = BoolishValueParser::new())]
+    pub stop_with_stdin: bool,
     /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,

@@ -61,7 +61,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
 async fn serve(settings: Settings) -> Result<(), Failure> {
     let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
     settings.keys.warn();
-    let mut signals = shutdown::Signals::install()?;
+    let mut signals = shutdown::Signals::install(settings.options.stop_with_stdin)?;
     files::survive_size_limit()?;
     let host = &settings.options.host;
     let listeners = Listeners::bind(host, settings.options.port, PortOption::Http).await?;

@@ -1,4 +1,4 @@
-//! Shutdown: the signals that start it, and the steps, which end within seconds whatever requests do.
+//! Shutdown: the signals that start it, or the end of standard input, and the steps, which end within seconds whatever requests do.
 
 use std::future::Future;
 use std::time::Duration;
@@ -64,33 +64,37 @@ pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<()
     }
 }
 
-/// The signals that stop the process.
+/// What stops the process: signals, and the end of standard input if that was asked for.
 pub struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    stdin_end: Shutdown,
 }
 
 impl Signals {
-    /// Handles SIGTERM and SIGINT.
+    /// Handles SIGTERM and SIGINT, and reads standard input to its end if `stop_with_stdin`.
     ///
     /// # Errors
     /// If the system does not allow it.
     #[cfg(unix)]
-    pub fn install() -> Result<Signals, Failure> {
+    pub fn install(stop_with_stdin: bool) -> Result<Signals, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
         let install = |kind| signal(kind).map_err(|error| Failure::new(format!("cannot watch for signals: {error}")));
         Ok(Signals {
             terminate: install(SignalKind::terminate())?,
             interrupt: install(SignalKind::interrupt())?,
+            stdin_end: stdin_end(stop_with_stdin)?,
         })
     }
 
-    /// Handles Ctrl-C.
+    /// Handles Ctrl-C, and reads standard input to its end if `stop_with_stdin`.
     #[cfg(not(unix))]
-    pub fn install() -> Result<Signals, Failure> {
-        Ok(Signals {})
+    pub fn install(stop_with_stdin: bool) -> Result<Signals, Failure> {
+        Ok(Signals {
+            stdin_end: stdin_end(stop_with_stdin)?,
+        })
     }
 
     /// Resolves when the process must stop.
@@ -99,12 +103,34 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            () = self.stdin_end.begun() => {}
         }
     }
 
     /// Resolves when the process must stop.
     #[cfg(not(unix))]
     pub async fn stop(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = self.stdin_end.begun() => {}
+        }
     }
+}
+
+/// Begins when standard input has ended; never unless `watch`.
+fn stdin_end(watch: bool) -> Result<Shutdown, Failure> {
+    let end = Shutdown::default();
+    if watch {
+        let ended = end.clone();
+        // A thread of its own, because a blocked read of a pipe cannot be cancelled.
+        let reader = std::thread::Builder::new().name("stdin".to_owned());
+        let started = reader.spawn(move || {
+            // What comes has no meaning; an error is an end, too.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            tracing::info!("standard input has ended");
+            ended.begin();
+        });
+        started.map_err(|error| Failure::new(format!("cannot watch standard input: {error}")))?;
+    }
+    Ok(end)
 }

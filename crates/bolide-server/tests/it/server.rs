@@ -1,6 +1,6 @@
 //! A started server.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -61,6 +61,13 @@ impl Server {
         Server::start_as(logging, arguments)
     }
 
+    /// Starts with a pipe as its standard input.
+    pub fn with_piped_stdin(arguments: &[&str]) -> Server {
+        let mut piped = command();
+        piped.stdin(Stdio::piped());
+        Server::start_as(piped, arguments)
+    }
+
     fn start(arguments: &[&str]) -> Server {
         Server::start_as(command(), arguments)
     }
@@ -94,6 +101,17 @@ impl Server {
     /// The content of the ready file.
     pub fn ready(&self) -> &Value {
         &self.ready
+    }
+
+    /// Writes to the pipe that is its standard input.
+    pub fn write_to_stdin(&mut self, bytes: &[u8]) {
+        let stdin = self.child.stdin.as_mut().expect("standard input is a pipe");
+        stdin.write_all(bytes).expect("somebody reads the pipe");
+    }
+
+    /// Closes the pipe that is its standard input.
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take().expect("standard input is a pipe"));
     }
 
     pub fn pid(&self) -> u32 {

@@ -62,3 +62,20 @@ fn the_worst_queries_do_not_keep_it() {
     assert_eq!(server.stop().code(), Some(0));
     drop(clients);
 }
+
+#[test]
+fn the_end_of_standard_input_stops_it_if_that_was_asked_for() {
+    let mut server = Server::with_piped_stdin(&["--memory", "--stop-with-stdin"]);
+    server.write_to_stdin(&[b'x'; 100_000]);
+    server.client().send(&Request::get("/")).expect(200);
+    server.close_stdin();
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+#[test]
+fn the_end_of_standard_input_means_nothing_otherwise() {
+    let mut server = Server::with_piped_stdin(&["--memory"]);
+    server.close_stdin();
+    server.client().send(&Request::get("/")).expect(200);
+    assert_eq!(server.stop().code(), Some(0));
+}

@@ -1,0 +1,3 @@
+module github.com/bolide-db/bolide-go
+
+go 1.21

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package bolide
+
+import "os/exec"
+
+func separate(*exec.Cmd) {}

@@ -1,0 +1,2 @@
+/** The extension for JUnit: a server as a parameter of tests. */
+package io.github.bolidedb.junit;

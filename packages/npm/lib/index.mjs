@@ -1,0 +1,1 @@
+export { BolideError, Clock, RequestError, Server, StartError, findBinary, server, start } from "./index.cjs";

@@ -1,0 +1,5 @@
+module.exports = {
+  globalSetup: "bolide-db/jest",
+  globalTeardown: "bolide-db/jest-teardown",
+  testEnvironment: "node",
+};

@@ -1,0 +1,1 @@
+//! Nothing: only the tests use the crate.

@@ -328,9 +328,32 @@ def create_container(handler, query, body):
     handler.send_json({"Id": container.id, "Warnings": []}, 201)
 
 
-def list_containers(handler, _query, _body):
-    # Reused containers and those of the cleaner are looked for; there never is one.
-    handler.send_json([])
+def list_containers(handler, query, _body):
+    # Without an id, reused containers and those of the cleaner are looked for; there never is one.
+    ids = json.loads(query.get("filters") or "{}").get("id") or []
+    found = [container for container in map(handler.engine.find, ids) if container]
+    handler.send_json([summary(container.description()) for container in found])
+
+
+def summary(description):
+    """Returns what a list shows of a container."""
+    networks = {"Networks": description["NetworkSettings"]["Networks"]}
+    ports = [
+        {"PrivatePort": int(port.split("/")[0]), "PublicPort": int(hosts[0]["HostPort"]), "Type": "tcp", "IP": "0.0.0.0"}
+        for port, hosts in description["NetworkSettings"]["Ports"].items()
+    ]
+    return {
+        "Id": description["Id"],
+        "Names": [description["Name"]],
+        "Image": description["Config"]["Image"],
+        "Labels": description["Config"]["Labels"],
+        "State": description["State"]["Status"],
+        "Status": description["State"]["Status"],
+        "HostConfig": {"NetworkMode": "bridge"},
+        "NetworkSettings": networks,
+        "Ports": ports,
+        "Mounts": [],
+    }
 
 
 def start_container(handler, _query, _body, name):

@@ -16,8 +16,13 @@ from runner.places import CLIENTS
 
 FOLDER = CLIENTS / "emulator"
 READY_SECONDS = 20
-# Without a cleaner, which would be a container of its own; and the engine's containers are on this machine.
-ENVIRONMENT = {"TESTCONTAINERS_RYUK_DISABLED": "true", "TESTCONTAINERS_HOST_OVERRIDE": "localhost"}
+# Without a cleaner, which would be a container of its own. The engine's containers are on this machine, also if this
+# itself is a container.
+ENVIRONMENT = {
+    "TESTCONTAINERS_RYUK_DISABLED": "true",
+    "TESTCONTAINERS_HOST_OVERRIDE": "localhost",
+    "TESTCONTAINERS_CONNECTION_MODE": "docker_host",
+}
 # What `docker run --publish 8081:8081 --publish 8080:8080 --publish 1234:1234 IMAGE` asks of an engine.
 DOCUMENTED_PORTS = [8081, 8080, 1234]
 

@@ -19,7 +19,7 @@ pub fn in_banner(settings: &Settings, ports: Ports) -> String {
         lines.push_str(&format!("\n  Explorer      {url}"));
     }
     if let Some(url) = health_url(host, ports) {
-        lines.push_str(&format!("\n  Emulator      {url}/ready"));
+        lines.push_str(&format!("\n  Readiness     {url}/ready"));
     }
     lines
 }

@@ -323,6 +323,15 @@ def pull_image(handler, _query, _body):
     handler.send_bytes(b'{"status":"Download complete"}\r\n', kind="application/json")
 
 
+def list_images(handler, _query, _body):
+    handler.send_json([])
+
+
+def prune(handler, _query, _body):
+    # Each container ends with its program, so nothing is ever left over.
+    handler.send_json({})
+
+
 def create_container(handler, query, body):
     container = handler.engine.create(query.get("name"), json.loads(body))
     handler.send_json({"Id": container.id, "Warnings": []}, 201)
@@ -457,6 +466,8 @@ ROUTES = [
     ("GET", "/info", info),
     ("GET", "/images/(.+)/json", inspect_image),
     ("POST", "/images/create", pull_image),
+    ("GET", "/images/json", list_images),
+    ("POST", "/(?:containers|images|networks|volumes)/prune", prune),
     ("POST", "/containers/create", create_container),
     ("GET", "/containers/json", list_containers),
     ("POST", "/containers/([^/]+)/start", start_container),

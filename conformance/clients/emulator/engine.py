@@ -1,11 +1,13 @@
-"""Takes the place of a container engine: `Engine` speaks as much of Docker's API as Testcontainers needs, and runs `bolide --emulator`.
+"""Takes the place of a container engine: `Engine` speaks as much of Docker's API as Testcontainers needs.
 
-Testcontainers creates a container from an image, reads its log, connects to mapped ports and copies files out of it. Here a
-container is a process of the binary with the container's variables and arguments, whatever the image is called. There
-is no isolation: the process listens on the ports of this machine itself, and its files are those of this machine.
+Testcontainers creates a container from an image, reads its log, connects to mapped ports and copies files out of it.
+Here a container is a process of `bolide --emulator` with the container's variables and arguments, whatever the image is
+called. There is no isolation: the process listens on the ports of this machine itself, and its files are those of this
+machine.
 
-- A port of the container that is mapped to another port of the machine is passed as `BOLIDE_PORT`, which is what the mapping
-  does for clients. A port that is mapped to itself is not passed: the process must find it by the variables and arguments.
+- A port of the container that is mapped to another port of the machine is passed as `BOLIDE_PORT`, which is what the
+  mapping does for clients. A port that is mapped to itself is not passed: the process must find it by the variables and
+  arguments.
 - Ports that are not mapped are free ones, because nobody could reach them.
 - The log has standard output and standard error as they come, in the frames of the API.
 """
@@ -27,6 +29,11 @@ from pathlib import Path
 API_VERSION = "1.44"
 STOP_SECONDS = 20
 DATABASE_PORT = "8081/tcp"
+PORT_VARIABLES = {
+    DATABASE_PORT: "BOLIDE_PORT",
+    "8080/tcp": "BOLIDE_HEALTH_PORT",
+    "1234/tcp": "BOLIDE_EXPLORER_PORT",
+}
 
 
 class Container:
@@ -49,7 +56,7 @@ class Container:
         # The path is for the process's own children; of the machine's environment nothing else reaches a container.
         variables = {"PATH": os.environ["PATH"], "BOLIDE_EMULATOR": "1", "BOLIDE_MONGO_PORT": "0", "BOLIDE_MEMORY": "1"}
         given = dict(variable.split("=", 1) for variable in self.definition.get("Env") or [] if "=" in variable)
-        for port, variable in ((DATABASE_PORT, "BOLIDE_PORT"), ("8080/tcp", "BOLIDE_HEALTH_PORT"), ("1234/tcp", "BOLIDE_EXPLORER_PORT")):
+        for port, variable in PORT_VARIABLES.items():
             if port in self._ports:
                 if port.split("/")[0] != self._ports[port]:
                     variables[variable] = self._ports[port]
@@ -348,7 +355,7 @@ def summary(description):
     """Returns what a list shows of a container."""
     networks = {"Networks": description["NetworkSettings"]["Networks"]}
     ports = [
-        {"PrivatePort": int(port.split("/")[0]), "PublicPort": int(hosts[0]["HostPort"]), "Type": "tcp", "IP": "0.0.0.0"}
+        {"PrivatePort": int(port.split("/")[0]), "PublicPort": int(hosts[0]["HostPort"]), "Type": "tcp"}
         for port, hosts in description["NetworkSettings"]["Ports"].items()
     ]
     return {
@@ -419,7 +426,8 @@ def send_archive(handler, query, _body, name):
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         tar.add(path, arcname=path.name)
-    status = json.dumps({"name": path.name, "size": path.stat().st_size, "mode": 420, "mtime": "2026-01-01T00:00:00Z"})
+    size = path.stat().st_size
+    status = json.dumps({"name": path.name, "size": size, "mode": 0o644, "mtime": "2026-01-01T00:00:00Z"})
     header = ("x-docker-container-path-stat", base64.b64encode(status.encode()).decode())
     handler.send_bytes(archive.getvalue(), kind="application/x-tar", headers=[header])
 

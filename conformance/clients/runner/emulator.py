@@ -1,7 +1,7 @@
 """The part `emulator`: the binary in place of the official emulator.
 
-Its containers are processes that `emulator/engine.py` starts. The published modules of Testcontainers start one each and
-wait for it as they do for the official emulator; then the tours of the SDKs run against one that was started as the
+Its containers are processes that `emulator/engine.py` starts. The published modules of Testcontainers start one each
+and wait for it as they do for the official emulator; then the tours of the SDKs run against one that was started as the
 documentation of the official emulator says, over HTTP and over HTTPS.
 """
 
@@ -39,8 +39,8 @@ def run(places, report):
         with engine(places) as containers:
             parts.run_program(places, report, name, command, ENVIRONMENT | {"DOCKER_HOST": containers.url})
             places.log(f"{name} container").write_text(containers.log())
-    for arguments in ([], ["--protocol", "https"]):
-        run_tours(places, report, arguments)
+    run_tours(places, report, "http", [])
+    run_tours(places, report, "https", ["--protocol", "https"])
 
 
 def engine(places):
@@ -84,9 +84,9 @@ def is_free(port):
     return True
 
 
-def run_tours(places, report, arguments):
-    """Starts a container as documented, with these arguments, and runs the tours of four SDKs over both protocols."""
-    name = " ".join(["emulator tours", *arguments])
+def run_tours(places, report, scheme, arguments):
+    """Starts a container as documented for a scheme, with these arguments, and runs the tours of four SDKs."""
+    name = f"emulator tours {scheme}"
     kinds = ["--kinds", CLIENTS / "tour_queries.json"]
     try:
         tools.prepare_venv(places)
@@ -111,9 +111,7 @@ def run_tours(places, report, arguments):
             parts.fail(report, name, f"the container is not ready:\n{container.log()}")
             return
         for language, command in commands.items():
-            for scheme in ("http", "https"):
-                endpoint = f"{scheme}://localhost:{port}"
-                parts.run_tour(places, report, f"{name}, {language}, {scheme}", command, endpoint)
+            parts.run_tour(places, report, f"{language}, emulator {scheme}", command, f"{scheme}://localhost:{port}")
 
 
 def is_ready(url):

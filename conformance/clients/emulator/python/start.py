@@ -1,7 +1,7 @@
-"""Testcontainers for Python: starts its Cosmos DB container and uses it with azure-cosmos. Prints `ok name` or `FAIL name: reason`.
+"""Testcontainers for Python: starts its Cosmos DB container and uses it with azure-cosmos.
 
-`DOCKER_HOST` names the engine; the first argument is whether the port 8081 of this machine is free, which the container
-binds by default.
+Prints `ok name` or `FAIL name: reason`. `DOCKER_HOST` names the engine; the first argument is whether the port 8081 of
+this machine is free, which the container binds by default.
 """
 
 import contextlib

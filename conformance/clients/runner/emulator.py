@@ -30,7 +30,7 @@ DOCUMENTED_PORTS = [8081, 8080, 1234]
 def run(places, report):
     """Runs the modules of all languages, then the tours."""
     for language, prepare in (("python", python), ("node", node), ("java", java), ("go", go)):
-        name = f"emulator testcontainers {language}"
+        name = f"testcontainers-{language}"
         try:
             command = prepare(places)
         except (tools.Missing, subprocess.TimeoutExpired) as problem:

@@ -9,6 +9,8 @@ Parts, each of which can be named with `--only`:
     go            tour with azcosmos
     java          tour with azure-cosmos for Java
     dotnet        tour in the format of the .NET SDK: its binary batches and its bulk mode; needs no .NET
+    emulator      the Testcontainers modules of four languages, and the SDKs' tours, against `--emulator`; with `--whole` or
+                  named only
     readme        the snippets of the README, as they stand there
     python-suite  the test files that azure-cosmos ships in its source archive
     go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests
@@ -39,7 +41,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from runner import parts, readme
+from runner import emulator, parts, readme
 from runner.mongo import mongoose_suite, pymongo_suite, specifications, tours
 from runner.places import Places
 from runner.report import Report
@@ -52,6 +54,7 @@ TOURS = {
     "go": parts.run_go_tour,
     "java": parts.run_java_tour,
     "dotnet": parts.run_dotnet_tour,
+    "emulator": emulator.run,
     "readme": readme.run,
     "mongo-python": tours.run_python_tour,
     "mongo-node": tours.run_node_tour,
@@ -72,6 +75,7 @@ SUITES = {
 }
 # They take many minutes.
 ONLY_WHOLE = [
+    "emulator",
     "rust-suite",
     "mongo-rust",
     "mongo-java",

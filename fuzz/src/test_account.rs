@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, CreateItem, RequestContext, Throughput};
-use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload};
+use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, Purpose};
 use bolide_model::UnixMillis;
 use bolide_model::account_key::{AccountKey, WELL_KNOWN_KEY};
 use bolide_model::container::ContainerProperties;
@@ -20,6 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 /// Items of the container.
 pub const ITEMS: usize = 8;
 const LISTENER: Listener = Listener {
+    purpose: Purpose::Database,
     is_tls: false,
     local: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081),
 };
@@ -83,6 +84,7 @@ impl TestAccount {
             names: Names::All,
             origins: Origins::default(),
             connections: Arc::default(),
+            emulation: None,
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

@@ -53,16 +53,21 @@ class Missing(Exception):
 
 def prepare_venv(places):
     """Creates `.venv` with the pinned packages, unless it has them already."""
+    prepare_environment(places.venv, REQUIREMENTS)
+
+
+def prepare_environment(venv, requirements):
+    """Creates a virtual environment with the packages of a file, unless it has them already."""
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:
             raise Missing(f"Python has no `{module}` module; on Debian and Ubuntu: apt install python3-venv")
-    stamp = places.venv / "clients-requirements.sha256"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if places.python.exists() and stamp.exists() and stamp.read_text() == wanted:
+    stamp, python = venv / "clients-requirements.sha256", venv / "bin" / "python"
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
         return
-    if not places.python.exists():
-        run([sys.executable, "-m", "venv", places.venv], "python3 -m venv")
-    pip(places, "install", "--requirement", REQUIREMENTS)
+    if not python.exists():
+        run([sys.executable, "-m", "venv", venv], "python3 -m venv")
+    pip(python, "install", "--requirement", requirements)
     stamp.write_text(wanted)
 
 
@@ -73,7 +78,7 @@ def prepare_python_sdk_tests(places):
     if not folder.exists():
         # Only this one package as source: its build requirements may come as wheels.
         source_only = ["--no-deps", "--no-binary", "azure-cosmos"]
-        pip(places, "download", *source_only, "--dest", places.scratch, requirement)
+        pip(places.python, "download", *source_only, "--dest", places.scratch, requirement)
         with tarfile.open(places.scratch / f"{folder.name}.tar.gz") as archive:
             archive.extractall(places.scratch / "unpacked", filter="data")
         shutil.move(places.scratch / "unpacked" / folder.name, folder)
@@ -199,9 +204,9 @@ def unpack(source, folder):
     return folder
 
 
-def pip(places, *arguments):
-    """Runs pip of the virtual environment with the user's own configuration."""
-    run([places.python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], f"pip {arguments[0]}")
+def pip(python, *arguments):
+    """Runs pip of a virtual environment, given by its interpreter, with the user's own configuration."""
+    run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], f"pip {arguments[0]}")
 
 
 def run(command, what, cwd=None, environment=None):

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 
-use crate::routes::PathKind;
+use crate::routes::{PathKind, Route};
 use crate::wire::{Payload, Reply, headers};
 
 const PAGE: &str = include_str!("explorer.html");
@@ -17,8 +17,22 @@ const POLICY: &str =
 
 /// Whether a request is for the page: by its own path, or for the account from a browser.
 pub(crate) fn is_requested(head: &Parts, kind: PathKind) -> bool {
-    let is_read = head.method == Method::GET || head.method == Method::HEAD;
-    is_read && (kind == PathKind::Explorer || (kind == PathKind::Account && is_of_browser(head)))
+    is_read(head) && (kind == PathKind::Explorer || (kind == PathKind::Account && is_of_browser(head)))
+}
+
+/// The same on the port of the page, where it is at the root, too.
+pub(crate) fn is_requested_on_its_port(head: &Parts, kind: PathKind) -> bool {
+    is_read(head) && matches!(kind, PathKind::Explorer | PathKind::Account)
+}
+
+/// Whether the path is that of a page, also of one that the official emulator has and this server does not.
+pub(crate) fn is_page(route: &Route<'_>) -> bool {
+    let is_below = route.path == "_explorer" || route.path.starts_with("_explorer/");
+    is_below && route.kind != PathKind::Certificate
+}
+
+fn is_read(head: &Parts) -> bool {
+    head.method == Method::GET || head.method == Method::HEAD
 }
 
 /// Whether a browser sent the request: clients of the protocol sign requests, and do not accept HTML.

@@ -2,13 +2,18 @@
 
 use http::{Request, Response, StatusCode};
 
-use crate::admin;
 use crate::common_headers::new_activity_id;
+use crate::listener::Purpose;
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
+use crate::{admin, health};
 
-/// While the store is being recovered: the health check returns "starting", everything else is unavailable.
-pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
+/// While the store is being recovered: health checks return "starting", everything else is unavailable.
+pub fn starting<B>(request: &Request<B>, purpose: Purpose) -> Response<Payload> {
+    if purpose == Purpose::Health {
+        let checked = health::answer(request.method(), request.uri().path(), &admin::starting(), false);
+        return checked.map_or_else(|refused| failure(&refused), Reply::into_response);
+    }
     if request.uri().path() == "/_bolide/health" {
         return Reply::value(status::UNAVAILABLE.http, &admin::starting()).into_response();
     }

@@ -9,9 +9,22 @@ use http::uri::Authority;
 
 use crate::status::Failure;
 
+/// What a listener is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The protocol of Cosmos DB, the admin API and the page for browsers.
+    Database,
+    /// Health checks, on the port and under the paths of the official emulator.
+    Health,
+    /// The page for browsers, on the port of the official emulator's explorer.
+    Explorer,
+}
+
 /// The listener that accepted a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Listener {
+    /// What may be asked of it.
+    pub purpose: Purpose,
     /// Whether the connection is encrypted.
     pub is_tls: bool,
     /// The address the client reached.

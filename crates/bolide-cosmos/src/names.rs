@@ -141,9 +141,14 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     (is_address || is_name).then_some((host, port))
 }
 
-/// The address of the server for clients, such as `https://db.example`.
+/// The address of the server for clients, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint(String);
+pub enum Endpoint {
+    /// Scheme, host and maybe a port, such as `https://db.example`; see [`Endpoint::parse`].
+    Whole(String),
+    /// The host alone, as in URLs; scheme and port are those of the request. See [`Endpoint::of_host`].
+    Host(String),
+}
 
 impl Endpoint {
     /// Parses a URL of scheme, host and port.
@@ -153,7 +158,22 @@ impl Endpoint {
     pub fn parse(text: &str) -> Result<Endpoint, String> {
         let origin = text.strip_suffix('/').unwrap_or(text);
         Origin::parse(origin).ok_or_else(|| text.to_owned())?;
-        Ok(Endpoint(origin.to_owned()))
+        Ok(Endpoint::Whole(origin.to_owned()))
+    }
+
+    /// Parses a name or an IP address, without a port.
+    ///
+    /// # Errors
+    /// If it is anything else.
+    pub fn of_host(text: &str) -> Result<Endpoint, String> {
+        let host = match address(text) {
+            Some(IpAddr::V6(address)) => format!("[{address}]"),
+            _ => text.to_owned(),
+        };
+        match split_authority(&host) {
+            Some((_, None)) if !host.ends_with(':') => Ok(Endpoint::Host(host)),
+            _ => Err(text.to_owned()),
+        }
     }
 }
 
@@ -162,7 +182,7 @@ impl Endpoint {
 /// SDKs send all further requests there, so this client must be able to reach it: it is the configured endpoint, or else the address of this request
 /// as reported by the proxies on its way. A client that sends a false header misleads only itself.
 pub(crate) fn endpoint(configured: Option<&Endpoint>, head: &Parts, listener: Listener) -> String {
-    if let Some(Endpoint(configured)) = configured {
+    if let Some(Endpoint::Whole(configured)) = configured {
         return configured.clone();
     }
     let own = listener.origin(head);
@@ -177,11 +197,32 @@ pub(crate) fn endpoint(configured: Option<&Endpoint>, head: &Parts, listener: Li
     };
     let scheme = forwarded(&headers::FORWARDED_PROTO).filter(|scheme| matches!(*scheme, "http" | "https"));
     let authority = forwarded(&headers::FORWARDED_HOST).filter(|host| split_authority(host).is_some());
-    format!(
-        "{}://{}",
-        scheme.unwrap_or(own_scheme),
-        authority.unwrap_or(own_authority)
-    )
+    let (scheme, authority) = (scheme.unwrap_or(own_scheme), authority.unwrap_or(own_authority));
+    match configured {
+        Some(Endpoint::Host(host)) => match split_authority(authority).and_then(|(_, port)| port) {
+            Some(port) => format!("{scheme}://{host}:{port}"),
+            None => format!("{scheme}://{host}"),
+        },
+        _ => format!("{scheme}://{authority}"),
+    }
+}
+
+/// As [`endpoint`], for a request that came to another port than the database's, which is `port`.
+pub(crate) fn endpoint_on_port(
+    configured: Option<&Endpoint>,
+    head: &Parts,
+    listener: Listener,
+    is_tls: bool,
+    port: u16,
+) -> String {
+    let asked = endpoint(configured, head, listener);
+    if matches!(configured, Some(Endpoint::Whole(_))) {
+        return asked;
+    }
+    let authority = asked.split_once("://").map_or(&*asked, |(_, authority)| authority);
+    let host = split_authority(authority).map_or(authority, |(host, _)| host);
+    let scheme = if is_tls { "https" } else { "http" };
+    format!("{scheme}://{host}:{port}")
 }
 
 /// Refuses requests under a name that is not the server's.

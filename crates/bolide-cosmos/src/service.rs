@@ -20,19 +20,20 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
-use crate::admin::Admin;
+use crate::admin::{self, Admin};
 use crate::admission::{self, Admitted};
 use crate::keys::Keys;
-use crate::listener::Listener;
+use crate::listener::{Listener, Purpose};
 use crate::operation::Operation;
+use crate::operations::account_root;
 use crate::rate_limit::RateLimit;
 use crate::request::Call;
 use crate::request_body::{Counted, Received, Refused, RequestBody, readable, working_bytes};
 use crate::routes::{PathKind, Route};
-use crate::state::{CosmosOptions, State};
+use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
-use crate::{common_headers, explorer, names, operations, request_log};
+use crate::{common_headers, explorer, health, names, operations, request_log};
 
 /// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -129,10 +130,10 @@ impl CosmosService {
             let failure = Failure::bad_request("the path is not UTF-8 after percent-decoding");
             return (None, Err(failure));
         };
-        if route.kind == PathKind::Admin {
+        if listener.purpose == Purpose::Database && route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
         }
-        if let Some(answer) = self.public_response(head, listener, route.kind) {
+        if let Some(answer) = self.public_response(head, listener, &route) {
             self.delay_public(body).await;
             return (None, answer);
         }
@@ -150,15 +151,41 @@ impl CosmosService {
     }
 
     /// The response for requests that need no key.
-    fn public_response(&self, head: &Parts, listener: Listener, kind: PathKind) -> Option<Result<Reply, Failure>> {
-        match kind {
+    fn public_response(&self, head: &Parts, listener: Listener, route: &Route<'_>) -> Option<Result<Reply, Failure>> {
+        if listener.purpose != Purpose::Database {
+            return Some(self.response_without_database(head, listener, route.kind));
+        }
+        let emulation = self.state.options.emulation;
+        let has_explorer = emulation.is_none_or(|emulation| emulation.has_explorer);
+        match route.kind {
             PathKind::Certificate => Some(self.certificate()),
-            kind if explorer::is_requested(head, kind) => Some(Ok(self.page(head, listener))),
-            // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
-            PathKind::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
-                Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY)))
+            _ if !has_explorer && explorer::is_page(route) => {
+                let failure = Failure::new(status::NOT_FOUND, "the explorer is switched off");
+                Some(Err(failure))
             }
+            kind if has_explorer && explorer::is_requested(head, kind) => Some(Ok(self.page(head, listener))),
+            // Tools that wait for the official emulator ask without a key.
+            PathKind::Account if emulation.is_some() && head.method == Method::GET && is_unsigned(head) => {
+                Some(Ok(account_root::properties(&self.state.options, head, listener)))
+            }
+            // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
+            PathKind::Addresses if !is_unsigned(head) => Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY))),
             _ => None,
+        }
+    }
+
+    /// The response on a port that has no database.
+    fn response_without_database(&self, head: &Parts, listener: Listener, kind: PathKind) -> Result<Reply, Failure> {
+        if listener.purpose == Purpose::Health {
+            return health::answer(&head.method, head.uri.path(), &admin::running(&self.state), true);
+        }
+        match kind {
+            PathKind::Certificate => self.certificate(),
+            kind if explorer::is_requested_on_its_port(head, kind) => Ok(self.page(head, listener)),
+            _ => Err(Failure::new(
+                status::NOT_FOUND,
+                "this port has a page for browsers only; the database is on another one",
+            )),
         }
     }
 
@@ -284,7 +311,13 @@ impl CosmosService {
     }
 
     fn page(&self, head: &Parts, listener: Listener) -> Reply {
-        let endpoint = names::endpoint(self.state.options.endpoint.as_ref(), head, listener);
+        let configured = self.state.options.endpoint.as_ref();
+        let endpoint = match self.state.options.emulation {
+            Some(Emulation { port, is_tls, .. }) if listener.purpose == Purpose::Explorer => {
+                names::endpoint_on_port(configured, head, listener, is_tls, port)
+            }
+            _ => names::endpoint(configured, head, listener),
+        };
         let is_public = self.state.keys.holder(WELL_KNOWN_KEY.as_bytes()).is_some();
         explorer::page(&endpoint, is_public.then_some(WELL_KNOWN_KEY))
     }
@@ -296,4 +329,9 @@ impl CosmosService {
         reply.fixed(&headers::CONTENT_TYPE, "application/x-pem-file");
         Ok(reply)
     }
+}
+
+/// Whether a request shows neither a key nor a token.
+fn is_unsigned(head: &Parts) -> bool {
+    head.headers.get(AUTHORIZATION).is_none_or(HeaderValue::is_empty)
 }

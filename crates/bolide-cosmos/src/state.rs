@@ -40,6 +40,19 @@ pub struct CosmosOptions {
     pub log_headers: bool,
     /// Number of open connections, for the metrics.
     pub connections: Arc<AtomicUsize>,
+    /// Set in a server that replaces the official emulator.
+    pub emulation: Option<Emulation>,
+}
+
+/// How a server that replaces the official emulator differs from others.
+#[derive(Debug, Clone, Copy)]
+pub struct Emulation {
+    /// The port of the database, which the page on the explorer's port shows.
+    pub port: u16,
+    /// Whether that page shows the database's port with `https`.
+    pub is_tls: bool,
+    /// Whether there are pages for browsers.
+    pub has_explorer: bool,
 }
 
 /// See the module.

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use bolide_model::account_key::WELL_KNOWN_KEY;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::emulator::log_lines;
 use crate::mongo;
-use crate::options::{Settings, is_loopback};
+use crate::options::Settings;
 use crate::ready_file::endpoint;
 use crate::server::Ports;
 
@@ -23,17 +24,13 @@ pub fn print(settings: &Settings, ports: Ports, engine: &str) {
 
 fn text(settings: &Settings, ports: Ports, engine: &str) -> String {
     let options = &settings.options;
-    let endpoint = endpoint(&options.host, ports.http);
+    let endpoint = endpoint(options.host(), ports.http);
     // A key chosen by the user is a secret, and standard output often goes to a log.
     let key = match settings.keys.primary.as_str() {
         WELL_KNOWN_KEY => WELL_KNOWN_KEY,
         _ => "<your key>",
     };
-    let warning = if settings.keys.is_public && !is_loopback(&options.host) {
-        "\n  Anyone who reaches this address has full access: the key is public.\n"
-    } else {
-        ""
-    };
+    let (emulator, warning) = (log_lines::in_banner(settings, ports), log_lines::warning(settings));
     let data = if options.memory {
         "in memory, gone at the end".to_owned()
     } else {
@@ -54,14 +51,15 @@ Bolide {version} is ready.
   Connection    AccountEndpoint=http://{endpoint}/;AccountKey={key};
   Data          {data} ({engine}){clock}
   Certificate   http://{endpoint}/_explorer/emulator.pem
-  Health        http://{endpoint}/_bolide/health{mongo}
+  Health        http://{endpoint}/_bolide/health{emulator}{mongo}
 
   Python        CosmosClient(\"http://{endpoint}/\", \"{key}\")
   JavaScript    new CosmosClient({{ endpoint: \"http://{endpoint}/\", key: \"{key}\" }})
   .NET, Java    gateway mode, https://{endpoint}/ (trust the certificate, or switch its validation off)
 {warning}
 Ctrl-C stops the server.
-",
+{last}",
+        last = log_lines::last(settings, ports),
         version = env!("CARGO_PKG_VERSION"),
     )
 }
@@ -69,7 +67,7 @@ Ctrl-C stops the server.
 /// The line for MongoDB's drivers, with its line break.
 fn mongo_line(settings: &Settings, port: u16) -> String {
     let options = &settings.options.mongo;
-    let endpoint = endpoint(&settings.options.host, port);
+    let endpoint = endpoint(settings.options.host(), port);
     let user = if options.mongo_no_auth {
         String::new()
     } else {

@@ -7,13 +7,12 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
-use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, fallback};
+use bolide_cosmos::{CosmosService, Listener, Payload, Purpose, Refused, RequestBody as _, fallback};
 use bolide_mongo::service::MongoService;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -176,8 +175,44 @@ impl Shared {
 
 type Body = Either<Full<Bytes>, StreamBody<BoxStream<'static, bolide_model::Result<Frame<Bytes>>>>>;
 
+/// What the connections of a port may ask, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Door {
+    /// What they may ask.
+    pub purpose: Purpose,
+    /// Whether they are encrypted.
+    pub encryption: Encryption,
+}
+
+/// Whether the connections of a port are encrypted. Others than these are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// As the client likes.
+    Both,
+    /// HTTPS only.
+    Always,
+    /// HTTP only.
+    Never,
+}
+
+impl Door {
+    /// The port of the database.
+    pub const DATABASE: Door = Door {
+        purpose: Purpose::Database,
+        encryption: Encryption::Both,
+    };
+
+    fn admits(self, protocol: Protocol) -> bool {
+        match self.encryption {
+            Encryption::Both => true,
+            Encryption::Always => protocol == Protocol::Tls,
+            Encryption::Never => protocol != Protocol::Tls,
+        }
+    }
+}
+
 /// Serves a connection to its end, and records its state in `activity`.
-pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>) {
+pub async fn serve(stream: TcpStream, door: Door, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>) {
     let Ok(local) = stream.local_addr() else { return };
     // Responses are written completely; waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
@@ -185,12 +220,19 @@ pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, a
         protocol = timeout(shared.limits.request, protocol(&stream)) => protocol,
         () = shutdown.begun() => return,
     };
-    let listener = Listener { is_tls: false, local };
+    let Ok(Some(protocol)) = protocol else { return };
+    if !door.admits(protocol) {
+        return;
+    }
+    let listener = Listener {
+        purpose: door.purpose,
+        is_tls: protocol == Protocol::Tls,
+        local,
+    };
     match protocol {
-        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown, activity).await,
-        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown, activity).await,
-        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown, activity).await,
-        Ok(None) | Err(_) => {}
+        Protocol::Tls => serve_tls(stream, listener, shared, shutdown, activity).await,
+        Protocol::Http1 => serve_http1(stream, listener, shared, shutdown, activity).await,
+        Protocol::Http2 => serve_http2(stream, listener, shared, shutdown, activity).await,
     }
 }
 
@@ -233,7 +275,7 @@ async fn protocol(stream: &TcpStream) -> Option<Protocol> {
 
 async fn serve_tls(
     stream: TcpStream,
-    local: SocketAddr,
+    listener: Listener,
     shared: Arc<Shared>,
     shutdown: Shutdown,
     activity: Arc<Activity>,
@@ -242,7 +284,6 @@ async fn serve_tls(
         return;
     };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let listener = Listener { is_tls: true, local };
     if is_http2 {
         serve_http2(stream, listener, shared, shutdown, activity).await;
     } else {
@@ -408,7 +449,7 @@ fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<I
 
 async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
     let Some(service) = shared.service.get() else {
-        let response = fallback::starting(&request);
+        let response = fallback::starting(&request, listener.purpose);
         request.into_body().dismiss(Refused::Unknown);
         return to_body(response);
     };

@@ -1,4 +1,6 @@
 //! Listening sockets.
+//!
+//! `localhost` and [`ALL_ADDRESSES`] are two sockets, one for IPv4 and one for IPv6, on the same port; on a machine without IPv6 only the first.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
-use crate::connection::{self, Shared};
+use crate::connection::{self, Door, Shared};
 use crate::mongo;
 use crate::server::Failure;
 use crate::shutdown::Shutdown;
@@ -23,6 +25,9 @@ const WARNING_PAUSE: Duration = Duration::from_secs(60);
 /// Number of connections that the system queues before they are accepted; more than these are refused or must retry.
 const BACKLOG: u32 = 1024;
 
+/// The host that means all addresses of this machine, IPv4 and IPv6.
+pub const ALL_ADDRESSES: &str = "*";
+
 /// Listening sockets, all on the same port.
 #[derive(Debug)]
 pub struct Listeners {
@@ -36,9 +41,35 @@ impl Listeners {
     /// # Errors
     /// A name without address, or an address and port that cannot be used.
     pub async fn bind(host: &str, port: u16, option: PortOption) -> Result<Listeners, Failure> {
+        let bound = Listeners::try_bind(host, port, option).await;
+        bound.map_err(|unusable| unusable.failure)
+    }
+
+    /// As [`Listeners::bind`], but a port that another program has is left to it, with a warning.
+    ///
+    /// # Errors
+    /// As those of [`Listeners::bind`], for other reasons.
+    pub async fn bind_if_free(host: &str, port: u16, option: PortOption) -> Result<Option<Listeners>, Failure> {
+        match Listeners::try_bind(host, port, option).await {
+            Ok(listeners) => Ok(Some(listeners)),
+            Err(Unusable {
+                failure,
+                is_taken: true,
+            }) => {
+                tracing::warn!("{failure}; the server goes on without this port");
+                Ok(None)
+            }
+            Err(unusable) => Err(unusable.failure),
+        }
+    }
+
+    async fn try_bind(host: &str, port: u16, option: PortOption) -> Result<Listeners, Unusable> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host == ALL_ADDRESSES {
+            return bind_both(Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED, port, option);
+        }
         if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
-            return bind_loopback(port, option);
+            return bind_both(Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST, port, option);
         }
         let addresses = lookup_host((host, port)).await;
         let addresses: Vec<SocketAddr> = addresses
@@ -48,7 +79,7 @@ impl Listeners {
             .first()
             .ok_or_else(|| Failure::new(format!("--host {host}: no such address")))?;
         let first = bind(address, option)?;
-        Listeners::new(vec![first])
+        Ok(Listeners::new(vec![first])?)
     }
 
     fn new(listeners: Vec<TcpListener>) -> Result<Listeners, Failure> {
@@ -72,11 +103,26 @@ impl Listeners {
     }
 }
 
-/// Serves the connections of both listeners until the server shuts down and every connection has ended.
-pub async fn serve(http: Listeners, mongo: Option<Listeners>, shared: Arc<Shared>, shutdown: Shutdown) {
-    http.accept(Protocols::Http, &shared, &shutdown);
-    if let Some(mongo) = mongo {
-        mongo.accept(Protocols::Mongo, &shared, &shutdown);
+/// Why a port cannot be used.
+struct Unusable {
+    failure: Failure,
+    /// Another program has it.
+    is_taken: bool,
+}
+
+impl From<Failure> for Unusable {
+    fn from(failure: Failure) -> Unusable {
+        Unusable {
+            failure,
+            is_taken: false,
+        }
+    }
+}
+
+/// Serves the connections of all listeners until the server shuts down and every connection has ended.
+pub async fn serve(all: Vec<(Listeners, Protocols)>, shared: Arc<Shared>, shutdown: Shutdown) {
+    for (listeners, protocols) in all {
+        listeners.accept(protocols, &shared, &shutdown);
     }
     shutdown.begun().await;
     if let Some(mongo) = shared.started_mongo() {
@@ -88,9 +134,9 @@ pub async fn serve(http: Listeners, mongo: Option<Listeners>, shared: Arc<Shared
 
 /// What a listener speaks.
 #[derive(Debug, Clone, Copy)]
-enum Protocols {
-    /// HTTP and HTTPS.
-    Http,
+pub enum Protocols {
+    /// HTTP, HTTPS or both.
+    Http(Door),
     /// MongoDB's protocol, with and without TLS.
     Mongo,
 }
@@ -102,6 +148,10 @@ pub enum PortOption {
     Http,
     /// `--mongo-port`.
     Mongo,
+    /// `--health-port`.
+    Health,
+    /// `--explorer-port`.
+    Explorer,
 }
 
 impl PortOption {
@@ -110,16 +160,21 @@ impl PortOption {
         match self {
             PortOption::Http => "choose another port with --port",
             PortOption::Mongo => "choose another port for MongoDB with --mongo-port, or none with --no-mongo",
+            PortOption::Health => "choose another port for health checks with --health-port",
+            PortOption::Explorer => {
+                "choose another port for the explorer with --explorer-port, or none with --no-explorer"
+            }
         }
     }
 }
 
-fn bind_loopback(port: u16, option: PortOption) -> Result<Listeners, Failure> {
+/// Listens on an address of each family, on the same port.
+fn bind_both(v4: Ipv4Addr, v6: Ipv6Addr, port: u16, option: PortOption) -> Result<Listeners, Unusable> {
     for attempt in 1..=ATTEMPTS {
-        let v4 = bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port), option)?;
-        let mut listeners = Listeners::new(vec![v4])?;
-        let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), listeners.port);
-        match listen(v6) {
+        let first = bind(SocketAddr::new(IpAddr::V4(v4), port), option)?;
+        let mut listeners = Listeners::new(vec![first])?;
+        let v6 = SocketAddr::new(IpAddr::V6(v6), listeners.port);
+        match listen(v6, Families::One) {
             Ok(listener) => {
                 listeners.listeners.push(listener);
                 return Ok(listeners);
@@ -133,14 +188,23 @@ fn bind_loopback(port: u16, option: PortOption) -> Result<Listeners, Failure> {
             Err(_) => return Ok(listeners),
         }
     }
-    Err(Failure::new("no port is free on both 127.0.0.1 and ::1"))
+    Err(Failure::new(format!("no port is free on both {v4} and {v6}")).into())
 }
 
-fn bind(address: SocketAddr, option: PortOption) -> Result<TcpListener, Failure> {
-    listen(address).map_err(|error| cannot_listen(address, option, &error))
+fn bind(address: SocketAddr, option: PortOption) -> Result<TcpListener, Unusable> {
+    listen(address, Families::AsConfigured).map_err(|error| cannot_listen(address, option, &error))
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+/// The clients of a socket on `::`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Families {
+    /// IPv6 only: there is another socket for IPv4.
+    One,
+    /// Those of IPv4 too, if the system is configured so, as Linux usually is.
+    AsConfigured,
+}
+
+fn listen(address: SocketAddr, families: Families) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
@@ -149,18 +213,25 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // A server that restarts can use its port although connections of the previous one are still closing.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
+    #[cfg(unix)]
+    if address.is_ipv6() && families == Families::One {
+        rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
+    }
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-fn cannot_listen(address: SocketAddr, option: PortOption, error: &io::Error) -> Failure {
+fn cannot_listen(address: SocketAddr, option: PortOption, error: &io::Error) -> Unusable {
     let advice = option.advice();
     let hint = match error.kind() {
         ErrorKind::AddrInUse => format!(" (another server has it; {advice})"),
         ErrorKind::PermissionDenied => format!(" (ports below 1024 need privileges; {advice})"),
         _ => String::new(),
     };
-    Failure::new(format!("cannot listen on {address}: {error}{hint}"))
+    Unusable {
+        failure: Failure::new(format!("cannot listen on {address}: {error}{hint}")),
+        is_taken: error.kind() == ErrorKind::AddrInUse,
+    }
 }
 
 async fn accept(listener: TcpListener, protocols: Protocols, shared: Arc<Shared>, shutdown: Shutdown) {
@@ -192,8 +263,8 @@ async fn accept(listener: TcpListener, protocols: Protocols, shared: Arc<Shared>
         };
         let (shared, shutdown) = (shared.clone(), shutdown.clone());
         match protocols {
-            Protocols::Http => {
-                let serving = connection::serve(stream, shared, shutdown, slot.activity());
+            Protocols::Http(door) => {
+                let serving = connection::serve(stream, door, shared, shutdown, slot.activity());
                 tokio::spawn(until_it_must_end(serving, slot));
             }
             Protocols::Mongo => {

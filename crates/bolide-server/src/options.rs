@@ -14,16 +14,26 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::connection::Limits;
+use crate::emulator::arguments::EmulatorOptions;
+use crate::emulator::settings::Emulator;
+use crate::emulator::variables::Variables;
 use crate::health::HealthOptions;
 use crate::keys::{AccountKeys, KeyOptions};
+use crate::listeners::ALL_ADDRESSES;
 use crate::machine;
 use crate::mongo::MongoListenerOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
+use crate::tls::TlsOptions;
 
 /// The default directory of the store.
 const DATA_DIR: &str = "./bolide-data";
+/// The default address, and the default port.
+const HOST: &str = "127.0.0.1";
+const PORT: u16 = 8081;
+/// What is logged by default.
+const LOG: &str = "warn";
 
 /// Memory for requests per open HTTP/2 request: each uses some ten kilobytes that are not counted.
 const BYTES_PER_STREAM: usize = 64 * 1024;
@@ -70,19 +80,18 @@ pub struct ServeOptions {
     /// Keep everything in memory; nothing survives a stop.
     #[arg(long, env = "BOLIDE_MEMORY", value_parser = BoolishValueParser::new())]
     pub memory: bool,
-    /// Address or name to listen on. The default listens on IPv4 and IPv6 loopback.
-    #[arg(long, env = "BOLIDE_HOST", default_value = "127.0.0.1")]
-    pub host: String,
-    /// Port for HTTP and HTTPS, distinguished by the first byte of a connection; 0 picks a free one.
-    #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
-    pub port: u16,
+    /// Address or name to listen on; `*` for all addresses, IPv4 and IPv6. By default 127.0.0.1, which means IPv4 and IPv6 loopback.
+    #[arg(long, env = "BOLIDE_HOST")]
+    pub host: Option<String>,
+    /// Port for HTTP and HTTPS, distinguished by the first byte of a connection; 8081 by default, 0 picks a free one.
+    #[arg(long, env = "BOLIDE_PORT")]
+    pub port: Option<u16>,
     #[command(flatten)]
     pub mongo: MongoListenerOptions,
     #[command(flatten)]
     pub keys: KeyOptions,
-    /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in container networks.
-    #[arg(long, env = "BOLIDE_EMULATOR", value_parser = BoolishValueParser::new())]
-    pub emulator: bool,
+    #[command(flatten)]
+    pub emulator: EmulatorOptions,
     /// With the well-known key: another name under which the server answers, `*` for all; may be given several times.
     #[arg(
         long = "allow-host",
@@ -103,6 +112,14 @@ pub struct ServeOptions {
     /// returns. By default it is the address of the request, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
     #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
     pub public_endpoint: Option<String>,
+    /// The host of that address, if only the host differs from that of the request; a name or an IP address, without a port.
+    #[arg(
+        long,
+        env = "BOLIDE_ADVERTISE_HOST",
+        value_name = "HOST",
+        conflicts_with = "public_endpoint"
+    )]
+    pub advertise_host: Option<String>,
     /// The account's default consistency, which no request may exceed: Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.
     #[arg(long, env = "BOLIDE_CONSISTENCY", default_value = "Session", value_name = "LEVEL", value_parser = ConsistencyLevel::parse)]
     pub consistency: ConsistencyLevel,
@@ -134,21 +151,17 @@ pub struct ServeOptions {
     /// Let the admin API inject faults, for tests.
     #[arg(long, env = "BOLIDE_ENABLE_FAULTS", value_parser = BoolishValueParser::new())]
     pub enable_faults: bool,
-    /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and stored.
-    #[arg(long, env = "BOLIDE_TLS_CERT", requires = "tls_key", value_name = "FILE")]
-    pub tls_cert: Option<PathBuf>,
-    /// PEM file with the certificate's private key.
-    #[arg(long, env = "BOLIDE_TLS_KEY", requires = "tls_cert", value_name = "FILE")]
-    pub tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub tls: TlsOptions,
     /// File to write endpoints and process id to, as JSON, once the server is ready.
     #[arg(long, env = "BOLIDE_READY_FILE", value_name = "FILE")]
     pub ready_file: Option<PathBuf>,
     /// Stop when standard input ends. A program that starts the server keeps the other end of the pipe, so the server ends with it even if it is killed.
     #[arg(long, env = "BOLIDE_STOP_WITH_STDIN", value_parser = BoolishValueParser::new())]
     pub stop_with_stdin: bool,
-    /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
-    #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
-    pub log: String,
+    /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`. By default `warn`.
+    #[arg(long, env = "BOLIDE_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
     /// Log every request with its headers and those of its response, for debugging clients; keys, tokens and bodies are left out.
     #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = BoolishValueParser::new())]
     pub log_requests: bool,
@@ -187,6 +200,8 @@ pub struct Settings {
     pub endpoint: Option<Endpoint>,
     /// The clock to run on.
     pub clock: Arc<Clock>,
+    /// Set with `--emulator`.
+    pub emulator: Option<Emulator>,
 }
 
 impl Settings {
@@ -198,9 +213,11 @@ impl Settings {
         }
         let mut names = machine::names();
         names.extend(allowed.iter().cloned());
+        // Clients are told to use this one.
+        names.extend(self.options.advertise_host.clone());
         Names::Listed {
             names,
-            emulator: self.options.emulator,
+            emulator: self.emulator.is_some(),
         }
     }
 
@@ -230,46 +247,83 @@ impl ServeOptions {
         self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
     }
 
+    /// The address or name to listen on.
+    pub fn host(&self) -> &str {
+        let default = if self.emulator.is_on { ALL_ADDRESSES } else { HOST };
+        self.host.as_deref().unwrap_or(default)
+    }
+
+    /// The port for HTTP and HTTPS; 0 for any.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(PORT)
+    }
+
+    /// What is logged.
+    pub fn log(&self) -> &str {
+        self.log.as_deref().unwrap_or(LOG)
+    }
+
     /// Validates what the parser cannot.
     ///
     /// # Errors
     /// Malformed keys or instants, a host that others can reach with the well-known key, and options that contradict each other.
     pub fn validate(self: Box<Self>) -> Result<Settings, Failure> {
+        self.validate_with(Variables::new(&|name| std::env::var_os(name)))
+    }
+
+    /// As [`ServeOptions::validate`]; with `--emulator`, these are the variables of the official emulators.
+    fn validate_with(mut self: Box<Self>, variables: Variables<'_>) -> Result<Settings, Failure> {
         if let Some(dir) = self.data_dir.as_deref().filter(|_| self.memory) {
             return Err(Failure::new(format!(
                 "--memory keeps nothing on the disk, and --data-dir (or BOLIDE_DATA_DIR) names a directory: leave one of them out. value=`{}`",
                 dir.display()
             )));
         }
+        let emulator = Emulator::complete(&mut self, variables)?;
         let keys = self.keys.read()?;
-        if keys.is_public && !self.emulator && !is_loopback(&self.host) {
+        if keys.is_public && emulator.is_none() && !is_loopback(self.host()) {
             return Err(Failure::new(format!(
                 "host {} can be reached by others, and everybody knows the emulator's well-known key: pass a key of your own with \
                  --key-file, --key or BOLIDE_KEY, for example the output of `openssl rand -base64 64 | tr -d '\\n'`, or listen on \
                  127.0.0.1, or pass --emulator if everybody on that network may do everything",
-                self.host
+                self.host()
             )));
         }
-        self.mongo.validate(&self.host, keys.is_public)?;
+        self.mongo.validate(self.host(), keys.is_public)?;
+        self.tls.validate()?;
         let origins = Origins::parse(&self.allowed_origins);
         let origins = origins.map_err(|origin| {
             Failure::new(format!(
                 "--allow-origin: expected an origin such as http://localhost:3000. value=`{origin}`"
             ))
         })?;
-        let endpoint = self.public_endpoint.as_deref().map(Endpoint::parse).transpose();
-        let endpoint = endpoint.map_err(|url| {
-            Failure::new(format!(
-                "--public-endpoint: expected a scheme, a host and maybe a port, such as https://db.example. value=`{url}`"
-            ))
-        })?;
+        let endpoint = self.endpoint()?;
         let clock = self.virtual_clock.as_deref().map_or(Ok(Clock::System), virtual_clock)?;
         Ok(Settings {
             keys,
             origins,
             endpoint,
             clock: Arc::new(clock),
+            emulator,
             options: *self,
+        })
+    }
+
+    /// The address for clients, or its host.
+    fn endpoint(&self) -> Result<Option<Endpoint>, Failure> {
+        if let Some(host) = &self.advertise_host {
+            let endpoint = Endpoint::of_host(host).map_err(|host| {
+                Failure::new(format!(
+                    "--advertise-host: expected a name or an IP address, without scheme and port. value=`{host}`"
+                ))
+            });
+            return endpoint.map(Some);
+        }
+        let endpoint = self.public_endpoint.as_deref().map(Endpoint::parse).transpose();
+        endpoint.map_err(|url| {
+            Failure::new(format!(
+                "--public-endpoint: expected a scheme, a host and maybe a port, such as https://db.example. value=`{url}`"
+            ))
         })
     }
 }

@@ -7,19 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
-use bolide_cosmos::{CosmosOptions, CosmosService};
+use bolide_cosmos::{CosmosOptions, CosmosService, Emulation};
 use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::clock::ServerClock;
-use crate::connection::Shared;
+use crate::connection::{Door, Shared};
 use crate::descriptors::Descriptors;
-use crate::listeners::{self, Listeners, PortOption};
+use crate::emulator::ports::SidePorts;
+use crate::listeners::{self, Listeners, PortOption, Protocols};
 use crate::options::{ServeOptions, Settings};
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, files, mongo, ready_file, script_host, store};
+use crate::{banner, emulator, files, mongo, ready_file, script_host, store};
 
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
@@ -61,17 +62,23 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
 async fn serve(settings: Settings) -> Result<(), Failure> {
     let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
     settings.keys.warn();
+    if let Some(emulator) = &settings.emulator {
+        emulator.log_meaningless();
+    }
     let mut signals = shutdown::Signals::install(settings.options.stop_with_stdin)?;
     files::survive_size_limit()?;
-    let host = &settings.options.host;
-    let listeners = Listeners::bind(host, settings.options.port, PortOption::Http).await?;
+    let host = settings.options.host();
+    let listeners = Listeners::bind(host, settings.options.port(), PortOption::Http).await?;
     let mongo_listeners = match settings.options.mongo.no_mongo {
         true => None,
         false => Some(Listeners::bind(host, settings.options.mongo.mongo_port, PortOption::Mongo).await?),
     };
+    let side_ports = SidePorts::bind(settings.emulator.as_ref(), host).await?;
     let ports = Ports {
         http: listeners.port(),
         mongo: mongo_listeners.as_ref().map(Listeners::port),
+        health: side_ports.health(),
+        explorer: side_ports.explorer(),
     };
     let certificate = Certificate::find_or_make(&settings.options)?;
     let monotonic = Monotonic::system();
@@ -81,19 +88,17 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         ServerClock::new(monotonic.clone()),
     ));
     let shutdown = Shutdown::default();
-    let serving = tokio::spawn(listeners::serve(
-        listeners,
-        mongo_listeners,
-        shared.clone(),
-        shutdown.clone(),
-    ));
+    let mut all = vec![(listeners, Protocols::Http(Door::DATABASE))];
+    all.extend(mongo_listeners.map(|listeners| (listeners, Protocols::Mongo)));
+    all.extend(side_ports.into_listeners());
+    let serving = tokio::spawn(listeners::serve(all, shared.clone(), shutdown.clone()));
 
     let account = tokio::select! {
         opened = open_account(&settings, descriptors.store_files, monotonic) => opened?,
         () = signals.stop() => return Ok(()),
     };
     warn_of_time_ahead(&account, &settings.clock);
-    let options = cosmos_options(&settings, &certificate, &shared);
+    let options = cosmos_options(&settings, &certificate, &shared, ports);
     shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
     if let Some(port) = ports.mongo {
         let service = mongo::service(&settings, account.clone(), port, descriptors.connections);
@@ -103,8 +108,11 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     }
     // Requests are served while this syncs its files; the server is reported as ready after it.
     certificate.keep(&settings.options)?;
+    if settings.emulator.is_some() {
+        emulator::certificate::write(certificate.text());
+    }
     if let Some(path) = &settings.options.ready_file {
-        ready_file::write(path, &settings.options.host, ports)?;
+        ready_file::write(path, &settings, ports)?;
     }
     banner::print(&settings, ports, account.engine_name());
 
@@ -121,9 +129,13 @@ pub struct Ports {
     pub http: u16,
     /// For MongoDB's drivers.
     pub mongo: Option<u16>,
+    /// For health checks, with `--emulator`.
+    pub health: Option<u16>,
+    /// For the explorer's page, with `--emulator`.
+    pub explorer: Option<u16>,
 }
 
-fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Shared) -> CosmosOptions {
+fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Shared, ports: Ports) -> CosmosOptions {
     CosmosOptions {
         clock: settings.clock.clone(),
         faults_enabled: settings.options.enable_faults,
@@ -134,6 +146,11 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
+        emulation: settings.emulator.as_ref().map(|emulator| Emulation {
+            port: ports.http,
+            is_tls: emulator.protocol.is_tls(),
+            has_explorer: emulator.explorer.is_some(),
+        }),
     }
 }
 
@@ -176,7 +193,7 @@ fn crash() {
 /// Logs to standard error, from a separate thread: if nobody reads it, lines are lost but no thread waits. Remaining lines are written when the
 /// result is dropped, within a short time.
 fn start_logging(options: &ServeOptions) -> Result<WorkerGuard, Failure> {
-    let filter = options.log.as_str();
+    let filter = options.log();
     let mut directives = with_libraries(filter);
     if options.log_requests {
         directives = format!("{directives},bolide::requests=info").into();

@@ -7,16 +7,65 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use clap::Args;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
 use tokio_rustls::TlsAcceptor;
 
 use crate::files::{self, Readers};
 use crate::options::ServeOptions;
+use crate::pfx::Pfx;
 use crate::server::Failure;
+
+/// The options of the certificate for HTTPS.
+#[derive(Debug, Clone, Args)]
+pub struct TlsOptions {
+    /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and stored.
+    #[arg(long, env = "BOLIDE_TLS_CERT", requires = "tls_key", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key.
+    #[arg(long, env = "BOLIDE_TLS_KEY", requires = "tls_cert", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Another name or address in the certificate that is generated, such as a service's in a compose file; may be given several times.
+    #[arg(
+        long = "tls-name",
+        env = "BOLIDE_TLS_NAME",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    pub tls_names: Vec<String>,
+    /// The file of an emulator that was told to use one.
+    #[arg(skip)]
+    pub pfx: Option<Pfx>,
+}
+
+impl TlsOptions {
+    /// Validates what the parser cannot.
+    ///
+    /// # Errors
+    /// Names that no certificate can have; names for a certificate that is not generated.
+    pub fn validate(&self) -> Result<(), Failure> {
+        if !self.tls_names.is_empty() && (self.tls_cert.is_some() || self.pfx.is_some()) {
+            return Err(Failure::new(
+                "--tls-name adds names to the certificate that is generated, and another one is given: leave one of them out",
+            ));
+        }
+        for name in &self.tls_names {
+            let host = name.strip_prefix("*.").unwrap_or(name);
+            if ServerName::try_from(host).is_err() {
+                let text =
+                    format!("--tls-name: expected a name or an IP address, without scheme and port. value=`{name}`");
+                return Err(Failure::new(text));
+            }
+        }
+        Ok(())
+    }
+}
 
 const CERTIFICATE_FILE: &str = "tls-certificate.pem";
 const KEY_FILE: &str = "tls-key.pem";
@@ -38,7 +87,11 @@ impl Certificate {
     /// # Errors
     /// Files that cannot be read; and files named by options that are invalid.
     pub fn find_or_make(options: &ServeOptions) -> Result<Certificate, Failure> {
-        if let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) {
+        let tls = &options.tls;
+        if let Some(pfx) = &tls.pfx {
+            return Certificate::of_pfx(pfx);
+        }
+        if let (Some(certificate), Some(key)) = (&tls.tls_cert, &tls.tls_key) {
             let named = Certificate {
                 certificate: read(certificate).map_err(|failure| Failure::new(format!("--tls-cert: {failure}")))?,
                 key: read(key).map_err(|failure| Failure::new(format!("--tls-key: {failure}")))?,
@@ -59,7 +112,8 @@ impl Certificate {
         }
         let (certificate, key) = kept_files(options);
         if !options.memory && (certificate.is_file() || key.is_file()) {
-            match Certificate::kept(&certificate, &key)? {
+            let kept = Certificate::kept(&certificate, &key)?;
+            match kept.and_then(|kept| kept.check_names(&tls.tls_names).map(|()| kept)) {
                 Ok(kept) => return Ok(kept),
                 Err(why) => tracing::warn!(
                     why,
@@ -69,7 +123,21 @@ impl Certificate {
                 ),
             }
         }
-        Certificate::make(&options.host)
+        Certificate::make(options.host(), &tls.tls_names)
+    }
+
+    /// The certificate of a PFX file.
+    fn of_pfx(pfx: &Pfx) -> Result<Certificate, Failure> {
+        let content = pfx.read()?;
+        let certificate = Certificate {
+            certificate: content.certificates,
+            key: content.key,
+            is_new: false,
+        };
+        match certificate.config() {
+            Ok(_) => Ok(certificate),
+            Err(Unusable { why, .. }) => Err(Failure::new(format!("{} {}: {why}", pfx.source, pfx.path.display()))),
+        }
     }
 
     /// The pair in the data directory, or why it cannot be used.
@@ -96,9 +164,29 @@ impl Certificate {
         })
     }
 
-    fn make(host: &str) -> Result<Certificate, Failure> {
+    /// Checks that the certificate is for all of these names.
+    fn check_names(&self, names: &[String]) -> Result<(), String> {
+        let chain = chain(&self.certificate)?;
+        let parsed = chain.first().map(ParsedCertificate::try_from);
+        let Some(Ok(parsed)) = parsed else {
+            return Err("it cannot be parsed".to_owned());
+        };
+        for name in names {
+            // A name under the wildcard stands for it.
+            let shown = name
+                .strip_prefix("*.")
+                .map_or(name.clone(), |parent| format!("any.{parent}"));
+            let is_covered = ServerName::try_from(shown).is_ok_and(|shown| verify_server_name(&parsed, &shown).is_ok());
+            if !is_covered {
+                return Err(format!("it is not for the name {name}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn make(host: &str, others: &[String]) -> Result<Certificate, Failure> {
         let failure = |error: rcgen::Error| Failure::new(format!("cannot make a certificate: {error}"));
-        let mut params = CertificateParams::new(subject_names(host)).map_err(failure)?;
+        let mut params = CertificateParams::new(subject_names(host, others)).map_err(failure)?;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "localhost");
         params.distinguished_name.push(DnType::OrganizationName, "Bolide");
@@ -125,6 +213,11 @@ impl Certificate {
             files::write(file, text, Readers::Owner).map_err(|error| cannot("write", file, &error))?;
         }
         Ok(())
+    }
+
+    /// The certificate with its chain, as PEM text.
+    pub fn text(&self) -> &str {
+        &self.certificate
     }
 
     /// The certificate for clients to trust, as PEM.
@@ -192,21 +285,21 @@ fn kept_files(options: &ServeOptions) -> (PathBuf, PathBuf) {
     )
 }
 
-/// The names by which clients may call this machine.
-fn subject_names(host: &str) -> Vec<String> {
+/// The names by which clients may call this machine, and the other ones.
+fn subject_names(host: &str, others: &[String]) -> Vec<String> {
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_wildcard = host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
     let machine = fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
         .or_else(|| std::env::var("HOSTNAME").ok());
-    for name in machine
+    let found = machine
         .iter()
         .map(|name| name.trim())
-        .chain((!is_wildcard).then_some(host))
-    {
-        let is_usable = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:".contains(&b));
-        if is_usable && !names.iter().any(|known| known == name) {
+        .chain((!is_wildcard).then_some(host));
+    let found = found.filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:".contains(&b)));
+    for name in found.chain(others.iter().map(String::as_str)) {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
     }

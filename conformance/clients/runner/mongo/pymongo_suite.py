@@ -101,7 +101,7 @@ def prepare_tests(places):
     if not folder.exists():
         # Only this one package as source: its build requirements may come as wheels.
         source_only = ["--no-deps", "--no-binary", "pymongo"]
-        tools.pip(places, "download", *source_only, "--dest", places.scratch, requirement)
+        tools.pip(places.python, "download", *source_only, "--dest", places.scratch, requirement)
         with tarfile.open(places.scratch / f"{folder.name}.tar.gz") as archive:
             archive.extractall(places.work, filter="data")
         # The tests are to use the installed PyMongo, which has its compiled parts.

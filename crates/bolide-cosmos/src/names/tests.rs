@@ -3,6 +3,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use http::Request;
 
 use super::*;
+use crate::listener::Purpose;
 
 fn head(uri: &str, headers: &[(&str, &str)]) -> Parts {
     let mut request = Request::get(uri);
@@ -14,6 +15,7 @@ fn head(uri: &str, headers: &[(&str, &str)]) -> Parts {
 
 fn listener(is_tls: bool) -> Listener {
     Listener {
+        purpose: Purpose::Database,
         is_tls,
         local: SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)),
     }
@@ -146,4 +148,32 @@ fn origins_are_scheme_host_and_port() {
         assert!(Origins::parse(&[text.to_owned()]).is_err(), "{text}");
     }
     assert!(Origins::parse(&["http://[::1]:3000".to_owned()]).is_ok());
+}
+
+#[test]
+fn a_configured_host_replaces_that_of_the_request_and_keeps_its_port() {
+    let shown = |configured: &str, host: &str, is_tls| {
+        let configured = Endpoint::of_host(configured).expect("a host");
+        endpoint(Some(&configured), &head("/", &[("host", host)]), listener(is_tls))
+    };
+    assert_eq!(shown("cosmos", "localhost:49152", false), "http://cosmos:49152");
+    assert_eq!(shown("10.0.0.7", "[::1]:8081", true), "https://10.0.0.7:8081");
+    assert_eq!(shown("fd00::7", "localhost", true), "https://[fd00::7]");
+    for other in ["", "cosmos:8081", "http://cosmos", "cosmos:", "[::1", "a b", "cosmos/"] {
+        assert_eq!(Endpoint::of_host(other), Err(other.to_owned()));
+    }
+}
+
+#[test]
+fn the_explorer_shows_the_port_of_the_database() {
+    let shown = |configured: Option<&Endpoint>, is_tls| {
+        let head = head("/", &[("host", "db.local:1234")]);
+        endpoint_on_port(configured, &head, listener(false), is_tls, 8081)
+    };
+    assert_eq!(shown(None, false), "http://db.local:8081");
+    assert_eq!(shown(None, true), "https://db.local:8081");
+    let host = Endpoint::of_host("cosmos").expect("a host");
+    assert_eq!(shown(Some(&host), false), "http://cosmos:8081");
+    let whole = Endpoint::parse("https://db.example").expect("a URL");
+    assert_eq!(shown(Some(&whole), false), "https://db.example");
 }

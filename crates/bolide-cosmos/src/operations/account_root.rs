@@ -1,11 +1,14 @@
 //! `GET /`: the properties of the account and its endpoints (cosmos-rest §1).
 
 use http::StatusCode;
+use http::request::Parts;
 use serde_json::{Value, json};
 
 use crate::consistency::ConsistencyLevel;
+use crate::listener::Listener;
 use crate::names;
 use crate::request::Call;
+use crate::state::CosmosOptions;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
@@ -23,7 +26,12 @@ const QUERY_ENGINE: &str = concat!(
 const ACCOUNT_ID: &str = "bolide";
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let endpoint = names::endpoint(call.state.options.endpoint.as_ref(), call.head, call.listener);
+    Ok(properties(&call.state.options, call.head, call.listener))
+}
+
+/// The properties of the account, with its endpoint for the sender of a request. There is no secret in them.
+pub(crate) fn properties(options: &CosmosOptions, head: &Parts, listener: Listener) -> Reply {
+    let endpoint = names::endpoint(options.endpoint.as_ref(), head, listener);
     let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
@@ -42,7 +50,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
         "enableNRegionSynchronousCommit": false,
         "enablePerPartitionFailoverBehavior": false,
         "userReplicationPolicy": replication,
-        "userConsistencyPolicy": consistency_policy(call.state.options.consistency),
+        "userConsistencyPolicy": consistency_policy(options.consistency),
         "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,
@@ -52,7 +60,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     // For the media that items had in old versions. Java 3 parses both without checking whether they exist.
     reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
     reply.number(&headers::MEDIA_USAGE_MB, 0);
-    Ok(reply)
+    reply
 }
 
 fn consistency_policy(level: ConsistencyLevel) -> Value {

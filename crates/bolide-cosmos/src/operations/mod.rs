@@ -1,6 +1,6 @@
 //! The handlers of operations: each reads from the wire, calls the core, and writes to the wire.
 
-mod account_root;
+pub(crate) mod account_root;
 pub(crate) mod batch;
 mod change_feed;
 mod conflicts;

@@ -13,6 +13,8 @@ fn banner(arguments: &[&str]) -> String {
     let ports = Ports {
         http: 8081,
         mongo: Some(10255),
+        health: Some(8080),
+        explorer: Some(1234),
     };
     text(&options.validate().expect("valid"), ports, "memory")
 }
@@ -37,12 +39,40 @@ fn the_url_for_mongodb_can_be_pasted() {
 
 #[test]
 fn an_emulator_on_a_public_address_explains_the_risk() {
-    let public = banner(&["--host", "0.0.0.0", "--emulator"]);
-    assert!(
-        public.contains("full access") && public.contains(WELL_KNOWN_KEY),
-        "{public}"
-    );
-    for others in [&["--emulator"][..], &["--host", "0.0.0.0", "--key", OWN_KEY]] {
+    for (arguments, addresses) in [
+        (&["--emulator", "--memory"][..], "all addresses"),
+        (&["--host", "0.0.0.0", "--emulator", "--memory"], "listens on 0.0.0.0"),
+    ] {
+        let public = banner(arguments);
+        for text in ["full access", WELL_KNOWN_KEY, addresses] {
+            assert!(public.contains(text), "{text}: {public}");
+        }
+    }
+    for others in [
+        &["--emulator", "--memory", "--host", "127.0.0.1"][..],
+        &["--host", "0.0.0.0", "--key", OWN_KEY],
+    ] {
         assert!(!banner(others).contains("full access"), "{others:?}");
     }
+}
+
+#[test]
+fn an_emulator_ends_with_the_lines_that_tools_wait_for() {
+    let plain = banner(&["--emulator", "--memory"]);
+    assert!(
+        plain.ends_with("\nNow listening on: http://0.0.0.0:8081\nStarted\r\n"),
+        "{plain}"
+    );
+    assert_eq!(plain.matches("Started").count(), 1, "{plain}");
+    for url in ["http://127.0.0.1:1234\n", "http://127.0.0.1:8080/ready\n"] {
+        assert!(plain.contains(url), "{plain}");
+    }
+    let tls = banner(&["--emulator", "--memory", "--protocol=https", "--host", "::1"]);
+    assert!(tls.contains("\nNow listening on: https://[::1]:8081\n"), "{tls}");
+    assert!(tls.contains("https://[::1]:1234\n"), "{tls}");
+    let other = banner(&["--memory"]);
+    assert!(
+        !other.contains("Now listening") && !other.contains("Started"),
+        "{other}"
+    );
 }

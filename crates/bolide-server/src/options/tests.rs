@@ -7,13 +7,15 @@ fn settings(arguments: &[&str]) -> Result<Settings, String> {
     let Command::Serve(options) = cli.into_command() else {
         return Err("another command".to_owned());
     };
-    options.validate().map_err(|failure| failure.to_string())
+    options
+        .validate_with(Variables::new(&|_| None))
+        .map_err(|failure| failure.to_string())
 }
 
 #[test]
 fn serve_is_the_default_command() {
     for arguments in [&["--port", "0"][..], &["serve", "--port", "0"]] {
-        assert_eq!(settings(arguments).expect("valid").options.port, 0, "{arguments:?}");
+        assert_eq!(settings(arguments).expect("valid").options.port(), 0, "{arguments:?}");
     }
 }
 

@@ -12,6 +12,7 @@ mod client;
 mod connections;
 mod containers;
 mod dotnet_suite;
+mod emulator;
 mod health;
 mod http2;
 mod keys;

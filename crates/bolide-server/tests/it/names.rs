@@ -93,7 +93,7 @@ fn with_a_key_of_ones_own_every_name_is_answered_and_followed() {
 
 #[test]
 fn an_emulator_answers_to_names_in_networks_of_containers() {
-    let server = Server::in_memory(&["--emulator"]);
+    let server = Server::in_memory(&["--emulator", "--health-port", "0", "--explorer-port", "0"]);
     let mut client = server.client();
     for host in ["10.0.0.7:8081", "cosmos", "app.localhost", "host.docker.internal"] {
         client.send(&Request::get("/").host(host)).expect(200);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
-use crate::{Result, conformance, tidy};
+use crate::{Result, conformance, dist, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -23,6 +23,7 @@ const CHECKS: &[(&str, Check)] = &[
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))
     }),
     ("sdk", |project| sdk(project, None, false).map(passed)),
+    ("dist", dist::check),
     ("docs", |project| docs(project).map(passed)),
     ("deny", |project| deny(project, false)),
 ];

@@ -11,6 +11,7 @@
 mod checks;
 mod compatibility;
 mod conformance;
+mod dist;
 mod fuzz;
 mod project;
 mod summary;
@@ -57,6 +58,8 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Build release archives with completions, man pages and checksums, into target/dist.
+    Dist(dist::Options),
     /// Write the compatibility page from the results of client tours and SDK tests.
     Compatibility,
     /// Build the documentation, warnings are errors.
@@ -111,6 +114,7 @@ fn run(command: Command) -> Result<()> {
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::Dist(options) => dist::run(&project, &options),
         Command::Compatibility => compatibility::run(&project),
         Command::Docs => checks::docs(&project),
         Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),

@@ -88,7 +88,7 @@ impl Facts {
             (
                 "one of these items ends every 5 seconds: run it again",
                 format!(
-                    "bolide query 'SELECT c.id, c.ttl - (GetCurrentTimestamp() / 1000 - c._ts) AS secondsLeft FROM c' \
+                    "bolide query 'SELECT c.id, ROUND(c.ttl - (GetCurrentTimestamp() / 1000 - c._ts)) AS secondsLeft FROM c' \
                      --database {database} --container {codes} --format table --endpoint http://{endpoint}"
                 ),
             ),

@@ -65,7 +65,11 @@ pub fn plan(project: &Project, target: &str, install: bool) -> Result<Plan> {
         plan.subcommand = "zigbuild";
         return Ok(plan);
     }
-    Err("there is no C compiler for it; `pip install ziglang cargo-zigbuild`, or for this machine's own processor `apt install musl-tools`".into())
+    Err(
+        "there is no C compiler for it; `pip install ziglang cargo-zigbuild`, or for this machine's own processor \
+         `apt install musl-tools`"
+            .into(),
+    )
 }
 
 /// A build for this machine, where no target of a release can be built: static if glibc may be linked statically.
@@ -84,7 +88,8 @@ pub fn fallback() -> Result<Plan> {
     };
     if is_gnu {
         plan.description =
-            "with glibc linked statically; names of other machines are found only where the same glibc is installed"
+            "with glibc linked statically; names of other machines are found only where the same glibc is \
+                            installed"
                 .to_owned();
         plan.flags.push("-Ctarget-feature=+crt-static".to_owned());
     }

@@ -33,7 +33,7 @@ impl Colours {
 
 /// The message.
 pub fn text(facts: &Facts, colours: Colours) -> String {
-    let Facts { endpoint, key, .. } = facts;
+    let endpoint = &facts.endpoint;
     let Colours {
         strong,
         quiet,
@@ -53,8 +53,31 @@ pub fn text(facts: &Facts, colours: Colours) -> String {
             ""
         },
     );
+    for (name, value) in lines(facts) {
+        let _ = writeln!(text, "  {label}{name:<11}{end} {value}", label = colours.label);
+    }
+    if facts.is_open {
+        let _ = writeln!(text, "\n  {warning}{}{end}", super::OPEN);
+    }
+    let _ = writeln!(
+        text,
+        "\n  {quiet}HTTPS without a switch in any SDK: bolide trust · explorer: http://{endpoint}/_explorer/index.html{end}"
+    );
+    for (number, (what, command)) in facts.to_try.iter().enumerate() {
+        if number == 0 {
+            let _ = writeln!(text, "\n  {strong}Try{end}");
+        }
+        let _ = writeln!(text, "  {quiet}# {what}{end}\n  {command}");
+    }
+    text.push('\n');
+    text
+}
+
+/// What to paste, for each SDK.
+fn lines(facts: &Facts) -> Vec<(&'static str, String)> {
+    let Facts { endpoint, key, .. } = facts;
     let connection = format!("AccountEndpoint=http://{endpoint}/;AccountKey={key};");
-    let lines = [
+    let mut lines = vec![
         (
             "Python",
             format!("CosmosClient.from_connection_string(\"{connection}\")"),
@@ -82,24 +105,7 @@ pub fn text(facts: &Facts, colours: Colours) -> String {
             "Rust",
             format!("AccountReference::with_authentication_key(\"http://{endpoint}/\".parse()?, \"{key}\".to_owned())"),
         ),
-        ("MongoDB", facts.mongo.clone().unwrap_or_default()),
     ];
-    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = writeln!(text, "  {label}{name:<11}{end} {value}", label = colours.label);
-    }
-    if facts.is_open {
-        let _ = writeln!(text, "\n  {warning}{}{end}", super::OPEN);
-    }
-    let _ = writeln!(
-        text,
-        "\n  {quiet}HTTPS without a switch in any SDK: bolide trust · explorer: http://{endpoint}/_explorer/index.html{end}"
-    );
-    for (number, (what, command)) in facts.to_try.iter().enumerate() {
-        if number == 0 {
-            let _ = writeln!(text, "\n  {strong}Try{end}");
-        }
-        let _ = writeln!(text, "  {quiet}# {what}{end}\n  {command}");
-    }
-    text.push('\n');
-    text
+    lines.extend(facts.mongo.clone().map(|url| ("MongoDB", url)));
+    lines
 }

@@ -92,7 +92,17 @@ fn check_addresses(report: &mut Report, target: &Target) -> Option<()> {
             .as_ref()
             .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     });
-    let advice = match (is_refused, target.is_loopback()) {
+    report.fail(
+        TOPIC,
+        format!("nobody answers at {authority} ({})", refused.join("; ")),
+        start_advice(target, is_refused),
+    );
+    None
+}
+
+/// What to do if nobody answers; `is_refused`: the machine does, but no program listens.
+fn start_advice(target: &Target, is_refused: bool) -> String {
+    match (is_refused, target.is_loopback()) {
         (true, true) => format!(
             "start the server (`bolide --port {}`), or give the port it has in --endpoint",
             target.port
@@ -102,13 +112,7 @@ fn check_addresses(report: &mut Report, target: &Target) -> Option<()> {
                 .to_owned()
         }
         (false, _) => "a firewall drops the packets, or the machine is off".to_owned(),
-    };
-    report.fail(
-        TOPIC,
-        format!("nobody answers at {authority} ({})", refused.join("; ")),
-        advice,
-    );
-    None
+    }
 }
 
 fn judge(report: &mut Report, target: &Target, answer: &HttpAnswer) -> Option<Server> {

@@ -101,7 +101,11 @@ impl Candidate {
         let facts = &self.facts;
         let refused = |why: String| Err(Failure::new(format!("{}: {why}", self.source)));
         if facts.is_authority {
-            return refused("its certificate may sign certificates for any name, so it is not added; make one with CA:FALSE, or let Bolide make it".to_owned());
+            return refused(
+                "its certificate may sign certificates for any name, so it is not added; make one with CA:FALSE, or let \
+                 Bolide make it"
+                    .to_owned(),
+            );
         }
         if !facts.is_self_signed {
             return refused(format!(
@@ -129,14 +133,16 @@ impl Candidate {
             "`openssl x509 -noout -fingerprint -sha256 -in tls-certificate.pem` in its data directory prints it";
         if !self.is_local {
             return refused(format!(
-                "somebody between here and there could have exchanged the certificate: repeat with --fingerprint {} if that is the server's own; {compare}",
+                "somebody between here and there could have exchanged the certificate: repeat with --fingerprint {} \
+                 if that is the server's own; {compare}",
                 facts.fingerprint
             ));
         }
         let own = machine::names();
         if let Some(name) = facts.names.iter().find(|name| !is_of_this_machine(name, &own)) {
             return refused(format!(
-                "its certificate also covers `{name}`, which is not this machine: repeat with --fingerprint {} if it is meant to; {compare}",
+                "its certificate also covers `{name}`, which is not this machine: repeat with --fingerprint {} if it \
+                 is meant to; {compare}",
                 facts.fingerprint
             ));
         }

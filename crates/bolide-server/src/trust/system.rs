@@ -82,13 +82,16 @@ impl SystemStore {
         }
         let mut kinds = KINDS.iter().map(|kind| (root.join(kind.directory), kind));
         let found = kinds.find(|(directory, _)| directory.is_dir());
-        found.map(|(directory, kind)| SystemStore::Linux(directory, kind)).ok_or_else(|| {
-            let known: Vec<&str> = KINDS.iter().map(|kind| kind.directory).collect();
-            Failure::new(format!(
-                "this system has no certificate store that is known here (none of /{}); install the package ca-certificates, or use --pem and --keystore",
-                known.join(", /")
-            ))
-        })
+        found
+            .map(|(directory, kind)| SystemStore::Linux(directory, kind))
+            .ok_or_else(|| {
+                let known: Vec<&str> = KINDS.iter().map(|kind| kind.directory).collect();
+                Failure::new(format!(
+                    "this system has no certificate store that is known here (none of /{}); install the package \
+                 ca-certificates, or use --pem and --keystore",
+                    known.join(", /")
+                ))
+            })
     }
 
     /// The file in which programs find all certificates of the store.

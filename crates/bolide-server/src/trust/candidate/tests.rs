@@ -15,7 +15,9 @@ fn options(arguments: &[&str]) -> TrustOptions {
 #[test]
 fn a_certificate_that_came_over_a_network_needs_its_fingerprint() {
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("valid");
-    let made = params.self_signed(&KeyPair::generate().expect("a key")).expect("a certificate");
+    let made = params
+        .self_signed(&KeyPair::generate().expect("a key"))
+        .expect("a certificate");
     let candidate = |is_local| Candidate {
         der: made.der().clone(),
         facts: CertificateFacts::of(made.der()).expect("a certificate"),
@@ -25,7 +27,9 @@ fn a_certificate_that_came_over_a_network_needs_its_fingerprint() {
         file: None,
     };
     assert!(candidate(true).check_fitness(&options(&[])).is_ok());
-    let refused = candidate(false).check_fitness(&options(&[])).expect_err("somebody in between");
+    let refused = candidate(false)
+        .check_fitness(&options(&[]))
+        .expect_err("somebody in between");
     let fingerprint = candidate(false).facts.fingerprint;
     assert!(refused.to_string().contains(&fingerprint), "{refused}");
     let with = |fingerprint: &str| candidate(false).check_fitness(&options(&["--fingerprint", fingerprint]));

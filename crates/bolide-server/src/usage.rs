@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::options::Cli;
@@ -32,8 +32,18 @@ pub struct ManOptions {
 /// Standard output cannot be written.
 pub fn print_completions(options: &CompletionsOptions) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Cli::command(), "bolide", &mut script);
+    clap_complete::generate(options.shell, &mut without_hidden_commands(), "bolide", &mut script);
     print(&script)
+}
+
+/// The definition without its hidden commands, which the generator would offer like all others.
+fn without_hidden_commands() -> Command {
+    let all = Cli::command();
+    let visible = all.get_subcommands().filter(|command| !command.is_hide_set());
+    Command::new("bolide")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(all.get_arguments().cloned())
+        .subcommands(visible.cloned())
 }
 
 /// Prints the main man page, or writes the pages of all commands.

@@ -1,5 +1,7 @@
 //! The certificate that is to be trusted, and whether it may be.
 
+use std::net::IpAddr;
+
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -7,7 +9,6 @@ use rustls::pki_types::pem::PemObject as _;
 use super::TrustOptions;
 use crate::endpoint::Target;
 use crate::machine;
-use crate::options::is_loopback;
 use crate::server::Failure;
 use crate::tls;
 use crate::tls_client::{self, CertificateFacts};
@@ -185,19 +186,20 @@ fn normal(fingerprint: &str) -> String {
 
 /// Whether a certificate with this name can only speak for this machine, or for one of its own network that has no public name.
 fn is_of_this_machine(name: &str, own: &[String]) -> bool {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_loopback() || is_private(address);
+    }
     let is_local_name = !name.contains('.') || name.ends_with(".localhost");
-    is_loopback(name)
-        || (is_local_name && !name.contains('*'))
+    (is_local_name && !name.contains('*'))
         || own.iter().any(|own| own.eq_ignore_ascii_case(name))
-        || name.parse::<std::net::IpAddr>().is_ok_and(is_private)
         || ["host.docker.internal", "host.containers.internal"].contains(&name)
 }
 
 /// Whether an address is one of a local network (RFC 1918, RFC 4193).
-fn is_private(address: std::net::IpAddr) -> bool {
+fn is_private(address: IpAddr) -> bool {
     match address {
-        std::net::IpAddr::V4(v4) => v4.is_private() || v4.is_link_local(),
-        std::net::IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local(),
+        IpAddr::V4(v4) => v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
-use crate::{Result, conformance, image, packages, packaging, tidy};
+use crate::{Result, conformance, dist, image, packages, packaging, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -26,6 +26,7 @@ const CHECKS: &[(&str, Check)] = &[
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))
     }),
     ("sdk", |project| sdk(project, None, false).map(passed)),
+    ("dist", dist::check),
     ("image", |project| image::run(project, &image::Options::default())),
     ("packages", |project| {
         packages::run(project, &packages::Options::default())

@@ -11,6 +11,7 @@
 mod checks;
 mod compatibility;
 mod conformance;
+mod dist;
 mod fuzz;
 mod image;
 mod packaging;
@@ -67,6 +68,8 @@ enum Command {
     Image(image::Options),
     /// Check what releases need besides the binary: scripts, workflows, the chart, the unit, the formula.
     Packaging(packaging::Options),
+    /// Build release archives with completions, man pages and checksums, into target/dist.
+    Dist(dist::Options),
     /// Write the compatibility page from the results of client tours and SDK tests.
     Compatibility,
     /// Build the documentation, warnings are errors.
@@ -126,6 +129,7 @@ fn run(command: Command) -> Result<()> {
         Command::Packaging(options) => {
             packaging::run(&project, &options).map(|outcome| println!("packaging: {outcome}"))
         }
+        Command::Dist(options) => dist::run(&project, &options),
         Command::Compatibility => compatibility::run(&project),
         Command::Docs => checks::docs(&project),
         Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),

@@ -64,13 +64,73 @@ impl Project {
         if !output.status.success() {
             return Err("the server does not build".into());
         }
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == "bolide")
-            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-            .ok_or_else(|| "cargo built no executable named bolide".into())
+        executable_of(&output.stdout)
     }
+
+    /// The output of `cargo metadata` for a target, with all dependencies.
+    pub fn dependencies(&self, target: &str) -> Result<Value> {
+        let mut arguments = vec!["metadata", "--format-version=1", "--locked"];
+        // Otherwise those of all platforms: names that are no target are refused.
+        if target.contains('-') {
+            arguments.extend(["--filter-platform", target]);
+        }
+        let output = self.cargo(&arguments).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err("cargo metadata failed".into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// The directory of what is built.
+    pub fn target_directory(&self) -> Result<PathBuf> {
+        let metadata = self.metadata()?;
+        let directory = metadata["target_directory"].as_str().map(PathBuf::from);
+        directory.ok_or_else(|| "cargo does not tell its target directory".into())
+    }
+
+    /// The version of the server.
+    pub fn version(&self) -> Result<String> {
+        let metadata = self.metadata()?;
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let server = packages.into_iter().find(|package| package["name"] == "bolide-server");
+        let version = server
+            .and_then(|package| package["version"].as_str())
+            .map(str::to_owned);
+        version.ok_or_else(|| "there is no package bolide-server".into())
+    }
+
+    /// The directory in which cargo keeps the sources of dependencies.
+    pub fn cargo_home(&self) -> Result<String> {
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+        Ok(home.ok_or("there is no home directory")?.display().to_string())
+    }
+
+    /// The time of what is packed, in Unix seconds: `SOURCE_DATE_EPOCH`, else that of the last commit, else 0.
+    pub fn commit_time(&self) -> u64 {
+        let given = std::env::var("SOURCE_DATE_EPOCH").ok();
+        let commit = || {
+            let mut git = Command::new("git");
+            let output = git
+                .current_dir(&self.root)
+                .args(["log", "-1", "--format=%ct"])
+                .output()
+                .ok()?;
+            String::from_utf8(output.stdout).ok()
+        };
+        let seconds = given.or_else(commit).and_then(|text| text.trim().parse().ok());
+        seconds.unwrap_or(0)
+    }
+}
+
+/// The path of the server, from the messages of the cargo that built it.
+pub fn executable_of(messages: &[u8]) -> Result<PathBuf> {
+    String::from_utf8_lossy(messages)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == "bolide")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .ok_or_else(|| "cargo built no executable named bolide".into())
 }
 
 /// Runs a command with our standard output; returns an error if it fails.

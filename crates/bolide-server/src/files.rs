@@ -71,6 +71,17 @@ pub fn keep_new_files_private() {
 #[cfg(not(unix))]
 pub fn keep_new_files_private() {}
 
+/// Lets everybody read the files that this process, and the commands that it runs, make from now on: undoes [`keep_new_files_private`].
+#[cfg(unix)]
+pub fn let_others_read_new_files() {
+    use rustix::fs::Mode;
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+}
+
+/// Lets everybody read the files that this process makes from now on.
+#[cfg(not(unix))]
+pub fn let_others_read_new_files() {}
+
 /// Makes a write above a limit on file sizes fail, instead of ending the process. Must be called in a runtime.
 ///
 /// # Errors

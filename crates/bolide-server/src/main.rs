@@ -10,8 +10,11 @@ mod banner;
 mod body;
 mod clock;
 mod connection;
+mod demo;
 mod descriptors;
+mod doctor;
 mod emulator;
+mod endpoint;
 mod error_rewriter;
 mod fair;
 mod files;
@@ -33,6 +36,9 @@ mod store;
 mod streams;
 mod timeouts;
 mod tls;
+mod tls_client;
+mod trust;
+mod usage;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -56,6 +62,11 @@ fn main() -> ExitCode {
         Command::Query(options) => query::run(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::Health(options) => health::run(&options),
+        Command::Demo(options) => options.into_serve().validate().and_then(server::run),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Trust(options) => trust::run(&options),
+        Command::Completions(options) => usage::print_completions(&options),
+        Command::Man(options) => usage::write_man_pages(&options),
         Command::ScriptHost => Err(script_host::serve()),
     };
     match outcome {

@@ -14,6 +14,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::connection::Limits;
+use crate::demo::DemoOptions;
+use crate::doctor::DoctorOptions;
 use crate::emulator::arguments::EmulatorOptions;
 use crate::emulator::settings::Emulator;
 use crate::emulator::variables::Variables;
@@ -26,6 +28,8 @@ use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
 use crate::tls::TlsOptions;
+use crate::trust::TrustOptions;
+use crate::usage::{CompletionsOptions, ManOptions};
 
 /// The default directory of the store.
 const DATA_DIR: &str = "./bolide-data";
@@ -59,6 +63,16 @@ pub enum Command {
     ResetTime(ResetTimeOptions),
     /// Ask a server whether it is ready: status 0 if it is, else 1. For health checks of containers.
     Health(HealthOptions),
+    /// Serve a sample database in memory, in which items expire within seconds and minutes. All options of `serve` work, except those of the disk.
+    Demo(Box<DemoOptions>),
+    /// Explain why clients do not connect: checks the server, its key and certificate, proxies, ports and limits. Exit status 0 if all is well.
+    Doctor(DoctorOptions),
+    /// Make this machine's clients trust the server's certificate, for HTTPS without a switch in any SDK.
+    Trust(TrustOptions),
+    /// Print completions for a shell.
+    Completions(CompletionsOptions),
+    /// Print the man page, or write those of all commands into a directory.
+    Man(ManOptions),
     /// Run scripts for the server that has started this process.
     #[command(name = crate::script_host::COMMAND, hide = true)]
     ScriptHost,
@@ -174,6 +188,9 @@ pub struct ServeOptions {
     /// Seconds a connection may be idle between requests.
     #[arg(long, env = "BOLIDE_IDLE_TIMEOUT", default_value_t = 600, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub idle_timeout: u64,
+    /// Whether the server begins with the sample database.
+    #[arg(skip)]
+    pub is_demo: bool,
 }
 
 /// When a write is acknowledged.

@@ -20,7 +20,7 @@ use crate::listeners::{self, Listeners, PortOption, Protocols};
 use crate::options::{ServeOptions, Settings};
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, emulator, files, mongo, ready_file, script_host, store};
+use crate::{banner, demo, emulator, files, mongo, ready_file, script_host, store};
 
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
@@ -98,6 +98,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         () = signals.stop() => return Ok(()),
     };
     warn_of_time_ahead(&account, &settings.clock);
+    if settings.options.is_demo {
+        demo::fill(&account, &settings).await?;
+    }
     let options = cosmos_options(&settings, &certificate, &shared, ports);
     shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
     if let Some(port) = ports.mongo {

@@ -6,21 +6,24 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bolide_model::time::wall_clock;
 use bytes::Bytes;
 use clap::Args;
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
+use time::OffsetDateTime;
 use tokio_rustls::TlsAcceptor;
 
 use crate::files::{self, Readers};
 use crate::options::ServeOptions;
 use crate::pfx::Pfx;
 use crate::server::Failure;
+use crate::tls_client::CertificateFacts;
 
 /// The options of the certificate for HTTPS.
 #[derive(Debug, Clone, Args)]
@@ -69,6 +72,12 @@ impl TlsOptions {
 
 const CERTIFICATE_FILE: &str = "tls-certificate.pem";
 const KEY_FILE: &str = "tls-key.pem";
+
+const DAY: time::Duration = time::Duration::days(1);
+/// How long a new certificate is valid: as long as all clients accept (Apple's limit for server certificates is 825 days).
+const VALIDITY: time::Duration = time::Duration::days(824);
+/// A start makes another certificate if this one is valid for less than this.
+const RENEWAL: time::Duration = time::Duration::days(30);
 
 /// A certificate with its private key, both as PEM text.
 pub struct Certificate {
@@ -153,6 +162,9 @@ impl Certificate {
             }
         }
         let kept = Certificate::read(certificate, key)?;
+        if let Some(end) = kept.end().filter(|end| *end < now() + RENEWAL) {
+            return Ok(Err(format!("it is valid only until {}", end.date())));
+        }
         Ok(kept.acceptor().map(|_| kept).map_err(|why| why.to_string()))
     }
 
@@ -184,12 +196,25 @@ impl Certificate {
         Ok(())
     }
 
+    /// The last instant at which it is valid.
+    fn end(&self) -> Option<OffsetDateTime> {
+        let chain = chain(&self.certificate).ok()?;
+        CertificateFacts::of(chain.first()?).map(|facts| facts.valid.1)
+    }
+
+    /// Makes a certificate that signs itself and nothing else, so that trusting it opens nothing but this server.
     fn make(host: &str, others: &[String]) -> Result<Certificate, Failure> {
         let failure = |error: rcgen::Error| Failure::new(format!("cannot make a certificate: {error}"));
         let mut params = CertificateParams::new(subject_names(host, others)).map_err(failure)?;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "localhost");
         params.distinguished_name.push(DnType::OrganizationName, "Bolide");
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        // Clients' clocks may be behind.
+        params.not_before = now() - DAY;
+        params.not_after = now() + VALIDITY;
         let key = KeyPair::generate().map_err(failure)?;
         let certificate = params.self_signed(&key).map_err(failure)?;
         Ok(Certificate {
@@ -278,11 +303,18 @@ pub fn chain(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
+/// The certificate that a server has made for itself in its data directory.
+pub fn kept_certificate(data_dir: &Path) -> PathBuf {
+    data_dir.join(CERTIFICATE_FILE)
+}
+
+/// The time for certificates: clients check them by their own clocks, whatever clock the database runs on.
+fn now() -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
 fn kept_files(options: &ServeOptions) -> (PathBuf, PathBuf) {
-    (
-        options.data_dir().join(CERTIFICATE_FILE),
-        options.data_dir().join(KEY_FILE),
-    )
+    (kept_certificate(options.data_dir()), options.data_dir().join(KEY_FILE))
 }
 
 /// The names by which clients may call this machine, and the other ones.

@@ -5,18 +5,24 @@ use crate::options::{Cli, Command};
 
 const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
-fn banner(arguments: &[&str]) -> String {
+fn facts(arguments: &[&str]) -> Facts {
     let cli = Cli::try_parse_from([&["bolide"], arguments].concat()).expect("valid");
-    let Command::Serve(options) = cli.into_command() else {
-        panic!("another command")
+    let options = match cli.into_command() {
+        Command::Serve(options) => options,
+        Command::Demo(options) => options.into_serve(),
+        _ => panic!("another command"),
     };
     let ports = Ports {
         http: 8081,
-        mongo: Some(10255),
+        mongo: (!options.mongo.no_mongo).then_some(10255),
         health: Some(8080),
         explorer: Some(1234),
     };
-    text(&options.validate().expect("valid"), ports, "memory")
+    Facts::of(&options.validate().expect("valid"), ports, "memory")
+}
+
+fn banner(arguments: &[&str]) -> String {
+    plain(&facts(arguments))
 }
 
 #[test]
@@ -75,4 +81,68 @@ fn an_emulator_ends_with_the_lines_that_tools_wait_for() {
         !other.contains("Now listening") && !other.contains("Started"),
         "{other}"
     );
+}
+
+#[test]
+fn a_terminal_gets_a_line_to_paste_for_each_sdk() {
+    let text = terminal::text(&facts(&[]), Colours::default());
+    let connection = format!("AccountEndpoint=http://127.0.0.1:8081/;AccountKey={WELL_KNOWN_KEY};");
+    for line in [
+        format!("  Python      CosmosClient.from_connection_string(\"{connection}\")"),
+        format!("  JavaScript  new CosmosClient(\"{connection}\")"),
+        format!(
+            "  .NET        new CosmosClient(\"{connection}\", new() {{ ConnectionMode = ConnectionMode.Gateway }})"
+        ),
+        format!("  Go          azcosmos.NewClientFromConnectionString(\"{connection}\", nil)"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "expected {line} in:\n{text}");
+    }
+    for name in ["Java", "Rust", "MongoDB"] {
+        let lines = text.lines().filter(|line| line.starts_with(&format!("  {name} ")));
+        assert_eq!(lines.count(), 1, "{name}: {text}");
+    }
+    assert!(text.lines().count() < 20, "it is short:\n{text}");
+    let without_mongo = terminal::text(&facts(&["--no-mongo"]), Colours::default());
+    assert!(!without_mongo.contains("MongoDB"), "{without_mongo}");
+}
+
+#[test]
+fn a_terminal_gets_no_secret_and_every_warning() {
+    let own = terminal::text(&facts(&["--key", OWN_KEY]), Colours::ANSI);
+    assert!(!own.contains(OWN_KEY) && own.contains("<your key>"), "{own}");
+    let public = terminal::text(&facts(&["--host", "0.0.0.0", "--emulator"]), Colours::ANSI);
+    assert!(public.contains("full access"), "{public}");
+}
+
+#[test]
+fn colours_can_be_switched_off() {
+    let is_coloured =
+        |no_color, term| terminal::text(&facts(&[]), Colours::of_terminal(no_color, term)).contains('\x1b');
+    assert!(is_coloured(None, Some("xterm-256color")) && is_coloured(Some(""), None));
+    assert!(!is_coloured(Some("1"), Some("xterm-256color")) && !is_coloured(None, Some("dumb")));
+    assert!(!banner(&[]).contains('\x1b'), "never without a terminal");
+}
+
+#[test]
+fn a_demo_shows_three_commands() {
+    for arguments in [&["demo"][..], &["demo", "--no-mongo"]] {
+        let commands = facts(arguments).to_try;
+        assert_eq!(commands.len(), 3);
+        let mentions_mongo = commands.iter().any(|(_, command)| command.contains("mongosh"));
+        assert_eq!(mentions_mongo, arguments.len() == 1, "{commands:?}");
+        for text in [banner(arguments), terminal::text(&facts(arguments), Colours::default())] {
+            assert!(
+                commands.iter().all(|(_, command)| text.contains(command.as_str())),
+                "{text}"
+            );
+        }
+    }
+    assert!(facts(&[]).to_try.is_empty());
+}
+
+#[test]
+fn no_line_contains_the_word_that_ends_the_start_of_an_emulator() {
+    for text in [banner(&["demo"]), terminal::text(&facts(&["demo"]), Colours::ANSI)] {
+        assert!(!text.contains("Started"), "{text}");
+    }
 }

@@ -8,35 +8,31 @@ use crate::options::{Settings, is_loopback};
 use crate::ready_file;
 use crate::server::Ports;
 
-/// Lines for the banner; empty without the switch.
-pub fn in_banner(settings: &Settings, ports: Ports) -> String {
+/// The other ports, for the banner: a name and a URL each; none without the switch.
+pub fn in_banner(settings: &Settings, ports: Ports) -> Vec<(&'static str, String)> {
     let Some(emulator) = &settings.emulator else {
-        return String::new();
+        return Vec::new();
     };
     let host = settings.options.host();
-    let mut lines = String::new();
-    if let Some(url) = explorer_url(emulator, host, ports) {
-        lines.push_str(&format!("\n  Explorer      {url}"));
-    }
-    if let Some(url) = health_url(host, ports) {
-        lines.push_str(&format!("\n  Readiness     {url}/ready"));
-    }
-    lines
+    let explorer = explorer_url(emulator, host, ports).map(|url| ("Explorer", url));
+    let health = health_url(host, ports).map(|url| ("Emulator", format!("{url}/ready")));
+    explorer.into_iter().chain(health).collect()
 }
 
-/// The warning of a server that others can reach and whose key they know, with its line breaks.
-pub fn warning(settings: &Settings) -> String {
+/// The lines of the warning of a server that others can reach and whose key they know.
+pub fn warning(settings: &Settings) -> Vec<String> {
     let host = settings.options.host();
     if !settings.keys.is_public || is_loopback(host) {
-        return String::new();
+        return Vec::new();
     }
     let addresses = match host {
         ALL_ADDRESSES => "all addresses of this machine, IPv4 and IPv6,",
         host => host,
     };
-    format!(
-        "\n  --emulator: listens on {addresses} with the emulator's well-known key.\n  Anyone who reaches this address has full access: the key is public.\n"
-    )
+    vec![
+        format!("--emulator: listens on {addresses} with the emulator's well-known key."),
+        "Anyone who reaches this address has full access: the key is public.".to_owned(),
+    ]
 }
 
 /// The lines after the banner; empty without the switch. Nothing may follow them, and nothing before them may contain the last word.

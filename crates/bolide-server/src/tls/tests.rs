@@ -26,3 +26,28 @@ fn a_kept_certificate_is_checked_for_the_names_that_are_asked_for() {
         assert!(why.contains(other), "{why}");
     }
 }
+
+#[test]
+fn a_made_certificate_is_fit_to_be_trusted() {
+    let certificate = Certificate::make("db.example").expect("it can be made");
+    let chain = chain(&certificate.certificate).expect("PEM");
+    let facts = CertificateFacts::of(&chain[0]).expect("a certificate");
+    assert!(!facts.is_authority && facts.is_self_signed && facts.is_valid_now());
+    assert!(facts.valid.1 - facts.valid.0 <= time::Duration::days(825));
+    assert!(facts.names.iter().any(|name| name == "db.example"), "{:?}", facts.names);
+}
+
+#[test]
+fn a_certificate_that_ends_soon_is_made_anew() {
+    let files = tempfile::TempDir::new().expect("a temporary directory");
+    let (certificate, key) = (files.path().join("c.pem"), files.path().join("k.pem"));
+    for (days, is_kept) in [(40, true), (10, false), (-1, false)] {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("valid");
+        params.not_after = now() + DAY * days;
+        let pair = KeyPair::generate().expect("a key");
+        fs::write(&certificate, params.self_signed(&pair).expect("a certificate").pem()).expect("written");
+        fs::write(&key, pair.serialize_pem()).expect("written");
+        let kept = Certificate::kept(&certificate, &key).expect("readable");
+        assert_eq!(kept.is_ok(), is_kept, "{days}: {:?}", kept.err());
+    }
+}

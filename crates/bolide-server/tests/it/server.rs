@@ -68,15 +68,24 @@ impl Server {
         Server::start_as(piped, arguments)
     }
 
+    /// Starts the sample database on free ports.
+    pub fn demo(arguments: &[&str]) -> Server {
+        Server::launch(command(), "demo", arguments)
+    }
+
     fn start(arguments: &[&str]) -> Server {
         Server::start_as(command(), arguments)
     }
 
-    fn start_as(mut command: Command, arguments: &[&str]) -> Server {
+    fn start_as(command: Command, arguments: &[&str]) -> Server {
+        Server::launch(command, "serve", arguments)
+    }
+
+    fn launch(mut command: Command, subcommand: &str, arguments: &[&str]) -> Server {
         let files = TempDir::new().expect("a temporary directory");
         let ready = files.path().join("ready.json");
         let mut child = command
-            .args(["serve", "--port", "0", "--mongo-port", "0", "--ready-file"])
+            .args([subcommand, "--port", "0", "--mongo-port", "0", "--ready-file"])
             .arg(&ready)
             .args(arguments)
             .stdout(Stdio::null())
@@ -126,6 +135,12 @@ impl Server {
     /// A new connection with the well-known key.
     pub fn client(&self) -> Client {
         Client::connect(self.port())
+    }
+
+    /// The port for MongoDB's drivers.
+    pub fn mongo_port(&self) -> u16 {
+        let url = self.ready["mongo"].as_str().expect("an endpoint");
+        url.rsplit(':').next().expect("a port").parse().expect("a port number")
     }
 
     /// Asks for a normal stop, and waits for it.

@@ -16,6 +16,7 @@ mod fair;
 mod files;
 mod keys;
 mod listeners;
+mod local_store;
 mod machine;
 mod mongo;
 mod options;
@@ -28,8 +29,10 @@ mod shutdown;
 mod slots;
 mod store;
 mod streams;
+mod target;
 mod timeouts;
 mod tls;
+mod transfer;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -51,6 +54,9 @@ fn main() -> ExitCode {
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::Import(options) => transfer::import(&options),
+        Command::Export(options) => transfer::export(&options),
+        Command::Copy(options) => transfer::copy(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::ScriptHost => Err(script_host::serve()),
     };

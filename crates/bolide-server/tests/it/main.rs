@@ -36,3 +36,4 @@ mod server;
 mod starting;
 mod stopping;
 mod system_key;
+mod transfer;

@@ -76,6 +76,7 @@ impl Source for Local {
     fn explain(&mut self, options: &QueryOptions) -> Result<String, Failure> {
         let container = self.container(options)?;
         let plan = self
+            .0
             .account
             .explain_query(&container, &options.text, &options.parameters);
         let plan = self.0.runtime.block_on(plan);

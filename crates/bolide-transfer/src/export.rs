@@ -19,7 +19,7 @@ use crate::place::{self, PlaceFile};
 use crate::progress::Progress;
 
 /// Bytes that are written between two places in the file: each needs the data on the disk.
-const PLACE_BYTES: u64 = 4 * 1024 * 1024;
+const PLACE_BYTES: u64 = 1024 * 1024;
 
 /// What to export.
 #[derive(Debug, Clone)]
@@ -61,6 +61,19 @@ struct Place {
     bytes: u64,
 }
 
+impl Place {
+    /// The start of an export.
+    fn start(words: Words, names: Vec<String>) -> Place {
+        Place {
+            words,
+            names,
+            feed: FeedPlace::start(),
+            items: 0,
+            bytes: 0,
+        }
+    }
+}
+
 /// Exports a container.
 ///
 /// # Errors
@@ -79,31 +92,47 @@ pub fn run(client: &Client, options: &ExportOptions) -> Result<Exported> {
         rid: container.rid.clone(),
         format,
     };
+    match &options.file {
+        Some(path) => to_file(client, &container, words, path),
+        None => to_pipe(client, &container, words),
+    }
+}
+
+fn to_pipe(client: &Client, container: &Container, words: Words) -> Result<Exported> {
     let progress = Progress::new(None);
-    let Some(path) = &options.file else {
-        let names = names(client, &container, format, &progress)?;
-        let mut export = Export::new(client, &container, words, names)?;
-        let mut out = Pipe(io::stdout().lock());
-        export.start(&mut out)?;
-        export.write_all(&mut out, &progress, |_, _| Ok(()))?;
-        return Ok(export.result(0));
-    };
+    let names = names(client, container, words.format, &progress)?;
+    let mut export = Export::go_on(client, container, Place::start(words, names))?;
+    let mut out = Pipe(io::stdout().lock());
+    export.start(&mut out)?;
+    export.write_all(&mut out, &progress, |_, _| Ok(()))?;
+    Ok(export.result(0))
+}
+
+fn to_file(client: &Client, container: &Container, words: Words, path: &Path) -> Result<Exported> {
+    let progress = Progress::new(None);
     let place_file = PlaceFile::beside(path, "export");
-    let earlier: Option<Place> = place_file.read()?;
-    let mut file = open(path, &place_file, earlier.as_ref().map(|place| &place.words), &words)?;
-    let (mut export, before) = match earlier {
-        Some(place) => {
-            let before = place.items;
-            cut(&mut file, place.bytes).map_err(|error| Failure::of_file(path, &error))?;
-            (Export::go_on(client, &container, place)?, before)
+    let (place, file) = match place_file.read::<Place>()? {
+        Some(place) if place.words == words => {
+            let file = go_on(path, place.bytes)?;
+            (place, file)
+        }
+        Some(_) => {
+            return Err(Failure::new(format!(
+                "{} is of an export that was not finished, of another container or with other options: remove both files to export anew",
+                place_file.path().display()
+            )));
         }
         None => {
-            let names = names(client, &container, format, &progress)?;
-            let export = Export::new(client, &container, words, names)?;
-            place_file.write(&export.place)?;
-            (export, 0)
+            // Before the container is read, which may take long.
+            check_is_new(path)?;
+            let names = names(client, container, words.format, &progress)?;
+            let place = Place::start(words, names);
+            let file = create(path, &place_file, &place)?;
+            (place, file)
         }
     };
+    let before = place.items;
+    let mut export = Export::go_on(client, container, place)?;
     let mut out = DataFile { path, file };
     if export.place.bytes == 0 {
         export.start(&mut out)?;
@@ -122,28 +151,37 @@ pub fn run(client: &Client, options: &ExportOptions) -> Result<Exported> {
     Ok(export.result(before))
 }
 
-/// Opens the data file, which is new, or of the export that the place file is of.
-fn open(path: &Path, place_file: &PlaceFile, earlier: Option<&Words>, words: &Words) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    match earlier {
-        None => options.create_new(true),
-        Some(earlier) if earlier == words => options.create(true).truncate(false),
-        Some(_) => {
-            return Err(Failure::new(format!(
-                "{} is of an export that was not finished, of another container or with other options: remove both files to export anew",
-                place_file.path().display()
-            )));
-        }
-    };
-    let file = options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::new(format!(
+fn check_is_new(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Failure::new(format!(
             "--file {}: it is there already; remove it or name another",
             path.display()
-        )),
-        _ => Failure::of_file(path, &error),
-    })?;
+        ))),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Creates the data file. The place file is first: a data file without one is not of an export.
+fn create(path: &Path, place_file: &PlaceFile, place: &Place) -> Result<File> {
+    place_file.write(place)?;
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => {
+            place::lock(&file, path)?;
+            Ok(file)
+        }
+        Err(error) => {
+            place_file.remove()?;
+            Err(Failure::of_file(path, &error))
+        }
+    }
+}
+
+/// Opens the data file of an export that goes on after its first `bytes`.
+fn go_on(path: &Path, bytes: u64) -> Result<File> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let mut file = opened.map_err(|error| Failure::of_file(path, &error))?;
     place::lock(&file, path)?;
+    cut(&mut file, bytes).map_err(|error| Failure::of_file(path, &error))?;
     Ok(file)
 }
 
@@ -225,17 +263,6 @@ struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    fn new(client: &'a Client, container: &'a Container, words: Words, names: Vec<String>) -> Result<Export<'a>> {
-        let place = Place {
-            words,
-            names,
-            feed: FeedPlace::start(),
-            items: 0,
-            bytes: 0,
-        };
-        Export::go_on(client, container, place)
-    }
-
     fn go_on(client: &'a Client, container: &'a Container, place: Place) -> Result<Export<'a>> {
         Ok(Export {
             feed: Feed::new(client, container, place.feed.clone())?,

@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(String);
 
+const OF_OTHER: &str = "ended by another failure";
+
 /// The result of a step of a transfer.
 pub type Result<T> = std::result::Result<T, Failure>;
 
@@ -13,6 +15,16 @@ impl Failure {
     /// A failure with its line.
     pub fn new(line: impl Into<String>) -> Failure {
         Failure(line.into())
+    }
+
+    /// What a thread reports that ended because of the failure of another.
+    pub(crate) fn of_other() -> Failure {
+        Failure(OF_OTHER.to_owned())
+    }
+
+    /// Whether the cause is the failure of another thread.
+    pub(crate) fn is_of_other(&self) -> bool {
+        self.0 == OF_OTHER
     }
 
     /// A failure of a file: its name, and what the system says.

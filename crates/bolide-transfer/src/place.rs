@@ -106,7 +106,12 @@ impl PlaceFile {
         let mut file = File::create(&draft)?;
         file.write_all(text)?;
         file.sync_data()?;
-        fs::rename(&draft, &self.path)
+        fs::rename(&draft, &self.path)?;
+        // Without it, a power loss could bring back an earlier place, with items in progress that it does not know of.
+        match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => File::open(".")?.sync_all(),
+        }
     }
 
     /// Removes the file.

@@ -70,7 +70,7 @@ impl Stop {
             time -= step;
         }
         match self.is_set() {
-            true => Err(Failure::new("ended")),
+            true => Err(Failure::of_other()),
             false => Ok(()),
         }
     }

@@ -109,17 +109,19 @@ pub(crate) fn run(
             }
             let mut batches = Batches::new(ranges, lanes);
             let fed = feed(target, source, &mut batches, &ledger, from.count);
-            if fed.is_err() {
-                target.client.stop().set();
-            }
+            // What comes before an error of the source is written.
+            batches.send_all(&ledger);
             // Lanes end when there are no more batches.
             drop(batches);
             fed
         })
     });
     let (done, counts, failure) = ledger.close();
-    // A failed write is the cause, and the end of the feed its effect.
-    let outcome = failure.map_or(fed, Err);
+    let outcome = match (fed, failure) {
+        (Err(fed), Some(failure)) if fed.is_of_other() => Err(failure),
+        (Ok(()), Some(failure)) => Err(failure),
+        (fed, _) => fed,
+    };
     (outcome, done, counts)
 }
 
@@ -141,7 +143,7 @@ fn feed(
         batches.add(operation, ledger);
         number += 1;
         if !ledger.wait_for_room(SENT_ITEMS, SENT_BYTES) {
-            return Err(Failure::new("ended"));
+            return Err(Failure::of_other());
         }
         if number - ledger.acknowledged().count > WINDOW_ITEMS {
             batches.send_all(ledger);
@@ -150,7 +152,7 @@ fn feed(
     }
     batches.send_all(ledger);
     if !ledger.wait_until_done(number) {
-        return Err(Failure::new("ended"));
+        return Err(Failure::of_other());
     }
     source.checkpoint(ledger.acknowledged(), number).map(drop)
 }

@@ -45,7 +45,11 @@ impl Output {
                 text(to)?;
             }
             Format::Csv => {
-                if let Some(name) = item.keys().find(|name| !self.names.contains(name)) {
+                // The names of an item are all different.
+                let known = self.names.iter().filter(|name| item.contains_key(*name)).count();
+                if known < item.len() {
+                    let name = item.keys().find(|name| !self.names.contains(name));
+                    let name = name.map(String::as_str).unwrap_or_default();
                     return Err(Failure::new(format!(
                         "the property `{name}` was written while the export ran, and CSV has no column for it: remove the file and its \
                          .bolide-export, and export again"

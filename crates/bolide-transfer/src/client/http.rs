@@ -39,7 +39,7 @@ impl HttpTransport {
         };
         let uri: Uri = endpoint.parse().map_err(|_| expected())?;
         let is_plain = matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
-        if !is_plain || uri.path().trim_end_matches('/') != "" || uri.query().is_some() {
+        if !is_plain || !uri.path().trim_end_matches('/').is_empty() || uri.query().is_some() {
             return Err(expected());
         }
         // The key must not be sent to any other server.

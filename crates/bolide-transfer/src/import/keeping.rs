@@ -87,7 +87,7 @@ fn is_imported(client: &Client, container: &Container, reading: &mut Reading) ->
         };
         match stored(client, container, &record.item)? {
             Some(there) if there.get("_ts") == record.item.get("_ts") && same_content(&there, &record.item) => {
-                found += 1
+                found += 1;
             }
             Some(_) => return Ok(false),
             // It has expired, maybe.

@@ -221,8 +221,6 @@ fn a_unique_key_that_is_taken_is_no_item_that_is_there() {
         ]
         .concat(),
     );
-    assert!(
-        failure.contains("id `b`") && failure.contains("unique key"),
-        "{failure}"
-    );
+    // Items of a file are written at the same time, so either may be first.
+    assert!(failure.contains("a value of its unique key"), "{failure}");
 }

@@ -57,7 +57,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     ]);
     let created = median(rounds.iter().map(|(_, created)| *created));
     table.row([format!("create over HTTP, {CLIENTS} clients"), rate(created)]);
-    table.row(["import / create".to_owned(), percent(median_ratio(rounds.into_iter()))]);
+    table.row(["import / create".to_owned(), percent(median_ratio(rounds))]);
     Ok(format!(
         "## Import\n\n{} items of {} bytes, {} rounds.\n\n{table}",
         options.items,

@@ -79,6 +79,9 @@ fn every_reader_goes_on_at_the_end_of_any_item() {
         (Format::Jsonl, "{\"id\":\"a\"}\n\n{\"id\":\"b\"}\r\n{\"id\":\"c\"}\n"),
         (Format::Json, "[{\"id\":\"a\"} ,\n {\"id\":\"b\"},{\"id\":\"c\"}\n]"),
         (Format::Csv, "id,n\na,\"x\ny\"\n\nb,2\r\nc,3\n"),
+        (Format::Jsonl, "\u{FEFF}{\"id\":\"a\"}\n{\"id\":\"b\"}"),
+        (Format::Json, "\u{FEFF}[{\"id\":\"a\"},{\"id\":\"b\"}]"),
+        (Format::Csv, "\u{FEFF}id,n\na,1\nb,2\n"),
     ];
     for (format, text) in cases {
         let whole = read(format, text).expect("no errors");

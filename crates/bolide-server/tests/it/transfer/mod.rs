@@ -113,7 +113,7 @@ fn items(server: &Server, container: &str) -> Vec<Value> {
 fn samples(count: usize) -> Vec<Value> {
     let item = |n: usize| {
         json!({
-            "id": format!("i{n:06}"), "pk": format!("p{}", n % 17), "n": n, "x": n as f64 + 0.125, "ok": n % 2 == 0, "nothing": null,
+            "id": format!("i{n:06}"), "pk": format!("p{}", n % 17), "n": n, "x": n as f64 + 0.125, "ok": n.is_multiple_of(2), "nothing": null,
             "text": "commas, \"quotes\"\nlines ä 🦀", "number": "12", "empty": "", "list": [1, "two", {"three": 3}],
         })
     };

@@ -121,7 +121,8 @@ fn fsync_micros() -> Result<f64> {
     Ok(micros(latencies.into_iter().collect::<Latencies>().percentile(50.0)))
 }
 
-fn over_http(bolide: &Path, clients: usize, time: Duration) -> Result<Measured> {
+/// Lets clients create items over HTTP, one at a time each, in a new store.
+pub fn over_http(bolide: &Path, clients: usize, time: Duration) -> Result<Measured> {
     let server = Server::start(bolide, Store::Embedded)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

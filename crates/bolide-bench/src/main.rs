@@ -7,6 +7,7 @@
 //! ```text
 //!   reads     point reads over HTTP       compared with   hyper returning the same bytes
 //!   creates   durable creates over HTTP   compared with   the core without HTTP, the engine without the core
+//!   import    imports of a file      compared with   creates over HTTP
 //!   purge     latencies while 100,000 items are purged   compared with   latencies before
 //!   expiry    from the second in which items expire to their delete events, with many that do not   compared with   Redis
 //!   expiry-space  disk use and scans after a purge   compared with   a fresh store with the same live items
@@ -36,6 +37,7 @@ mod expiry;
 mod expiry_space;
 mod figures;
 mod hostile;
+mod imports;
 mod item;
 mod json;
 mod load;
@@ -85,6 +87,8 @@ enum Command {
     Http(reads::Options),
     /// Durable creates over HTTP, compared with the core and the engine without HTTP.
     Create(creates::Options),
+    /// Imports of a file, compared with creates over HTTP.
+    Import(imports::Options),
     /// Latencies while expired items are purged, compared with latencies before.
     Purge(purge::Options),
     /// From the second in which items expire to the arrival of their delete events, compared with Redis.
@@ -129,6 +133,7 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Http(options) => print_section(&reads::run(&bolide()?, &options)?),
         Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
+        Command::Import(options) => print_section(&imports::run(&bolide()?, &options)?),
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),

@@ -21,6 +21,7 @@ mod files;
 mod health;
 mod keys;
 mod listeners;
+mod local_store;
 mod machine;
 mod mongo;
 mod options;
@@ -34,9 +35,11 @@ mod shutdown;
 mod slots;
 mod store;
 mod streams;
+mod target;
 mod timeouts;
 mod tls;
 mod tls_client;
+mod transfer;
 mod trust;
 mod usage;
 
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::Import(options) => transfer::import(&options),
+        Command::Export(options) => transfer::export(&options),
+        Command::Copy(options) => transfer::copy(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::Health(options) => health::run(&options),
         Command::Demo(options) => options.into_serve().validate().and_then(server::run),

@@ -28,6 +28,7 @@ use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
 use crate::tls::TlsOptions;
+use crate::transfer::{CopyArguments, ExportArguments, ImportArguments};
 use crate::trust::TrustOptions;
 use crate::usage::{CompletionsOptions, ManOptions};
 
@@ -59,6 +60,12 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Run a query against a running server or a data directory, and print the results.
     Query(Box<QueryOptions>),
+    /// Write the items of a file (JSON lines, a JSON array, CSV) to a container.
+    Import(Box<ImportArguments>),
+    /// Write the items of a container to a file (JSON lines, a JSON array, CSV).
+    Export(Box<ExportArguments>),
+    /// Copy databases and containers, with their settings and items, to another server.
+    Copy(Box<CopyArguments>),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
     /// Ask a server whether it is ready: status 0 if it is, else 1. For health checks of containers.

@@ -10,15 +10,13 @@ mod remote;
 mod table;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::partition_key::PartitionKey;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::keys;
 use crate::server::Failure;
+use crate::target::TargetOptions;
 
 /// The options of `query`.
 #[derive(Debug, Clone, Args)]
@@ -32,24 +30,8 @@ pub struct QueryOptions {
     /// The container.
     #[arg(long, value_name = "ID")]
     pub container: String,
-    /// The server to query.
-    #[arg(long, default_value = "http://127.0.0.1:8081", value_name = "URL")]
-    pub endpoint: String,
-    /// For https: a PEM file with the certificates to trust, such as the server's own from http://HOST:PORT/_explorer/emulator.pem.
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// For https: trust any certificate. An attacker in between can then read the key and change the results.
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
-    /// Account key of that server, base64; by default the emulator's well-known key.
-    #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
-    pub key: Option<String>,
-    /// File with that key.
-    #[arg(long, env = "BOLIDE_KEY_FILE", value_name = "FILE", conflicts_with = "key")]
-    pub key_file: Option<PathBuf>,
-    /// Query this data directory instead of a server. No server may be using it.
-    #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
-    pub data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub target: TargetOptions,
     /// A parameter of the query, such as `@least=5` or `@name="ada"`; may be given several times.
     #[arg(long = "param", value_name = "@NAME=JSON", value_parser = parameter)]
     pub parameters: Vec<(String, Value)>,
@@ -96,14 +78,9 @@ trait Source {
 /// # Errors
 /// Why the query cannot run, in one line; rows of earlier pages may have been printed.
 pub fn run(options: &QueryOptions) -> Result<(), Failure> {
-    let mut source: Box<dyn Source> = match &options.data_dir {
+    let mut source: Box<dyn Source> = match &options.target.data_dir {
         Some(directory) => Box::new(local::Local::open(directory)?),
-        None => Box::new(remote::Remote::new(
-            options,
-            keys::given("--key", options.key.as_deref(), options.key_file.as_deref())?
-                .as_deref()
-                .unwrap_or(WELL_KNOWN_KEY),
-        )?),
+        None => Box::new(remote::Remote::new(options)?),
     };
     let outcome = print_all(source.as_mut(), options);
     let closed = source.close();

@@ -1,15 +1,10 @@
 //! A query on a running server, through its admin API.
 
-use std::sync::Arc;
-
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rustls::crypto::ring;
 use serde_json::{Value, json};
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 
 use super::{Page, QueryOptions, Source, sentence};
 use crate::server::Failure;
-use crate::tls;
 
 pub struct Remote {
     agent: ureq::Agent,
@@ -22,10 +17,9 @@ impl Remote {
     ///
     /// # Errors
     /// An endpoint that is neither `http://host:port` nor `https://host:port`; an HTTPS endpoint without an option for trust; certificates that cannot be read.
-    pub fn new(options: &QueryOptions, key: &str) -> Result<Remote, Failure> {
-        let endpoint = options.endpoint.as_str();
-        let is_tls = endpoint.starts_with("https://");
-        if !is_tls && !endpoint.starts_with("http://") {
+    pub fn new(options: &QueryOptions) -> Result<Remote, Failure> {
+        let endpoint = options.target.endpoint.as_str();
+        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
             return Err(Failure::new(format!(
                 "--endpoint: expected http://host:port or https://host:port. value=`{endpoint}`"
             )));
@@ -34,13 +28,13 @@ impl Remote {
         let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0);
-        if is_tls {
-            config = config.tls_config(tls(options)?);
+        if let Some(tls) = options.target.trust.tls_for("--endpoint", endpoint)? {
+            config = config.tls_config(tls);
         }
         Ok(Remote {
             agent: config.build().into(),
             endpoint: endpoint.trim_end_matches('/').to_owned(),
-            key: key.to_owned(),
+            key: options.target.key()?,
         })
     }
 
@@ -78,30 +72,6 @@ impl Remote {
         }
         Err(Failure::new(refusal(answer["message"].as_str().unwrap_or_default())))
     }
-}
-
-/// The certificates to trust over HTTPS.
-fn tls(options: &QueryOptions) -> Result<TlsConfig, Failure> {
-    let config = TlsConfig::builder()
-        .provider(TlsProvider::Rustls)
-        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
-    if options.insecure {
-        return Ok(config.disable_verification(true).build());
-    }
-    let Some(file) = &options.ca else {
-        return Err(Failure::new(
-            "--endpoint https:// needs --ca FILE with the certificates to trust (http://HOST:PORT/_explorer/emulator.pem has the server's \
-             own, /etc/ssl/certs/ca-certificates.crt often the system's), or --insecure",
-        ));
-    };
-    let unusable = |why: String| Failure::new(format!("--ca {}: {why}", file.display()));
-    let pem = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    let chain = tls::chain(&pem).map_err(unusable)?;
-    let certificates: Vec<Certificate<'static>> = chain
-        .iter()
-        .map(|certificate| Certificate::from_der(certificate).to_owned())
-        .collect();
-    Ok(config.root_certs(RootCerts::new_with_certs(&certificates)).build())
 }
 
 /// The message of an error body, without its activity id.

@@ -40,5 +40,6 @@ mod server;
 mod starting;
 mod stopping;
 mod system_key;
+mod transfer;
 mod trust;
 mod usage;

@@ -1,11 +1,16 @@
 //! Responses of a server that cannot call its [`CosmosService`](crate::CosmosService).
 
+use std::time::Duration;
+
 use http::{Request, Response, StatusCode};
 
 use crate::admin;
 use crate::common_headers::new_activity_id;
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
+
+/// When to try again while the account is being replaced.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// While the store is being recovered: the health check returns "starting", everything else is unavailable.
 pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
@@ -16,6 +21,14 @@ pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
         status::UNAVAILABLE,
         "the server is starting; the store is being recovered",
     ))
+}
+
+/// While the account's content is being replaced by a snapshot, and that takes unusually long. `reason`: why it will not end by itself.
+pub fn replacing(reason: Option<&str>) -> Response<Payload> {
+    let message = reason.unwrap_or("the account is being replaced by a snapshot");
+    let mut refusal = Failure::new(status::UNAVAILABLE, message);
+    refusal.retry_after = Some(RETRY_AFTER);
+    failure(&refusal)
 }
 
 /// After a panic.

@@ -10,10 +10,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, fallback};
+use bolide_cosmos::{Listener, Payload, Refused, RequestBody as _, fallback};
 use bolide_mongo::service::MongoService;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -34,6 +34,7 @@ use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
+use crate::serving::{Absent, Serving};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
@@ -98,9 +99,8 @@ impl Limits {
 /// State shared by all connections.
 pub struct Shared {
     clock: ServerClock,
-    /// Not set until the store is open.
-    service: OnceLock<CosmosService>,
-    /// As `service`, if there is a listener for it.
+    serving: Serving,
+    /// Not set until the store is open, if there is a listener for it.
     mongo: SetOnce<MongoService>,
     tls: TlsAcceptor,
     limits: Limits,
@@ -114,7 +114,7 @@ impl Shared {
     /// Connections get the response "starting" until the service is set.
     pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
-            service: OnceLock::new(),
+            serving: Serving::default(),
             mongo: SetOnce::new(),
             tls,
             limits,
@@ -126,10 +126,9 @@ impl Shared {
         }
     }
 
-    /// Requests are served by `service` from now on.
-    pub fn start(&self, service: CosmosService) {
-        let is_first = self.service.set(service).is_ok();
-        debug_assert!(is_first, "a server starts once");
+    /// The service that answers requests.
+    pub fn serving(&self) -> &Serving {
+        &self.serving
     }
 
     /// MongoDB's clients are served by `service` from now on.
@@ -160,7 +159,7 @@ impl Shared {
 
     /// Whether requests wait for memory.
     fn is_memory_short(&self) -> bool {
-        self.service.get().is_some_and(CosmosService::is_memory_short)
+        self.serving.is_memory_short()
     }
 
     /// The clock for the timeouts of connections.
@@ -407,10 +406,16 @@ fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<I
 }
 
 async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
-    let Some(service) = shared.service.get() else {
-        let response = fallback::starting(&request);
-        request.into_body().dismiss(Refused::Unknown);
-        return to_body(response);
+    let service = match shared.serving.get().await {
+        Ok(service) => service,
+        Err(absent) => {
+            let response = match absent {
+                Absent::Starting => fallback::starting(&request),
+                Absent::Replaced(why) => fallback::replacing(why.as_deref()),
+            };
+            request.into_body().dismiss(Refused::Unknown);
+            return to_body(response);
+        }
     };
     // A panic in one request must not end the others.
     let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;

@@ -14,6 +14,7 @@ mod descriptors;
 mod error_rewriter;
 mod fair;
 mod files;
+mod host;
 mod keys;
 mod listeners;
 mod machine;
@@ -24,7 +25,9 @@ mod ready_file;
 mod reset_time;
 mod script_host;
 mod server;
+mod serving;
 mod shutdown;
+mod snapshot_commands;
 mod slots;
 mod store;
 mod streams;
@@ -51,6 +54,9 @@ fn main() -> ExitCode {
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::Snapshot(options) => snapshot_commands::take(&options),
+        Command::Restore(options) => snapshot_commands::restore(&options),
+        Command::Reset(options) => snapshot_commands::reset(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::ScriptHost => Err(script_host::serve()),
     };

@@ -20,6 +20,7 @@ use crate::mongo::MongoListenerOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
+use crate::snapshot_commands::{ResetOptions, SnapshotOptions};
 
 /// The default directory of the store.
 const DATA_DIR: &str = "./bolide-data";
@@ -44,6 +45,12 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Run a query against a running server or a data directory, and print the results.
     Query(Box<QueryOptions>),
+    /// Keep the content of a running server as it is now, under a name.
+    Snapshot(SnapshotOptions),
+    /// Replace the content of a running server by a snapshot; everything that was made later is gone.
+    Restore(SnapshotOptions),
+    /// Remove everything from a running server; its snapshots are kept.
+    Reset(ResetOptions),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
     /// Run scripts for the server that has started this process.

@@ -73,6 +73,12 @@ impl DurableWatermark {
         Ok(watermark)
     }
 
+    /// Creates the watermark of a store that was made from another one, durable on return.
+    pub(crate) fn create_at(path: &Path, position: Position) -> io::Result<()> {
+        let mut watermark = DurableWatermark::create(path)?;
+        watermark.write(position)
+    }
+
     /// Reads the watermark at `path`; `None` if neither slot is intact.
     pub(crate) fn open(path: &Path) -> io::Result<Option<DurableWatermark>> {
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;

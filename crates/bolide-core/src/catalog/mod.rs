@@ -50,6 +50,7 @@ use tokio::sync::Mutex;
 
 use batch::{CatalogBatch, Committed};
 use budget::DefinitionBudget;
+pub use account::NextNumbers;
 pub use budget::DefinitionUsage;
 pub(crate) use budget::limit_of as definition_limit;
 use cache::Memory;

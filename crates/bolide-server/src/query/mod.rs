@@ -6,7 +6,7 @@
 //! Results of several ranges are already merged, in both cases.
 
 mod local;
-mod remote;
+pub mod remote;
 mod table;
 
 use std::io::{self, BufWriter, Write};

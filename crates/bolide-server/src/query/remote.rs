@@ -1,5 +1,6 @@
 //! A query on a running server, through its admin API.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -35,7 +36,7 @@ impl Remote {
             .http_status_as_error(false)
             .max_redirects(0);
         if is_tls {
-            config = config.tls_config(tls(options)?);
+            config = config.tls_config(tls(options.ca.as_deref(), options.insecure)?);
         }
         Ok(Remote {
             agent: config.build().into(),
@@ -81,14 +82,14 @@ impl Remote {
 }
 
 /// The certificates to trust over HTTPS.
-fn tls(options: &QueryOptions) -> Result<TlsConfig, Failure> {
+pub fn tls(ca: Option<&Path>, is_insecure: bool) -> Result<TlsConfig, Failure> {
     let config = TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
-    if options.insecure {
+    if is_insecure {
         return Ok(config.disable_verification(true).build());
     }
-    let Some(file) = &options.ca else {
+    let Some(file) = ca else {
         return Err(Failure::new(
             "--endpoint https:// needs --ca FILE with the certificates to trust (http://HOST:PORT/_explorer/emulator.pem has the server's \
              own, /etc/ssl/certs/ca-certificates.crt often the system's), or --insecure",
@@ -105,7 +106,7 @@ fn tls(options: &QueryOptions) -> Result<TlsConfig, Failure> {
 }
 
 /// The message of an error body, without its activity id.
-fn refusal(message: &str) -> String {
+pub fn refusal(message: &str) -> String {
     let words = message.split("\r\nActivityId").next().unwrap_or_default();
     let document = words.strip_prefix("Message: ").unwrap_or(words);
     sentence(document).unwrap_or_else(|| words.to_owned())

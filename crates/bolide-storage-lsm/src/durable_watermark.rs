@@ -73,10 +73,14 @@ impl DurableWatermark {
         Ok(watermark)
     }
 
-    /// Creates the watermark of a store that was made from another one, durable on return.
-    pub(crate) fn create_at(path: &Path, position: Position) -> io::Result<()> {
-        let mut watermark = DurableWatermark::create(path)?;
-        watermark.write(position)
+    /// Writes the watermark of a store that is made from another one. It is not durable yet.
+    pub(crate) fn draft(path: &Path, position: Position) -> io::Result<()> {
+        // Both slots, so that later writes need no new space.
+        let slot = encode(1, position);
+        let mut bytes = slot.clone();
+        bytes.resize(SLOT_DISTANCE as usize, 0);
+        bytes.extend_from_slice(&slot);
+        std::fs::write(path, bytes)
     }
 
     /// Reads the watermark at `path`; `None` if neither slot is intact.

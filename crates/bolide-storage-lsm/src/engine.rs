@@ -237,6 +237,9 @@ impl LsmEngine {
     fn sweep_when(&self, turn: tokio::sync::OwnedMutexGuard<()>) {
         let dir = self.dir.clone();
         let sweep = move || {
+            if let Err(error) = snapshots::publish_blank(&dir) {
+                tracing::debug!(%error, "there is no blank store");
+            }
             snapshots::sweep(&dir);
             snapshots::sweep_old(&dir);
             drop(turn);

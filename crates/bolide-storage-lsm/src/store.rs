@@ -118,10 +118,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Gives each partition whose head has a lower number than `least` a head with that number, durable on return.
+    /// Gives each partition whose head has a lower number than `least` a head with that number. It is durable
+    /// with the next write; until then it is done again at each open.
     pub(crate) fn raise_heads(&self, found: &mut Found, least: Lsn) -> fjall::Result<()> {
         let mut batch = OwnedWriteBatch::with_capacity(self.db.clone(), found.heads.len() + 1)
-            .durability(Some(fjall::PersistMode::SyncAll));
+            .durability(Some(fjall::PersistMode::Buffer));
         let meta = self.space(Space::Meta);
         let mut is_raised = false;
         for (partition, row) in found.heads.iter_mut().filter(|(_, row)| row.head.lsn < least) {
@@ -140,6 +141,11 @@ impl Store {
         batch.commit()?;
         found.numbers[Space::Meta as usize] = found.newest.number;
         Ok(())
+    }
+
+    /// Whether memtables are being flushed.
+    pub(crate) fn is_flushing(&self) -> bool {
+        self.spaces.iter().any(|space| space.sealed_memtable_count() > 0)
     }
 
     /// Whether tables are being written.

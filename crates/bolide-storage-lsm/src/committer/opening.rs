@@ -11,7 +11,7 @@ use super::{Committer, Compactor, DurableTime};
 use crate::durable_watermark::{DurableWatermark, Numbers, Position};
 use crate::layout::Sequence;
 use crate::error::open_error;
-use crate::snapshots::Issued;
+use crate::snapshots::{self, Issued};
 use crate::store::{Found, Store};
 use crate::store_dir::StoreDir;
 use crate::view::Views;
@@ -26,7 +26,16 @@ impl Committer {
         views: Arc<Views>,
     ) -> Result<Committer, OpenError> {
         let (store_dir, watermark) = StoreDir::enter(dir, clock.now())?;
-        Committer::open_in(store_dir, watermark, clock, options, views)
+        let is_new = !store_dir.store_path().exists();
+        let committer = Committer::open_in(store_dir, watermark, clock, options, views)?;
+        if is_new {
+            // Nothing is written to it yet. It only makes resets faster.
+            let drafted = snapshots::draft_blank(dir, &committer.store_dir.store_path());
+            if let Err(error) = drafted {
+                tracing::debug!(%error, "there is no blank store");
+            }
+        }
+        Ok(committer)
     }
 
     /// The same in a directory that is locked already.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! version, lock             a mark, and an empty file
-//! 0.jnl                     an empty journal: the image has everything in tables
+//! N.jnl                     the journal, or an empty one if everything is in tables
 //! keyspaces/N/current       the number of the version of a key space, then a checksum of it
 //! keyspaces/N/vM            the version: the tables that the key space consists of
 //! keyspaces/N/tables/       the tables
@@ -14,24 +14,39 @@
 //! Source: fjall 3.1.13, lsm-tree 3.1.10 (`file.rs`, `version/persist.rs`, `journal/recovery.rs`); the versions are pinned.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::path::Path;
-
-use crate::store_dir::sync_dir;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
 
 const KEYSPACES_DIR: &str = "keyspaces";
 const TABLES_DIR: &str = "tables";
 const CURRENT_FILE: &str = "current";
 const VERSION_FILE: &str = "version";
 const LOCK_FILE: &str = "lock";
-const JOURNAL_FILE: &str = "0.jnl";
+const FIRST_JOURNAL: &str = "0.jnl";
 
-/// Makes an image of the store at `from`, which has everything in tables and does not change meanwhile, at `to`, which does not exist. It is durable on
-/// return.
-pub(crate) fn link_store(from: &Path, to: &Path) -> io::Result<()> {
+/// What the journal of an image has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Journal {
+    /// Nothing: everything is in tables.
+    Empty,
+    /// The first bytes of a journal, which are whole batches.
+    Start { path: PathBuf, bytes: u64 },
+}
+
+/// Makes an image of the store at `from`, which does not change meanwhile, at `to`, which does not exist. It is not durable yet ([`sync_tree`]).
+pub(crate) fn link_store(from: &Path, to: &Path, journal: &Journal) -> io::Result<()> {
     make_dir(to)?;
     File::create_new(to.join(LOCK_FILE))?;
-    File::create_new(to.join(JOURNAL_FILE))?.sync_all()?;
+    match journal {
+        Journal::Empty => drop(File::create_new(to.join(FIRST_JOURNAL))?),
+        Journal::Start { path, bytes } => {
+            let mut copy = File::create_new(to.join(path.file_name().unwrap_or(FIRST_JOURNAL.as_ref())))?;
+            let copied = io::copy(&mut File::open(path)?.take(*bytes), &mut copy)?;
+            if copied != *bytes {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
     let keyspaces = to.join(KEYSPACES_DIR);
     make_dir(&keyspaces)?;
     for entry in fs::read_dir(from.join(KEYSPACES_DIR))? {
@@ -40,10 +55,7 @@ pub(crate) fn link_store(from: &Path, to: &Path) -> io::Result<()> {
             link_keyspace(&entry.path(), &keyspaces.join(entry.file_name()))?;
         }
     }
-    sync_dir(&keyspaces)?;
-    // Last: without it the directory is no store.
-    link(&from.join(VERSION_FILE), &to.join(VERSION_FILE))?;
-    sync_dir(to)
+    link(&from.join(VERSION_FILE), &to.join(VERSION_FILE))
 }
 
 fn link_keyspace(from: &Path, to: &Path) -> io::Result<()> {
@@ -62,8 +74,7 @@ fn link_keyspace(from: &Path, to: &Path) -> io::Result<()> {
             linked => linked?,
         }
     }
-    sync_dir(&tables)?;
-    sync_dir(to)
+    Ok(())
 }
 
 /// The name of the file of the current version.
@@ -78,18 +89,35 @@ fn current_version(path: &Path) -> io::Result<String> {
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
-        Err(_) => {
-            fs::copy(from, to)?;
-            File::open(to)?.sync_all()
-        }
+        Err(_) => fs::copy(from, to).map(drop),
         linked => linked,
     }
 }
 
-/// Its parent is synced by the caller.
-fn make_dir(path: &Path) -> io::Result<()> {
+/// Creates a directory that only its owner may enter. Its name is not durable yet.
+pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+/// Makes everything below a directory durable, at once: an image has dozens of new names, and each fsync takes as long as all of them together.
+#[cfg(target_os = "linux")]
+pub(crate) fn sync_tree(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(path)?)?)
+}
+
+/// Makes everything below a directory durable.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sync_tree(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    crate::store_dir::sync_dir(path)
 }

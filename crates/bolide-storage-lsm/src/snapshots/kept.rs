@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bolide_model::SnapshotName;
 
-use super::{SnapshotError, Steps, content_dir, failed, write_synced};
-use crate::store_dir::{make_private_dir, sync_dir};
+use super::{BLANK_DIR, BLANK_DRAFT_DIR, SnapshotError, Steps, content_dir, failed, image, sync_tree};
+use crate::store_dir::sync_dir;
 
 /// Maximum number of snapshots.
 pub const MAX_SNAPSHOTS: usize = 100;
@@ -29,6 +29,14 @@ pub struct Kept {
 
 pub(super) fn dir_of(dir: &Path) -> PathBuf {
     dir.join(DIR)
+}
+
+/// Creates the directory of snapshots, if it does not exist.
+pub(super) fn make_dir_of(dir: &Path) -> io::Result<()> {
+    match image::make_dir(&dir_of(dir)) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
 }
 
 /// The snapshots of the store in `dir`, by name. Files that are none are left out.
@@ -83,16 +91,18 @@ pub(crate) fn draft(dir: &Path, name: &SnapshotName, steps: &Steps) -> Result<u6
     while content_dir(dir, number).try_exists().map_err(failed(doing))? {
         number += 1;
     }
-    make_private_dir(&content_dir(dir, number)).map_err(failed(doing))?;
+    let made = make_dir_of(dir).and_then(|()| image::make_dir(&content_dir(dir, number)));
+    made.map_err(failed(doing))?;
     steps.done();
     Ok(number)
 }
 
-/// Gives a content that is complete and durable its name, in the place of any other content.
+/// Makes a content that is complete durable, and gives it its name, in the place of any other content.
 pub(crate) fn publish(dir: &Path, name: &SnapshotName, number: u64, about: &str, steps: &Steps) -> io::Result<()> {
     let snapshots = dir_of(dir);
     let draft = snapshots.join(NAME_DRAFT);
-    write_synced(&draft, format!("{number}\n{about}\n").as_bytes())?;
+    fs::write(&draft, format!("{number}\n{about}\n"))?;
+    sync_tree(&snapshots)?;
     steps.done();
     fs::rename(&draft, snapshots.join(name.as_str()))?;
     sync_dir(&snapshots)?;
@@ -117,7 +127,8 @@ pub(crate) fn sweep(dir: &Path) {
     let (Ok(kept), Ok(entries)) = (list(dir), fs::read_dir(dir_of(dir))) else {
         return;
     };
-    let kept: HashSet<PathBuf> = kept.iter().map(|kept| content_dir(dir, kept.number)).collect();
+    let mut kept: HashSet<PathBuf> = kept.iter().map(|kept| content_dir(dir, kept.number)).collect();
+    kept.extend([BLANK_DIR, BLANK_DRAFT_DIR].map(|name| dir_of(dir).join(name)));
     for entry in entries.flatten().filter(|entry| !kept.contains(&entry.path())) {
         let is_content = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_content && let Err(error) = fs::remove_dir_all(entry.path()) {

@@ -3,24 +3,25 @@
 //! ```text
 //! snapshots/NAME      names the content of a snapshot: its number, and what the layer above keeps with it
 //! snapshots/.N/       that content: store/ and durable, as in the directory itself
+//! snapshots/.blank/   an empty store, from which others are made: making one takes dozens of fsyncs
 //! incoming/           a replacement that is being made: store/, durable, issued
 //! next/               the same once it is decided
 //! old-N/              what was replaced and is to be deleted
 //! issued              numbers that the account has issued and must not issue again
 //! ```
 //!
-//! A snapshot is taken by the committer, between two writes, when everything is in tables ([`image`]). Files of tables never change, so snapshots share
-//! them as hard links.
+//! A snapshot is taken by the committer, between two writes ([`image`]). Files of tables never change, so snapshots share them as hard links.
 //!
 //! The store is replaced in one step: `incoming` is renamed to `next`. Before it, a start finds the old store; after it, [`complete`] moves the parts of
-//! `next` to their places, at once or at the next start, and each of its steps can be repeated.
+//! `next` to their places, at once or at the next start. Each of its steps can be repeated, so they need not be durable one after the other: whichever of
+//! them a power loss undoes, the next start does again.
 
 mod image;
 mod kept;
 mod steps;
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use bolide_model::{Lsn, SnapshotName, UnixMillis};
@@ -28,9 +29,10 @@ use bolide_model::{Lsn, SnapshotName, UnixMillis};
 use crate::LsmOptions;
 use crate::durable_watermark::{DurableWatermark, Numbers, Position};
 use crate::store::Store;
-use crate::store_dir::{STORE_DIR, WATERMARK_FILE, make_private_dir, sync_dir};
+use crate::journal;
+use crate::store_dir::{STORE_DIR, WATERMARK_FILE, sync_dir};
 
-pub(crate) use image::link_store;
+pub(crate) use image::{Journal, link_store, sync_tree};
 pub use kept::{Kept, MAX_SNAPSHOTS};
 pub(crate) use kept::{content_of, draft, list, publish, remove, sweep};
 pub use steps::Steps;
@@ -39,6 +41,8 @@ const INCOMING_DIR: &str = "incoming";
 const NEXT_DIR: &str = "next";
 const OLD_PREFIX: &str = "old-";
 const ISSUED_FILE: &str = "issued";
+const BLANK_DIR: &str = ".blank";
+const BLANK_DRAFT_DIR: &str = ".blank.new";
 
 /// What replaces the content of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +119,8 @@ impl Issued {
     pub(crate) fn forget(dir: &Path) -> io::Result<()> {
         match fs::remove_file(dir.join(ISSUED_FILE)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed.and_then(|()| sync_dir(dir)),
+            // A power loss may bring them back, which does no harm.
+            removed => removed,
         }
     }
 }
@@ -145,13 +150,12 @@ pub(crate) fn prepare(
     let doing = "making the store that is to be restored";
     let incoming = dir.join(INCOMING_DIR);
     discard(dir, &incoming).map_err(failed(doing))?;
-    make_private_dir(&incoming).map_err(failed(doing))?;
+    image::make_dir(&incoming).map_err(failed(doing))?;
     options.steps.done();
     let store = incoming.join(STORE_DIR);
     let position = match replacement {
         Replacement::Empty => {
-            // Closed again when it is dropped.
-            Store::open(&store, options).map_err(|error| SnapshotError::Unavailable(error.to_string()))?;
+            make_empty(dir, &store, options)?;
             Position {
                 numbers: Numbers::default(),
                 time: UnixMillis(i64::MIN),
@@ -159,7 +163,7 @@ pub(crate) fn prepare(
         }
         Replacement::Snapshot(name) => {
             let content = content_of(dir, name)?;
-            link_store(&content.join(STORE_DIR), &store).map_err(failed(doing))?;
+            copy_store(&content.join(STORE_DIR), &store).map_err(failed(doing))?;
             let watermark = DurableWatermark::open(&content.join(WATERMARK_FILE)).map_err(failed(doing))?;
             let watermark = watermark.ok_or_else(|| {
                 SnapshotError::Unavailable(format!("the snapshot is damaged: it has no durable watermark. name=`{name}`"))
@@ -168,15 +172,68 @@ pub(crate) fn prepare(
         }
     };
     options.steps.done();
+    // Most of it, while requests go on.
+    sync_tree(&incoming).map_err(failed(doing))?;
+    options.steps.done();
     Ok(Prepared { position })
+}
+
+/// Makes an empty store at a path, from the blank one if there is one.
+fn make_empty(dir: &Path, store: &Path, options: &LsmOptions) -> Result<(), SnapshotError> {
+    let doing = "making an empty store";
+    let blank = kept::dir_of(dir).join(BLANK_DIR);
+    if blank.try_exists().map_err(failed(doing))? {
+        return copy_store(&blank, store).map_err(failed(doing));
+    }
+    // Closed again when it is dropped.
+    Store::open(store, options).map_err(|error| SnapshotError::Unavailable(error.to_string()))?;
+    keep_blank(dir, store).map_err(failed(doing))
+}
+
+/// Keeps a store that is empty, and that nobody writes to meanwhile, as the blank one. Needs [`publish_blank`].
+pub(crate) fn draft_blank(dir: &Path, store: &Path) -> io::Result<()> {
+    let snapshots = kept::dir_of(dir);
+    kept::make_dir_of(dir)?;
+    let draft = snapshots.join(BLANK_DRAFT_DIR);
+    discard(dir, &draft)?;
+    link_store(store, &draft, &Journal::Empty)
+}
+
+/// Makes the draft of a blank store durable, and puts it in its place.
+pub(crate) fn publish_blank(dir: &Path) -> io::Result<()> {
+    let snapshots = kept::dir_of(dir);
+    let draft = snapshots.join(BLANK_DRAFT_DIR);
+    if !draft.try_exists()? || snapshots.join(BLANK_DIR).try_exists()? {
+        return Ok(());
+    }
+    sync_tree(&draft)?;
+    fs::rename(&draft, snapshots.join(BLANK_DIR))
+}
+
+fn keep_blank(dir: &Path, store: &Path) -> io::Result<()> {
+    draft_blank(dir, store)?;
+    publish_blank(dir)
+}
+
+/// An image of a store that nobody has open, with its journal.
+fn copy_store(from: &Path, to: &Path) -> io::Result<()> {
+    let journal = match journal::newest_number(from) {
+        None => Journal::Empty,
+        Some(number) => {
+            let path = journal::path(from, number);
+            let bytes = fs::metadata(&path)?.len();
+            Journal::Start { path, bytes }
+        }
+    };
+    link_store(from, to, &journal)
 }
 
 /// Replaces the store of `dir`, which nobody has open, by the one that was prepared. `position` is its durable watermark.
 pub(crate) fn install(dir: &Path, position: Position, issued: &Issued, steps: &Steps) -> io::Result<()> {
     let incoming = dir.join(INCOMING_DIR);
-    DurableWatermark::create_at(&incoming.join(WATERMARK_FILE), position)?;
-    write_synced(&incoming.join(ISSUED_FILE), issued.encode().as_bytes())?;
-    sync_dir(&incoming)?;
+    DurableWatermark::draft(&incoming.join(WATERMARK_FILE), position)?;
+    fs::write(incoming.join(ISSUED_FILE), issued.encode())?;
+    sync_tree(&incoming)?;
     steps.done();
     fs::rename(&incoming, dir.join(NEXT_DIR))?;
     sync_dir(dir)?;
@@ -207,11 +264,9 @@ fn complete_with(dir: &Path, steps: &Steps) -> io::Result<()> {
         steps.done();
         fs::rename(next.join(STORE_DIR), dir.join(STORE_DIR))?;
     }
-    sync_dir(&next)?;
-    sync_dir(dir)?;
     steps.done();
-    fs::remove_dir(&next)?;
-    sync_dir(dir)
+    // Not durable before the moves: both are changes of the same two directories.
+    fs::remove_dir(&next)
 }
 
 /// Moves a file or directory aside, to be deleted by [`sweep_old`]. Does nothing if it does not exist.
@@ -242,12 +297,6 @@ pub(crate) fn sweep_old(dir: &Path) {
 /// Moves a replacement aside that was interrupted before it was decided.
 pub(crate) fn discard_undecided(dir: &Path) -> io::Result<()> {
     discard(dir, &dir.join(INCOMING_DIR))
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// The content directory of a snapshot.

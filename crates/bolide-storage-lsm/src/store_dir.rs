@@ -167,13 +167,15 @@ fn make_dir(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Creates a directory that only its owner may enter, and its parents.
-pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+fn make_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)?;
-    path.parent().map_or(Ok(()), sync_dir)
+    // Empty for a name without a directory.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_dir(parent.unwrap_or(Path::new(".")))
 }
 
 /// Restricts a directory made by an earlier version, or by hand, to its owner, because it contains documents and keys. Returns a message about the change.

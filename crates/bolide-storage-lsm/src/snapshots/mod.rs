@@ -148,21 +148,24 @@ pub(crate) fn prepare(
     options: &LsmOptions,
 ) -> Result<Prepared, SnapshotError> {
     let doing = "making the store that is to be restored";
+    let content = match replacement {
+        Replacement::Snapshot(name) => Some((name, content_of(dir, name)?)),
+        Replacement::Empty => None,
+    };
     let incoming = dir.join(INCOMING_DIR);
     discard(dir, &incoming).map_err(failed(doing))?;
     image::make_dir(&incoming).map_err(failed(doing))?;
     options.steps.done();
     let store = incoming.join(STORE_DIR);
-    let position = match replacement {
-        Replacement::Empty => {
+    let position = match content {
+        None => {
             make_empty(dir, &store, options)?;
             Position {
                 numbers: Numbers::default(),
                 time: UnixMillis(i64::MIN),
             }
         }
-        Replacement::Snapshot(name) => {
-            let content = content_of(dir, name)?;
+        Some((name, content)) => {
             copy_store(&content.join(STORE_DIR), &store).map_err(failed(doing))?;
             let watermark = DurableWatermark::open(&content.join(WATERMARK_FILE)).map_err(failed(doing))?;
             let watermark = watermark.ok_or_else(|| {

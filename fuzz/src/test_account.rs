@@ -83,6 +83,7 @@ impl TestAccount {
             names: Names::All,
             origins: Origins::default(),
             connections: Arc::default(),
+            snapshots: None,
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

@@ -22,7 +22,9 @@ impl Lsn {
     /// Partitions that are gone may have had higher positions than all that are left, so a multiple of [`REPLACEMENT_STEP`] is skipped.
     #[must_use]
     pub fn after_replacement(self) -> Lsn {
-        Lsn((self.0 / REPLACEMENT_STEP).saturating_add(1).saturating_mul(REPLACEMENT_STEP))
+        Lsn((self.0 / REPLACEMENT_STEP)
+            .saturating_add(1)
+            .saturating_mul(REPLACEMENT_STEP))
     }
 }
 

@@ -93,12 +93,23 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         opened = Host::open(settings.clone(), shared.clone(), monotonic, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
-    let account = host.account().await.ok_or_else(|| Failure::new("the database is not open"))?;
+    let account = host
+        .account()
+        .await
+        .ok_or_else(|| Failure::new("the database is not open"))?;
     warn_of_time_ahead(&account, &settings.clock);
     let engine_name = account.engine_name();
     drop(account);
-    let mongo = |account| Some(mongo::service(&settings, account, ports.mongo?, descriptors.connections));
-    host.start(cosmos_options(&settings, &certificate, &shared), mongo).await;
+    let mongo = |account| {
+        Some(mongo::service(
+            &settings,
+            account,
+            ports.mongo?,
+            descriptors.connections,
+        ))
+    };
+    host.start(cosmos_options(&settings, &certificate, &shared), mongo)
+        .await;
     // Requests are served while this syncs its files; the server is reported as ready after it.
     certificate.keep(&settings.options)?;
     if let Some(path) = &settings.options.ready_file {

@@ -50,7 +50,9 @@ impl Shutdown {
 /// If the store cannot make everything durable.
 pub async fn finish(mut serving: JoinHandle<()>, host: &Host) -> Result<(), Failure> {
     let Ok(account) = tokio::time::timeout(STORE, host.account()).await else {
-        return Err(Failure::new("a snapshot is not restored in time; the next start completes that"));
+        return Err(Failure::new(
+            "a snapshot is not restored in time; the next start completes that",
+        ));
     };
     // It was lost, and the log has the reason; the next start finds the store.
     let Some(account) = account else { return Ok(()) };

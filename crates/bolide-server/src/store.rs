@@ -24,7 +24,10 @@ pub struct Store {
 
 enum Kind {
     Memory(Mutex<BTreeMap<SnapshotName, (MemoryImage, String)>>),
-    Lsm { options: Box<LsmOptions>, dir: std::path::PathBuf },
+    Lsm {
+        options: Box<LsmOptions>,
+        dir: std::path::PathBuf,
+    },
 }
 
 /// The open engine.
@@ -108,7 +111,10 @@ impl Store {
             }
             (Kind::Memory(images), _) => {
                 let images = images.lock();
-                Ok(images.iter().map(|(name, (_, about))| (name.clone(), about.clone())).collect())
+                Ok(images
+                    .iter()
+                    .map(|(name, (_, about))| (name.clone(), about.clone()))
+                    .collect())
             }
             _ => Ok(Vec::new()),
         }
@@ -200,7 +206,10 @@ impl Store {
                     Err(ReplaceError::Lost(error)) => Err(Failure::new(error.to_string())),
                 }
             }
-            (_, engine, Incoming::Lsm(_)) => Ok(Replaced { engine, outcome: Ok(()) }),
+            (_, engine, Incoming::Lsm(_)) => Ok(Replaced {
+                engine,
+                outcome: Ok(()),
+            }),
             (_, _, Incoming::Memory(image)) => {
                 let floor = image.time().max(least);
                 let engine = MemoryEngine::from_image(clock, floor, &image, issued.lsn);

@@ -13,9 +13,9 @@ use bolide_storage::{
 };
 use tokio::sync::{Mutex, oneshot};
 
-use crate::snapshots::{self, Issued, Kept, Prepared, Replacement, SnapshotError, Steps};
 use crate::committer::{Committer, DurableTime, Job, SharedCommitter, Write};
 use crate::held::LsmHeldSnapshot;
+use crate::snapshots::{self, Issued, Kept, Prepared, Replacement, SnapshotError, Steps};
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 

@@ -11,7 +11,10 @@ use bolide_model::Lsn;
 use bolide_model::time::Monotonic;
 use bolide_storage::{Head, PartitionId, Space};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
-use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, Readable, SeqNo, Snapshot};
+use fjall::{
+    AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, Readable, SeqNo,
+    Snapshot,
+};
 
 use crate::committer::{filter_of, idle};
 use crate::durable_watermark::Numbers;
@@ -126,10 +129,7 @@ impl Store {
         let meta = self.space(Space::Meta);
         let mut is_raised = false;
         for (partition, row) in found.heads.iter_mut().filter(|(_, row)| row.head.lsn < least) {
-            *row = HeadRow::created(Head {
-                lsn: least,
-                ..row.head
-            });
+            *row = HeadRow::created(Head { lsn: least, ..row.head });
             batch.insert(meta, Kind::Head.key(*partition), row.encode());
             is_raised = true;
         }

@@ -48,9 +48,9 @@ use futures_util::FutureExt as _;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+pub use account::NextNumbers;
 use batch::{CatalogBatch, Committed};
 use budget::DefinitionBudget;
-pub use account::NextNumbers;
 pub use budget::DefinitionUsage;
 pub(crate) use budget::limit_of as definition_limit;
 use cache::Memory;

@@ -88,7 +88,11 @@ impl Host {
     }
 
     /// Serves the account over HTTP, and over MongoDB's protocol if there is a front end for it.
-    pub async fn start(self: &Arc<Host>, options: CosmosOptions, mongo: impl FnOnce(Arc<Account>) -> Option<MongoService>) {
+    pub async fn start(
+        self: &Arc<Host>,
+        options: CosmosOptions,
+        mongo: impl FnOnce(Arc<Account>) -> Option<MongoService>,
+    ) {
         let current = self.current.lock().await;
         let Some(current) = current.as_ref() else { return };
         let options = CosmosOptions {

@@ -9,8 +9,8 @@ use bolide_cosmos::CosmosService;
 use bolide_cosmos::snapshots::{SnapshotInfo, Snapshots};
 use bolide_model::{Error, ErrorKind, Result, SnapshotName, UnixMillis};
 use bolide_storage_lsm::Issued;
-use futures_util::future::BoxFuture;
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
 use super::{Current, Host, encode_numbers, leave_out};
 use crate::server;
@@ -134,7 +134,9 @@ impl Host {
 
     async fn remove(&self, name: &SnapshotName) -> Result<()> {
         let current = self.current.lock().await;
-        self.store.remove(&current.as_ref().ok_or_else(lost)?.engine, name).await
+        self.store
+            .remove(&current.as_ref().ok_or_else(lost)?.engine, name)
+            .await
     }
 
     /// Replaces the content. Returns server time afterwards.
@@ -160,7 +162,10 @@ impl Host {
         let replaced = self.swap(&before, incoming, about, &issued).await;
         let opened = match replaced {
             Ok(Replaced { engine, outcome }) => match self.open_account(&engine).await {
-                Ok(account) => self.note_issued(&account, &engine, &issued).await.map(|()| (engine, account, outcome)),
+                Ok(account) => self
+                    .note_issued(&account, &engine, &issued)
+                    .await
+                    .map(|()| (engine, account, outcome)),
                 Err(failure) => Err(failure),
             },
             Err(failure) => Err(failure),
@@ -225,7 +230,10 @@ impl Host {
         } else {
             before.account.server_time()
         };
-        let replaced = self.store.replace(before.engine.clone(), incoming, least, issued.clone()).await?;
+        let replaced = self
+            .store
+            .replace(before.engine.clone(), incoming, least, issued.clone())
+            .await?;
         if replaced.outcome.is_err() {
             clock.set(shown);
         }
@@ -246,7 +254,12 @@ impl Host {
     }
 
     /// Serves the new account in the place of the one before.
-    fn resume(self: &Arc<Host>, service: Option<Arc<CosmosService>>, engine: OpenEngine, account: Arc<Account>) -> Current {
+    fn resume(
+        self: &Arc<Host>,
+        service: Option<Arc<CosmosService>>,
+        engine: OpenEngine,
+        account: Arc<Account>,
+    ) -> Current {
         let waiting = Arc::default();
         if let Some(service) = service {
             let successor = service.successor(account.clone(), Some(self.snapshots(&waiting)));

@@ -8,12 +8,12 @@ use fjall::PersistMode;
 
 use super::failure::release;
 use super::{Committer, Refusal};
-use crate::{SnapshotError, Steps};
 use crate::durable_watermark::{DurableWatermark, Position};
 use crate::journal;
 use crate::snapshots::{Journal, failed, link_store};
 use crate::store::Store;
 use crate::store_dir::{STORE_DIR, StoreDir, WATERMARK_FILE};
+use crate::{SnapshotError, Steps};
 
 /// Above this size of the journal, its rows are written to tables: restoring the snapshot would replay them each time. Below it that is faster than the
 /// fsyncs of new tables.

@@ -81,7 +81,8 @@ fn link_keyspace(from: &Path, to: &Path) -> io::Result<()> {
 fn current_version(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
     let number = bytes.first_chunk::<8>().map(|number| u64::from_le_bytes(*number));
-    let number = number.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the number of the version is cut off"))?;
+    let number =
+        number.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the number of the version is cut off"))?;
     Ok(format!("v{number}"))
 }
 

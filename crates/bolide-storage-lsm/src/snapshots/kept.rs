@@ -118,7 +118,9 @@ pub(crate) fn remove(dir: &Path, name: &SnapshotName) -> Result<(), SnapshotErro
     let snapshots = dir_of(dir);
     match fs::remove_file(snapshots.join(name.as_str())) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(SnapshotError::NotFound(name.clone())),
-        removed => removed.and_then(|()| sync_dir(&snapshots)).map_err(failed("removing a snapshot")),
+        removed => removed
+            .and_then(|()| sync_dir(&snapshots))
+            .map_err(failed("removing a snapshot")),
     }
 }
 

@@ -28,8 +28,8 @@ use bolide_model::{Lsn, SnapshotName, UnixMillis};
 
 use crate::LsmOptions;
 use crate::durable_watermark::{DurableWatermark, Numbers, Position};
-use crate::store::Store;
 use crate::journal;
+use crate::store::Store;
 use crate::store_dir::{STORE_DIR, WATERMARK_FILE, sync_dir};
 
 pub(crate) use image::{Journal, link_store, sync_tree};
@@ -112,7 +112,9 @@ impl Issued {
             text => text?,
         };
         let issued = Issued::decode(&text);
-        issued.map(Some).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the file `issued` cannot be read"))
+        issued
+            .map(Some)
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the file `issued` cannot be read"))
     }
 
     /// Removes them: they are part of the account's content now.
@@ -142,11 +144,7 @@ impl Prepared {
 }
 
 /// Puts the store of a replacement into `incoming`, while the current one is still in use.
-pub(crate) fn prepare(
-    dir: &Path,
-    replacement: &Replacement,
-    options: &LsmOptions,
-) -> Result<Prepared, SnapshotError> {
+pub(crate) fn prepare(dir: &Path, replacement: &Replacement, options: &LsmOptions) -> Result<Prepared, SnapshotError> {
     let doing = "making the store that is to be restored";
     let content = match replacement {
         Replacement::Snapshot(name) => Some((name, content_of(dir, name)?)),
@@ -169,7 +167,9 @@ pub(crate) fn prepare(
             copy_store(&content.join(STORE_DIR), &store).map_err(failed(doing))?;
             let watermark = DurableWatermark::open(&content.join(WATERMARK_FILE)).map_err(failed(doing))?;
             let watermark = watermark.ok_or_else(|| {
-                SnapshotError::Unavailable(format!("the snapshot is damaged: it has no durable watermark. name=`{name}`"))
+                SnapshotError::Unavailable(format!(
+                    "the snapshot is damaged: it has no durable watermark. name=`{name}`"
+                ))
             })?;
             watermark.position()
         }
@@ -290,7 +290,10 @@ fn discard(dir: &Path, path: &Path) -> io::Result<()> {
 pub(crate) fn sweep_old(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
-        let is_old = entry.file_name().to_str().is_some_and(|name| name.starts_with(OLD_PREFIX));
+        let is_old = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(OLD_PREFIX));
         if is_old && let Err(error) = fs::remove_dir_all(entry.path()) {
             tracing::warn!(%error, path = %entry.path().display(), "what was replaced is still on the disk");
         }

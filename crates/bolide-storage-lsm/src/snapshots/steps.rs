@@ -31,7 +31,9 @@ impl Steps {
     /// A step is done.
     pub(crate) fn done(&self) {
         let Some(armed) = &self.0 else { return };
-        let before = armed.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        let before = armed
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if before == Ok(1) {
             (armed.act)();
         }

@@ -40,7 +40,10 @@ fn a_replacement_that_was_decided_is_completed_from_every_state_that_a_crash_lea
         moves[..done].iter().for_each(|act| act(dir.path()));
         complete(dir.path()).expect("completed");
         assert_eq!(content(dir.path()), "new", "after {done} moves");
-        assert_eq!(fs::read_to_string(dir.path().join(WATERMARK_FILE)).expect("there"), "new");
+        assert_eq!(
+            fs::read_to_string(dir.path().join(WATERMARK_FILE)).expect("there"),
+            "new"
+        );
         let issued = Issued::read(dir.path()).expect("readable").expect("there");
         assert_eq!((issued.lsn, issued.above.as_str()), (Lsn(5), "above"));
         assert!(!dir.path().join(NEXT_DIR).exists());
@@ -94,12 +97,18 @@ fn a_name_has_the_content_that_was_published_last_and_others_are_swept() {
     sweep(dir.path());
     let kept = list(dir.path()).expect("readable");
     assert_eq!(kept.iter().map(|kept| kept.about.as_str()).collect::<Vec<_>>(), ["two"]);
-    assert_eq!(content_of(dir.path(), &name("base")).expect("there"), content_dir(dir.path(), second));
+    assert_eq!(
+        content_of(dir.path(), &name("base")).expect("there"),
+        content_dir(dir.path(), second)
+    );
     for (number, is_there) in [(first, false), (second, true), (unfinished, false)] {
         assert_eq!(content_dir(dir.path(), number).exists(), is_there, "{number}");
     }
     remove(dir.path(), &name("base")).expect("removed");
-    assert!(matches!(remove(dir.path(), &name("base")), Err(SnapshotError::NotFound(_))));
+    assert!(matches!(
+        remove(dir.path(), &name("base")),
+        Err(SnapshotError::NotFound(_))
+    ));
     sweep(dir.path());
     assert!(!content_dir(dir.path(), second).exists());
 }
@@ -113,6 +122,9 @@ fn there_are_at_most_so_many_and_one_may_still_be_taken_again() {
         let number = draft(dir.path(), &name, &steps).expect("room");
         publish(dir.path(), &name, number, "", &steps).expect("published");
     }
-    assert!(matches!(draft(dir.path(), &name("more"), &steps), Err(SnapshotError::TooMany)));
+    assert!(matches!(
+        draft(dir.path(), &name("more"), &steps),
+        Err(SnapshotError::TooMany)
+    ));
     draft(dir.path(), &name("n5"), &steps).expect("it takes the place of another");
 }

@@ -48,7 +48,12 @@ fn kill_at_every_step(dir: &TempDir, request: &Request, check: impl Fn(&mut Clie
         let mut client = server.client();
         check(&mut client);
         // As before the kill.
-        client.send(&Request::put("/_bolide/faults", r#"{"point":"snapshot-step","after":0}"#)).expect(200);
+        client
+            .send(&Request::put(
+                "/_bolide/faults",
+                r#"{"point":"snapshot-step","after":0}"#,
+            ))
+            .expect(200);
         restore(&mut client, "base");
         assert_items(&mut client, 1);
         create_item(&mut client, "1");

@@ -85,6 +85,7 @@ impl TestAccount {
             origins: Origins::default(),
             connections: Arc::default(),
             emulation: None,
+            snapshots: None,
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

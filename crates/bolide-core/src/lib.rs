@@ -46,8 +46,8 @@ pub use api::{Account, Task};
 pub use background::{BuildFailure, PurgeMode};
 pub use bolide_mql::index::TtlMode;
 pub use catalog::{
-    CatalogEvent, CatalogEventKind, CollectionChange, DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer,
-    OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo,
+    CatalogEvent, CatalogEventKind, CollectionChange, DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, NextNumbers,
+    Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo,
 };
 pub use change_log::ChangeKind;
 pub use change_streams::{

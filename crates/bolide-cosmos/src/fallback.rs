@@ -1,5 +1,7 @@
 //! Responses of a server that cannot call its [`CosmosService`](crate::CosmosService).
 
+use std::time::Duration;
+
 use http::{Request, Response, StatusCode};
 
 use crate::common_headers::new_activity_id;
@@ -7,6 +9,9 @@ use crate::listener::Purpose;
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
 use crate::{admin, health};
+
+/// When to try again while the account is being replaced.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// While the store is being recovered: health checks return "starting", everything else is unavailable.
 pub fn starting<B>(request: &Request<B>, purpose: Purpose) -> Response<Payload> {
@@ -21,6 +26,14 @@ pub fn starting<B>(request: &Request<B>, purpose: Purpose) -> Response<Payload> 
         status::UNAVAILABLE,
         "the server is starting; the store is being recovered",
     ))
+}
+
+/// While the account's content is being replaced by a snapshot, and that takes unusually long. `reason`: why it will not end by itself.
+pub fn replacing(reason: Option<&str>) -> Response<Payload> {
+    let message = reason.unwrap_or("the account is being replaced by a snapshot");
+    let mut refusal = Failure::new(status::UNAVAILABLE, message);
+    refusal.retry_after = Some(RETRY_AFTER);
+    failure(&refusal)
 }
 
 /// After a panic.

@@ -32,6 +32,7 @@ mod resource_token;
 mod routes;
 pub mod service;
 mod session;
+pub mod snapshots;
 mod state;
 mod status;
 mod wire;

@@ -30,6 +30,7 @@ use crate::rate_limit::RateLimit;
 use crate::request::Call;
 use crate::request_body::{Counted, Received, Refused, RequestBody, readable, working_bytes};
 use crate::routes::{PathKind, Route};
+use crate::snapshots::Snapshots;
 use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
@@ -61,6 +62,16 @@ impl CosmosService {
     pub fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> CosmosService {
         CosmosService {
             state: State::new(account, keys, options),
+            refusals: RateLimit::default(),
+            public: RateLimit::default(),
+        }
+    }
+
+    /// The front end for another account in the place of this one, with its own snapshots. Metrics and injected faults go on.
+    #[must_use]
+    pub fn successor(&self, account: Arc<Account>, snapshots: Option<Arc<dyn Snapshots>>) -> CosmosService {
+        CosmosService {
+            state: self.state.successor(account, snapshots),
             refusals: RateLimit::default(),
             public: RateLimit::default(),
         }

@@ -15,12 +15,13 @@ use crate::faults::FaultRules;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
+use crate::snapshots::Snapshots;
 
 /// Number of export pages that are made at the same time, because each needs memory.
 const MAX_EXPORTS: usize = 2;
 
 /// Options of the front end.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CosmosOptions {
     /// The clock of server time, which the admin API shows and moves.
     pub clock: Arc<Clock>,
@@ -42,6 +43,8 @@ pub struct CosmosOptions {
     pub connections: Arc<AtomicUsize>,
     /// Set in a server that replaces the official emulator.
     pub emulation: Option<Emulation>,
+    /// Snapshots of the account; `None`: there are none.
+    pub snapshots: Option<Arc<dyn Snapshots>>,
 }
 
 /// How a server that replaces the official emulator differs from others.
@@ -60,8 +63,8 @@ pub(crate) struct State {
     pub account: Arc<Account>,
     pub keys: Keys,
     pub options: CosmosOptions,
-    pub metrics: Metrics,
-    pub faults: FaultRules,
+    pub metrics: Arc<Metrics>,
+    pub faults: Arc<FaultRules>,
     pub content_paths: ContentPathCache,
     pub decoding: Decoding,
     /// Permits for making export pages.
@@ -76,12 +79,25 @@ impl State {
             account,
             keys,
             options,
-            metrics: Metrics::default(),
-            faults: FaultRules::default(),
+            metrics: Arc::default(),
+            faults: Arc::default(),
             content_paths: ContentPathCache::default(),
             decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
             figures: Semaphore::new(1),
+        }
+    }
+
+    /// The state for another account in the place of this one. What belongs to the server and not to the account is kept.
+    pub(crate) fn successor(&self, account: Arc<Account>, snapshots: Option<Arc<dyn Snapshots>>) -> State {
+        let options = CosmosOptions {
+            snapshots,
+            ..self.options.clone()
+        };
+        State {
+            metrics: self.metrics.clone(),
+            faults: self.faults.clone(),
+            ..State::new(account, self.keys.clone(), options)
         }
     }
 

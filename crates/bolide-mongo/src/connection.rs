@@ -4,6 +4,8 @@
 //! sent its first message may be idle as long as others, whether or not it authenticates: the connections with which drivers watch the server never
 //! do. When there are too many connections, those without a key end first. When the server stops, a connection that waits for its client is closed at once; a command that runs may end, and one that arrives gets the error 91.
 //!
+//! When the account's content is replaced by a snapshot, connections stay open: they go on with the state of the new content.
+//!
 //! An awaitable hello may be answered by a chain of replies (`exhaustAllowed`): each has the flag `moreToCome` and answers the previous one, until
 //! the client closes the connection or the server stops.
 
@@ -14,6 +16,7 @@ use bolide_core::MemoryShare;
 use bolide_mql::{Code, Error};
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::watch;
 
 mod progress;
 
@@ -25,6 +28,7 @@ use crate::limits;
 use crate::message::{
     self, Compressed, Compressor, EXHAUST_ALLOWED, Header, MORE_TO_COME, MessageError, OpCode, OpMsg, OpQuery,
 };
+use crate::metrics::Metrics;
 use crate::state::MongoState;
 
 /// Bytes that are read at once.
@@ -57,14 +61,20 @@ pub struct Timeouts {
     pub idle: Duration,
 }
 
-/// Serves a connection to its end.
-pub async fn serve<S>(state: Arc<MongoState>, stream: S, peer: Peer, timeouts: Timeouts, activity: Arc<dyn Activity>)
-where
+/// Serves a connection to its end. `states` has the state in use, and later those that take its place.
+pub async fn serve<S>(
+    states: watch::Receiver<Arc<MongoState>>,
+    stream: S,
+    peer: Peer,
+    timeouts: Timeouts,
+    activity: Arc<dyn Activity>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
+    let state = states.borrow().clone();
     state.metrics.connections.add(1);
     state.metrics.connections_created.add(1);
-    let _counted = Counted(state.clone());
+    let _counted = Counted(state.metrics.clone());
     let client = Client::new(state.next_connection(), peer);
     if !state.options.requires_authentication {
         activity.admitted();
@@ -78,6 +88,7 @@ where
         timeouts,
         activity,
         state,
+        states,
     };
     while let Some(received) = connection.receive().await {
         if connection.handle(received).await.is_none() {
@@ -89,16 +100,17 @@ where
 }
 
 /// Counts a connection until it ends.
-struct Counted(Arc<MongoState>);
+struct Counted(Arc<Metrics>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.metrics.connections.add(-1);
+        self.0.connections.add(-1);
     }
 }
 
 struct Connection<S> {
     state: Arc<MongoState>,
+    states: watch::Receiver<Arc<MongoState>>,
     client: Client,
     stream: S,
     /// What has arrived and was not used yet.
@@ -160,16 +172,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.buffer = BytesMut::new();
             }
             let deadline = self.deadline_of_next();
-            let state = self.state.clone();
-            tokio::select! {
-                filled = self.fill(1, deadline) => filled?,
-                () = state.stopped() => return None,
+            loop {
+                let state = self.state.clone();
+                tokio::select! {
+                    filled = self.fill(1, deadline) => {
+                        filled?;
+                        break;
+                    }
+                    () = state.stopped() => {}
+                }
+                drop(state);
+                if !self.follow().await {
+                    return None;
+                }
             }
         }
         self.activity.reading();
         let deadline = self.deadline_of_message(Header::BYTES);
         self.fill(Header::BYTES, deadline).await?;
         Header::parse(&self.buffer, self.max_message_bytes()).ok()
+    }
+
+    /// Waits for the state that takes the place of the current one, if one does. Returns whether there is one: else the server stops.
+    async fn follow(&mut self) -> bool {
+        let monotonic = self.state.monotonic().clone();
+        let until = monotonic.now() + limits::REPLACEMENT;
+        while self.state.is_replaced() {
+            match monotonic.timeout_at(until, self.states.changed()).await {
+                Some(Ok(())) => self.state = self.states.borrow_and_update().clone(),
+                // Still none: commands get the error of one that was interrupted.
+                None => break,
+                // The server has ended.
+                Some(Err(_)) => return false,
+            }
+        }
+        !self.state.is_stopping()
     }
 
     /// When a message must begin to arrive.
@@ -376,6 +413,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Runs a command. `None`: the connection must be closed.
     async fn run(&mut self, request: Request<'_>) -> Option<CompleteReply> {
         self.activity.running();
+        // If the server stops, the command gets the error that says so.
+        self.follow().await;
         self.state.metrics.active.add(1);
         let gone = progress::gone(&mut self.stream, &mut self.buffer);
         let answer = dispatch::dispatch(&self.state, &self.client, request, gone).await;

@@ -241,6 +241,13 @@ impl Cursors {
         });
     }
 
+    /// Closes all cursors.
+    pub fn clear(&self) {
+        let open = std::mem::take(&mut *self.open.lock());
+        // Dropped without the lock: a cursor may have the last reference to much.
+        drop(open);
+    }
+
     /// Whether a cursor is that of a change stream.
     pub fn is_change_stream(&self, id: i64) -> bool {
         match self.open.lock().get(&id) {

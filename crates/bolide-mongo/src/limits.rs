@@ -44,6 +44,8 @@ pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 pub const SESSIONS: usize = 100_000;
 /// Maximum number of sessions in one `endSessions` or `refreshSessions`.
 pub const SESSIONS_PER_COMMAND: usize = 10_000;
+/// How long a command waits while the account's content is replaced by a snapshot.
+pub const REPLACEMENT: Duration = Duration::from_secs(10);
 /// Time for which a snapshot of a read outside of transactions stays readable.
 pub const SNAPSHOT: Duration = Duration::from_secs(60);
 /// Maximum number of such snapshots.

@@ -130,6 +130,18 @@ impl Operations {
         }
     }
 
+    /// Ends all commands.
+    pub fn kill_all(&self) {
+        for operation in self.running.lock().values() {
+            operation.killed.kill();
+        }
+    }
+
+    /// Whether no command runs.
+    pub fn is_empty(&self) -> bool {
+        self.running.lock().is_empty()
+    }
+
     /// Ends the commands of a session, except for one.
     pub fn kill_session(&self, session: &SessionId, except: i32) {
         for operation in self.running.lock().values() {
@@ -197,6 +209,12 @@ impl Interrupt for OperationInterrupt {
 pub fn shutting_down() -> Error {
     let text = "The server is in quiesce mode and will shut down";
     Error::new(Code::SHUTDOWN_IN_PROGRESS, text)
+}
+
+/// The error of a command while the account's content is replaced by a snapshot. Drivers repeat it, and change streams go on.
+pub fn replaced() -> Error {
+    let text = "operation was interrupted: the account is replaced by a snapshot";
+    Error::new(Code::INTERRUPTED_DUE_TO_REPL_STATE_CHANGE, text)
 }
 
 /// The error of a command that was killed.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bolide_core::Account;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 use crate::client::Peer;
 use crate::connection::{self, Activity, Timeouts};
@@ -16,14 +17,14 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 /// An account with a front end in MongoDB's protocol.
 #[derive(Clone)]
 pub struct MongoService {
-    state: Arc<MongoState>,
+    states: Arc<watch::Sender<Arc<MongoState>>>,
 }
 
 impl MongoService {
     /// A front end for `account`.
     pub fn new(account: Arc<Account>, options: MongoOptions) -> MongoService {
         MongoService {
-            state: Arc::new(MongoState::new(account, options)),
+            states: Arc::new(watch::Sender::new(Arc::new(MongoState::new(account, options)))),
         }
     }
 
@@ -32,22 +33,57 @@ impl MongoService {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        connection::serve(self.state.clone(), stream, peer, timeouts, activity).await;
+        connection::serve(self.states.subscribe(), stream, peer, timeouts, activity).await;
     }
 
     /// Work in the background until the server stops: prepares authentication, and ends sessions and cursors that were unused for too long.
     pub async fn run_background(&self) {
-        self.state.options.credentials.prepare().await;
+        let options = self.state().options.clone();
+        options.credentials.prepare().await;
+        let mut states = self.states.subscribe();
         loop {
+            let state = states.borrow_and_update().clone();
             tokio::select! {
-                () = self.state.monotonic().sleep(EXPIRY_INTERVAL) => self.state.expire(),
-                () = self.state.stopped() => return,
+                () = state.monotonic().sleep(EXPIRY_INTERVAL) => state.expire(),
+                // Whether there is another state or none, this one is not needed.
+                _ = states.changed() => {}
+                () = state.stopped(), if !state.is_replaced() => {
+                    if state.is_stopping() {
+                        return;
+                    }
+                }
             }
         }
     }
 
+    /// The account's content is about to be replaced: commands that run are ended as far as they can be, and those that come wait for
+    /// [`MongoService::replace`].
+    pub fn retire(&self) {
+        self.state().retire();
+    }
+
+    /// Whether no command runs.
+    pub fn is_idle(&self) -> bool {
+        self.state().operations.is_empty()
+    }
+
+    /// Serves another account in the place of the one before. Connections stay open; there are no sessions, transactions and cursors yet.
+    pub fn replace(&self, account: Arc<Account>) {
+        let before = self.state();
+        let next = before.successor(account);
+        if before.is_stopping() {
+            next.stop();
+        }
+        self.states.send_replace(Arc::new(next));
+        before.clear();
+    }
+
+    fn state(&self) -> Arc<MongoState> {
+        self.states.borrow().clone()
+    }
+
     /// Connections that wait for their clients are closed, and new commands are refused.
     pub fn stop(&self) {
-        self.state.stop();
+        self.state().stop();
     }
 }

@@ -152,6 +152,11 @@ impl Snapshots {
         Ok(())
     }
 
+    /// Ends all snapshots.
+    pub fn clear(&self) {
+        self.state.lock().open.clear();
+    }
+
     /// Ends the snapshots whose time is over.
     pub fn expire(&self) {
         let now = self.monotonic.now();

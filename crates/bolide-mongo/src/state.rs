@@ -7,6 +7,7 @@ use std::time::Instant;
 use bolide_core::Account;
 use bolide_model::UnixMillis;
 use bolide_model::time::Monotonic;
+use bolide_mql::Error;
 use bson::oid::ObjectId;
 use bson::{RawDocumentBuf, Timestamp, rawdoc};
 use tokio::sync::watch;
@@ -17,7 +18,7 @@ pub use crate::cluster_time::timestamp;
 use crate::cursors::Cursors;
 use crate::fail_points::FailPoints;
 use crate::metrics::Metrics;
-use crate::operations::Operations;
+use crate::operations::{self, Operations};
 use crate::sessions::Sessions;
 use crate::snapshots::Snapshots;
 use crate::transactions::Transactions;
@@ -53,12 +54,12 @@ pub struct Host {
     pub port: u16,
 }
 
-/// See the module.
+/// See the module. When the account's content is replaced by a snapshot, another state takes the place of this one.
 pub struct MongoState {
     /// The database.
     pub account: Arc<Account>,
     /// See [`MongoOptions`].
-    pub options: MongoOptions,
+    pub options: Arc<MongoOptions>,
     /// The users whom commands have created.
     pub users: Users,
     /// Logical sessions.
@@ -72,17 +73,27 @@ pub struct MongoState {
     /// Running commands.
     pub operations: Arc<Operations>,
     /// Injected errors.
-    pub fail_points: FailPoints,
+    pub fail_points: Arc<FailPoints>,
     /// Counters.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// The identity of this process as a member of the replica set (`electionId`, `topologyVersion.processId`).
     pub process_id: ObjectId,
     /// Parameters that can be set.
-    pub ttl_monitor: TtlMonitorParameters,
+    pub ttl_monitor: Arc<TtlMonitorParameters>,
     started: Instant,
-    connections: AtomicI32,
-    requests: AtomicI32,
-    stopping: watch::Sender<bool>,
+    connections: Arc<AtomicI32>,
+    requests: Arc<AtomicI32>,
+    phase: watch::Sender<Phase>,
+}
+
+/// Whether the state is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    InUse,
+    /// Another state takes its place, for another content of the account.
+    Replaced,
+    /// The server stops.
+    Stopping,
 }
 
 /// `topologyVersion`.
@@ -121,19 +132,43 @@ impl MongoState {
             snapshots: Snapshots::new(monotonic.clone()),
             cursors: Cursors::new(monotonic.clone()),
             operations: Arc::new(Operations::new(monotonic.clone())),
-            fail_points: FailPoints::default(),
-            metrics: Metrics::default(),
+            fail_points: Arc::default(),
+            metrics: Arc::default(),
             process_id: process_id(account.server_time()),
-            ttl_monitor: TtlMonitorParameters {
+            ttl_monitor: Arc::new(TtlMonitorParameters {
                 sleep_seconds: AtomicI32::new(60),
                 is_enabled: AtomicBool::new(true),
-            },
+            }),
             started: monotonic.now(),
-            connections: AtomicI32::new(0),
-            requests: AtomicI32::new(0),
-            stopping: watch::Sender::new(false),
+            connections: Arc::default(),
+            requests: Arc::default(),
+            phase: watch::Sender::new(Phase::InUse),
             account,
-            options,
+            options: Arc::new(options),
+        }
+    }
+
+    /// The state for another account in the place of this one, which has no sessions, transactions and cursors yet. What belongs to the server and not
+    /// to the account is kept; so clients see the same member of the replica set.
+    pub(crate) fn successor(&self, account: Arc<Account>) -> MongoState {
+        let monotonic = account.monotonic().clone();
+        MongoState {
+            users: Users::default(),
+            sessions: Sessions::new(monotonic.clone()),
+            transactions: Transactions::new(monotonic.clone()),
+            snapshots: Snapshots::new(monotonic.clone()),
+            cursors: Cursors::new(monotonic.clone()),
+            operations: Arc::new(Operations::new(monotonic)),
+            fail_points: self.fail_points.clone(),
+            metrics: self.metrics.clone(),
+            process_id: self.process_id,
+            ttl_monitor: self.ttl_monitor.clone(),
+            started: self.started,
+            connections: self.connections.clone(),
+            requests: self.requests.clone(),
+            phase: watch::Sender::new(Phase::InUse),
+            account,
+            options: self.options.clone(),
         }
     }
 
@@ -164,12 +199,31 @@ impl MongoState {
 
     /// New commands are refused from now on, and commands that wait for something end.
     pub fn stop(&self) {
-        self.stopping.send_replace(true);
+        self.phase.send_replace(Phase::Stopping);
+    }
+
+    /// Another state takes the place of this one: connections wait for it, and commands end as far as they can without an unknown outcome.
+    pub(crate) fn retire(&self) {
+        self.phase.send_replace(Phase::Replaced);
+        self.operations.kill_all();
     }
 
     /// Whether the server stops.
     pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+        *self.phase.borrow() == Phase::Stopping
+    }
+
+    /// Whether another state takes the place of this one.
+    pub fn is_replaced(&self) -> bool {
+        *self.phase.borrow() == Phase::Replaced
+    }
+
+    /// The error of a command that cannot go on because the state is no longer in use.
+    pub fn ending(&self) -> Error {
+        match self.is_replaced() {
+            true => operations::replaced(),
+            false => operations::shutting_down(),
+        }
     }
 
     /// The version of what hello says: it changes once, when the server stops, so that clients tell that from earlier errors.
@@ -180,11 +234,18 @@ impl MongoState {
         }
     }
 
-    /// Resolves when the server stops.
+    /// Resolves when the server stops, or when another state takes the place of this one.
     pub async fn stopped(&self) {
-        let mut receiver = self.stopping.subscribe();
+        let mut receiver = self.phase.subscribe();
         // The sender lives as long as the state.
-        let _ = receiver.wait_for(|is_stopping| *is_stopping).await;
+        let _ = receiver.wait_for(|phase| *phase != Phase::InUse).await;
+    }
+
+    /// Closes all cursors and ends all transactions. They have references to the state, which without this would stay in memory.
+    pub(crate) fn clear(&self) {
+        self.cursors.clear();
+        self.transactions.clear();
+        self.snapshots.clear();
     }
 
     /// Forgets sessions and cursors that were unused for too long.

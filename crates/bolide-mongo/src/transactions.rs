@@ -126,6 +126,13 @@ impl Transactions {
         }
     }
 
+    /// Aborts all transactions.
+    pub fn clear(&self) {
+        for (_, known) in self.newest.lock().drain() {
+            known.fail();
+        }
+    }
+
     /// Aborts the transactions that last too long.
     pub fn expire(&self) {
         let now = self.monotonic.now();

@@ -9,10 +9,10 @@ use std::convert::Infallible;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{CosmosService, Listener, Payload, Purpose, Refused, RequestBody as _, fallback};
+use bolide_cosmos::{Listener, Payload, Purpose, Refused, RequestBody as _, fallback};
 use bolide_mongo::service::MongoService;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -33,6 +33,7 @@ use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
+use crate::serving::{Absent, Serving};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
@@ -97,9 +98,8 @@ impl Limits {
 /// State shared by all connections.
 pub struct Shared {
     clock: ServerClock,
-    /// Not set until the store is open.
-    service: OnceLock<CosmosService>,
-    /// As `service`, if there is a listener for it.
+    serving: Serving,
+    /// Not set until the store is open, if there is a listener for it.
     mongo: SetOnce<MongoService>,
     tls: TlsAcceptor,
     limits: Limits,
@@ -113,7 +113,7 @@ impl Shared {
     /// Connections get the response "starting" until the service is set.
     pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
-            service: OnceLock::new(),
+            serving: Serving::default(),
             mongo: SetOnce::new(),
             tls,
             limits,
@@ -125,10 +125,9 @@ impl Shared {
         }
     }
 
-    /// Requests are served by `service` from now on.
-    pub fn start(&self, service: CosmosService) {
-        let is_first = self.service.set(service).is_ok();
-        debug_assert!(is_first, "a server starts once");
+    /// The service that answers requests.
+    pub fn serving(&self) -> &Serving {
+        &self.serving
     }
 
     /// MongoDB's clients are served by `service` from now on.
@@ -159,7 +158,7 @@ impl Shared {
 
     /// Whether requests wait for memory.
     fn is_memory_short(&self) -> bool {
-        self.service.get().is_some_and(CosmosService::is_memory_short)
+        self.serving.is_memory_short()
     }
 
     /// The clock for the timeouts of connections.
@@ -448,10 +447,16 @@ fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<I
 }
 
 async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
-    let Some(service) = shared.service.get() else {
-        let response = fallback::starting(&request, listener.purpose);
-        request.into_body().dismiss(Refused::Unknown);
-        return to_body(response);
+    let service = match shared.serving.get().await {
+        Ok(service) => service,
+        Err(absent) => {
+            let response = match absent {
+                Absent::Starting => fallback::starting(&request, listener.purpose),
+                Absent::Replaced(why) => fallback::replacing(why.as_deref()),
+            };
+            request.into_body().dismiss(Refused::Unknown);
+            return to_body(response);
+        }
     };
     // A panic in one request must not end the others.
     let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;

@@ -5,6 +5,7 @@
 //! Listening comes first, so that a port in use is reported before a store is opened, and so that a health check gets a response while a large store
 //! is recovered. `bolide query` works differently: see [`query`].
 
+mod admin_client;
 mod arguments;
 mod banner;
 mod body;
@@ -19,6 +20,7 @@ mod error_rewriter;
 mod fair;
 mod files;
 mod health;
+mod host;
 mod keys;
 mod listeners;
 mod local_store;
@@ -31,8 +33,10 @@ mod ready_file;
 mod reset_time;
 mod script_host;
 mod server;
+mod serving;
 mod shutdown;
 mod slots;
+mod snapshot_commands;
 mod store;
 mod streams;
 mod target;
@@ -66,6 +70,9 @@ fn main() -> ExitCode {
         Command::Import(options) => transfer::import(&options),
         Command::Export(options) => transfer::export(&options),
         Command::Copy(options) => transfer::copy(&options),
+        Command::Snapshot(options) => snapshot_commands::take(&options),
+        Command::Restore(options) => snapshot_commands::restore(&options),
+        Command::Reset(options) => snapshot_commands::reset(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::Health(options) => health::run(&options),
         Command::Demo(options) => options.into_serve().validate().and_then(server::run),

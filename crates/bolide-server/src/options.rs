@@ -27,6 +27,7 @@ use crate::mongo::MongoListenerOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
+use crate::snapshot_commands::{ResetOptions, SnapshotOptions};
 use crate::tls::TlsOptions;
 use crate::transfer::{CopyArguments, ExportArguments, ImportArguments};
 use crate::trust::TrustOptions;
@@ -66,6 +67,12 @@ pub enum Command {
     Export(Box<ExportArguments>),
     /// Copy databases and containers, with their settings and items, to another server.
     Copy(Box<CopyArguments>),
+    /// Keep the content of a running server as it is now, under a name.
+    Snapshot(SnapshotOptions),
+    /// Replace the content of a running server by a snapshot; everything that was made later is gone.
+    Restore(SnapshotOptions),
+    /// Remove everything from a running server; its snapshots are kept.
+    Reset(ResetOptions),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
     /// Ask a server whether it is ready: status 0 if it is, else 1. For health checks of containers.

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bolide_core::{Account, AccountOptions};
-use bolide_cosmos::{CosmosOptions, CosmosService, Emulation};
+use bolide_core::Account;
+use bolide_cosmos::{CosmosOptions, Emulation};
 use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
@@ -16,11 +15,12 @@ use crate::clock::ServerClock;
 use crate::connection::{Door, Shared};
 use crate::descriptors::Descriptors;
 use crate::emulator::ports::SidePorts;
+use crate::host::Host;
 use crate::listeners::{self, Listeners, PortOption, Protocols};
 use crate::options::{ServeOptions, Settings};
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, demo, emulator, files, mongo, ready_file, script_host, store};
+use crate::{banner, demo, emulator, files, mongo, ready_file};
 
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
@@ -60,6 +60,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
 }
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
+    let settings = Arc::new(settings);
     let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
     settings.keys.warn();
     if let Some(emulator) = &settings.emulator {
@@ -93,22 +94,30 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     all.extend(side_ports.into_listeners());
     let serving = tokio::spawn(listeners::serve(all, shared.clone(), shutdown.clone()));
 
-    let account = tokio::select! {
-        opened = open_account(&settings, descriptors.store_files, monotonic) => opened?,
+    let host = tokio::select! {
+        opened = Host::open(settings.clone(), shared.clone(), monotonic, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
+    let account = host
+        .account()
+        .await
+        .ok_or_else(|| Failure::new("the database is not open"))?;
     warn_of_time_ahead(&account, &settings.clock);
     if settings.options.is_demo {
         demo::fill(&account, &settings).await?;
     }
-    let options = cosmos_options(&settings, &certificate, &shared, ports);
-    shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
-    if let Some(port) = ports.mongo {
-        let service = mongo::service(&settings, account.clone(), port, descriptors.connections);
-        let background = service.clone();
-        tokio::spawn(async move { background.run_background().await });
-        shared.start_mongo(service);
-    }
+    let engine_name = account.engine_name();
+    drop(account);
+    let mongo = |account| {
+        Some(mongo::service(
+            &settings,
+            account,
+            ports.mongo?,
+            descriptors.connections,
+        ))
+    };
+    host.start(cosmos_options(&settings, &certificate, &shared, ports), mongo)
+        .await;
     // Requests are served while this syncs its files; the server is reported as ready after it.
     certificate.keep(&settings.options)?;
     if settings.emulator.is_some() {
@@ -117,12 +126,12 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     if let Some(path) = &settings.options.ready_file {
         ready_file::write(path, &settings, ports)?;
     }
-    banner::print(&settings, ports, account.engine_name());
+    banner::print(&settings, ports, engine_name);
 
     signals.stop().await;
     tracing::info!("stopping");
     shutdown.begin();
-    shutdown::finish(serving, &account).await
+    shutdown::finish(serving, &host).await
 }
 
 /// The ports that the server listens on.
@@ -154,11 +163,12 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
             is_tls: emulator.protocol.is_tls(),
             has_explorer: emulator.explorer.is_some(),
         }),
+        snapshots: None,
     }
 }
 
 /// Warns the operator that nothing expires because the clock was ahead earlier, and server time waits for it (TTL-202).
-fn warn_of_time_ahead(account: &Account, clock: &Clock) {
+pub fn warn_of_time_ahead(account: &Account, clock: &Clock) {
     let (server, wall) = (account.server_time(), clock.now());
     let ahead = server.0.saturating_sub(wall.0) / 1000;
     if ahead >= TIME_AHEAD_SECONDS {
@@ -170,26 +180,8 @@ fn warn_of_time_ahead(account: &Account, clock: &Clock) {
     }
 }
 
-async fn open_account(settings: &Settings, store_files: usize, monotonic: Monotonic) -> Result<Arc<Account>, Failure> {
-    let engine = store::open(&settings.options, settings.clock.clone(), store_files).await?;
-    let options = AccountOptions {
-        virtual_clock: settings.clock.is_virtual(),
-        enforce_throughput: settings.options.enforce_throughput,
-        memory_bytes: settings.memory_bytes(),
-        purge_hold: Duration::from_secs(settings.options.purge_hold),
-        script_hosting: script_host::hosting()?,
-        script_errors: bolide_cosmos::script_error,
-        mongo_ttl_mode: settings.options.mongo.mongo_ttl_mode.into(),
-        on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
-        monotonic,
-        ..AccountOptions::default()
-    };
-    let account = Account::open(engine, options).await;
-    account.map_err(|error| Failure::new(format!("cannot open the database: {error}")))
-}
-
 /// Ends the process at once, as a crash does.
-fn crash() {
+pub fn crash() {
     std::process::abort();
 }
 

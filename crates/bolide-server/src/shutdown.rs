@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use bolide_core::Account;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::host::Host;
 use crate::server::Failure;
 
 /// How long running requests may take to end.
@@ -44,11 +44,18 @@ impl Shutdown {
     }
 }
 
-/// Waits for connections, up to a timeout, then closes the store.
+/// Waits for connections, up to a timeout, then closes the store. A snapshot that is being taken or restored is completed.
 ///
 /// # Errors
 /// If the store cannot make everything durable.
-pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<(), Failure> {
+pub async fn finish(mut serving: JoinHandle<()>, host: &Host) -> Result<(), Failure> {
+    let Ok(account) = tokio::time::timeout(STORE, host.account()).await else {
+        return Err(Failure::new(
+            "a snapshot is not restored in time; the next start completes that",
+        ));
+    };
+    // It was lost, and the log has the reason; the next start finds the store.
+    let Some(account) = account else { return Ok(()) };
     // Queries could use all of that time; clients can repeat them.
     let (served, ()) = tokio::join!(tokio::time::timeout(REQUESTS, &mut serving), account.end_queries());
     if served.is_err() {

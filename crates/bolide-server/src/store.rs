@@ -1,43 +1,283 @@
-//! The choice of engine.
+//! The choice of engine, and what the engines do alike for snapshots.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use bolide_model::time::Clock;
+use bolide_model::{Error, ErrorKind, Lsn, Result, SnapshotName, UnixMillis};
 use bolide_storage::Engine;
-use bolide_storage::memory::MemoryEngine;
-use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
+use bolide_storage::memory::{MemoryEngine, MemoryImage};
+use bolide_storage_lsm::{
+    Durability, Issued, LsmEngine, LsmOptions, MAX_SNAPSHOTS, Prepared, ReplaceError, Replacement, SnapshotError, Steps,
+};
+use parking_lot::Mutex;
 
 use crate::options::{DurabilityOption, ServeOptions};
 use crate::server::Failure;
 
-/// Opens the engine chosen by the options; recovery runs on a separate thread. The store keeps at most `open_files` files open.
-///
-/// # Errors
-/// Why the store cannot be opened: the state of the directory, another process, missing writes.
-pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) -> Result<Arc<dyn Engine>, Failure> {
-    if options.memory {
-        return Ok(Arc::new(MemoryEngine::new(clock)));
+/// The place where engines are opened, each in the place of the one before.
+pub struct Store {
+    clock: Arc<Clock>,
+    kind: Kind,
+}
+
+enum Kind {
+    Memory(Mutex<BTreeMap<SnapshotName, (MemoryImage, String)>>),
+    Lsm {
+        options: Box<LsmOptions>,
+        dir: std::path::PathBuf,
+    },
+}
+
+/// The open engine.
+#[derive(Clone)]
+pub enum OpenEngine {
+    Memory(Arc<MemoryEngine>),
+    Lsm(Arc<LsmEngine>),
+}
+
+/// The content that will replace the current one.
+pub enum Incoming {
+    Memory(MemoryImage),
+    Lsm(Prepared),
+}
+
+/// How a replacement ended.
+pub struct Replaced {
+    /// The engine to go on with.
+    pub engine: OpenEngine,
+    /// Whether it has the new content: if not, it has that of before.
+    pub outcome: Result<()>,
+}
+
+impl Store {
+    /// The store that the options choose. It keeps at most `open_files` files open; `steps` injects crashes.
+    pub fn new(options: &ServeOptions, clock: Arc<Clock>, open_files: usize, steps: Steps) -> Store {
+        let kind = if options.memory {
+            Kind::Memory(Mutex::default())
+        } else {
+            let engine_options = LsmOptions {
+                durability: match options.durability {
+                    DurabilityOption::Sync => Durability::Sync,
+                    DurabilityOption::Interval => Durability::INTERVAL,
+                    DurabilityOption::Buffered => Durability::Buffered,
+                },
+                cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
+                cached_files: open_files,
+                accept_data_loss: options.accept_data_loss,
+                verify_tables: options.verify_on_start,
+                steps,
+                ..LsmOptions::default()
+            };
+            Kind::Lsm {
+                options: Box::new(engine_options),
+                dir: options.data_dir().to_owned(),
+            }
+        };
+        Store { clock, kind }
     }
-    let dir = options.data_dir().to_owned();
-    let engine_options = LsmOptions {
-        durability: match options.durability {
-            DurabilityOption::Sync => Durability::Sync,
-            DurabilityOption::Interval => Durability::INTERVAL,
-            DurabilityOption::Buffered => Durability::Buffered,
-        },
-        cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
-        cached_files: open_files,
-        accept_data_loss: options.accept_data_loss,
-        verify_tables: options.verify_on_start,
-        ..LsmOptions::default()
+
+    /// Opens the first engine; recovery runs on a separate thread.
+    ///
+    /// # Errors
+    /// Why the store cannot be opened: the state of the directory, another process, missing writes.
+    pub async fn open(&self) -> Result<OpenEngine, Failure> {
+        let clock = self.clock.clone();
+        let Kind::Lsm { options, dir } = &self.kind else {
+            return Ok(OpenEngine::Memory(Arc::new(MemoryEngine::new(clock))));
+        };
+        let (options, opened_dir) = (options.as_ref().clone(), dir.clone());
+        let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&opened_dir, clock, options)).await;
+        match opened {
+            Ok(Ok(engine)) => Ok(OpenEngine::Lsm(Arc::new(engine))),
+            Ok(Err(error)) => Err(Failure::new(format!("--data-dir: {error}"))),
+            Err(_) => Err(Failure::new(format!(
+                "--data-dir: the store cannot be recovered. path={}",
+                dir.display()
+            ))),
+        }
+    }
+
+    /// The snapshots by name, each with what is kept with it.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list(&self, engine: &OpenEngine) -> Result<Vec<(SnapshotName, String)>> {
+        match (&self.kind, engine) {
+            (_, OpenEngine::Lsm(engine)) => {
+                let kept = engine.snapshots().await.map_err(refusal)?;
+                Ok(kept.into_iter().map(|kept| (kept.name, kept.about)).collect())
+            }
+            (Kind::Memory(images), _) => {
+                let images = images.lock();
+                Ok(images
+                    .iter()
+                    .map(|(name, (_, about))| (name.clone(), about.clone()))
+                    .collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Takes a snapshot, in the place of any other of its name.
+    ///
+    /// # Errors
+    /// As the admin API has them.
+    pub async fn take(&self, engine: &OpenEngine, name: &SnapshotName, about: String) -> Result<()> {
+        match (&self.kind, engine) {
+            (_, OpenEngine::Lsm(engine)) => engine.take_snapshot(name, about).await.map_err(refusal),
+            (Kind::Memory(images), OpenEngine::Memory(engine)) => {
+                let image = engine.image();
+                let mut images = images.lock();
+                if images.len() >= MAX_SNAPSHOTS && !images.contains_key(name) {
+                    return Err(refusal(SnapshotError::TooMany));
+                }
+                images.insert(name.clone(), (image, about));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a snapshot.
+    ///
+    /// # Errors
+    /// As the admin API has them.
+    pub async fn remove(&self, engine: &OpenEngine, name: &SnapshotName) -> Result<()> {
+        match (&self.kind, engine) {
+            (_, OpenEngine::Lsm(engine)) => engine.remove_snapshot(name).await.map_err(refusal),
+            (Kind::Memory(images), _) => match images.lock().remove(name) {
+                Some(_) => Ok(()),
+                None => Err(refusal(SnapshotError::NotFound(name.clone()))),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Prepares the content that replaces the current one, while that is in use: that of a snapshot, or none.
+    ///
+    /// # Errors
+    /// As the admin API has them.
+    pub async fn prepare(&self, engine: &OpenEngine, name: Option<&SnapshotName>) -> Result<Incoming> {
+        match (&self.kind, engine) {
+            (Kind::Lsm { options, .. }, OpenEngine::Lsm(engine)) => {
+                let replacement = name.map_or(Replacement::Empty, |name| Replacement::Snapshot(name.clone()));
+                let prepared = engine.prepare(replacement, after_start(options)).await;
+                prepared.map(Incoming::Lsm).map_err(refusal)
+            }
+            (Kind::Memory(images), _) => {
+                let Some(name) = name else {
+                    return Ok(Incoming::Memory(MemoryImage::default()));
+                };
+                let images = images.lock();
+                let found = images.get(name).map(|(image, _)| Incoming::Memory(image.clone()));
+                found.ok_or_else(|| refusal(SnapshotError::NotFound(name.clone())))
+            }
+            (Kind::Lsm { .. }, OpenEngine::Memory(_)) => Ok(Incoming::Memory(MemoryImage::default())),
+        }
+    }
+
+    /// Puts what was prepared in the place of the current content, which nobody uses. Server time will not be below `least`, and no number of `issued` is
+    /// issued again.
+    ///
+    /// # Errors
+    /// No engine can be opened now; the next start of the server finds the old or the new content.
+    pub async fn replace(
+        &self,
+        engine: OpenEngine,
+        incoming: Incoming,
+        least: UnixMillis,
+        issued: Issued,
+    ) -> Result<Replaced, Failure> {
+        let clock = self.clock.clone();
+        match (&self.kind, engine, incoming) {
+            (Kind::Lsm { options, .. }, OpenEngine::Lsm(engine), Incoming::Lsm(prepared)) => {
+                let options = after_start(options);
+                match engine.replace(prepared, (clock, least), issued, options).await {
+                    Ok(successor) => Ok(Replaced {
+                        engine: OpenEngine::Lsm(Arc::new(successor.engine)),
+                        outcome: successor.outcome.map_err(refusal),
+                    }),
+                    Err(ReplaceError::Unchanged(error)) => Ok(Replaced {
+                        engine: OpenEngine::Lsm(engine),
+                        outcome: Err(refusal(error)),
+                    }),
+                    Err(ReplaceError::Lost(error)) => Err(Failure::new(error.to_string())),
+                }
+            }
+            (_, engine, Incoming::Lsm(_)) => Ok(Replaced {
+                engine,
+                outcome: Ok(()),
+            }),
+            (_, _, Incoming::Memory(image)) => {
+                let floor = image.time().max(least);
+                let engine = MemoryEngine::from_image(clock, floor, &image, issued.lsn);
+                Ok(Replaced {
+                    engine: OpenEngine::Memory(Arc::new(engine)),
+                    outcome: Ok(()),
+                })
+            }
+        }
+    }
+}
+
+/// The options for engines that are opened later: tables are verified only once, at the start.
+fn after_start(options: &LsmOptions) -> LsmOptions {
+    LsmOptions {
+        verify_tables: false,
+        ..options.clone()
+    }
+}
+
+impl OpenEngine {
+    /// The engine as the core uses it.
+    pub fn shared(&self) -> Arc<dyn Engine> {
+        match self {
+            OpenEngine::Memory(engine) => engine.clone(),
+            OpenEngine::Lsm(engine) => engine.clone(),
+        }
+    }
+
+    /// The highest log sequence number of any partition.
+    pub fn highest_lsn(&self) -> Lsn {
+        match self {
+            OpenEngine::Memory(engine) => engine.highest_lsn(),
+            OpenEngine::Lsm(engine) => engine.highest_lsn(),
+        }
+    }
+
+    /// What was issued before the content was replaced, if that was not noted in the content yet.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn issued(&self) -> Result<Option<Issued>, SnapshotError> {
+        match self {
+            OpenEngine::Memory(_) => Ok(None),
+            OpenEngine::Lsm(engine) => engine.issued().await,
+        }
+    }
+
+    /// It is noted in the content now.
+    ///
+    /// # Errors
+    /// The note cannot be removed.
+    pub async fn forget_issued(&self) -> Result<(), SnapshotError> {
+        match self {
+            OpenEngine::Memory(_) => Ok(()),
+            OpenEngine::Lsm(engine) => engine.forget_issued().await,
+        }
+    }
+}
+
+/// An error of the storage as the admin API has it.
+fn refusal(error: SnapshotError) -> Error {
+    let kind = match &error {
+        SnapshotError::NotFound(_) => ErrorKind::NotFound,
+        SnapshotError::TooMany => ErrorKind::QuotaExceeded,
+        SnapshotError::NoSpace(_) => ErrorKind::StorageFull,
+        SnapshotError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => ErrorKind::StorageFull,
+        SnapshotError::Io { .. } | SnapshotError::Unavailable(_) => ErrorKind::Unavailable,
     };
-    let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&dir, clock, engine_options)).await;
-    match opened {
-        Ok(Ok(engine)) => Ok(Arc::new(engine)),
-        Ok(Err(error)) => Err(Failure::new(format!("--data-dir: {error}"))),
-        Err(_) => Err(Failure::new(format!(
-            "--data-dir: the store cannot be recovered. path={}",
-            options.data_dir().display()
-        ))),
-    }
+    Error::new(kind, error.to_string())
 }

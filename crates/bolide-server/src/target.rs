@@ -15,6 +15,16 @@ use crate::tls;
 /// Where data is.
 #[derive(Debug, Clone, Args)]
 pub struct TargetOptions {
+    #[command(flatten)]
+    pub server: ServerOptions,
+    /// Use this data directory instead of a server. No server may be using it.
+    #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// A server, and how to talk with it.
+#[derive(Debug, Clone, Args)]
+pub struct ServerOptions {
     /// The server.
     #[arg(long, default_value = "http://127.0.0.1:8081", value_name = "URL")]
     pub endpoint: String,
@@ -26,9 +36,6 @@ pub struct TargetOptions {
     /// File with that key.
     #[arg(long, env = "BOLIDE_KEY_FILE", value_name = "FILE", conflicts_with = "key")]
     pub key_file: Option<PathBuf>,
-    /// Use this data directory instead of a server. No server may be using it.
-    #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
-    pub data_dir: Option<PathBuf>,
 }
 
 /// Which certificates to trust.
@@ -42,7 +49,7 @@ pub struct TrustOptions {
     pub insecure: bool,
 }
 
-impl TargetOptions {
+impl ServerOptions {
     /// The account key.
     ///
     /// # Errors

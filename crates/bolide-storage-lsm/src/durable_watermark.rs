@@ -73,6 +73,16 @@ impl DurableWatermark {
         Ok(watermark)
     }
 
+    /// Writes the watermark of a store that is made from another one. It is not durable yet.
+    pub(crate) fn draft(path: &Path, position: Position) -> io::Result<()> {
+        // Both slots, so that later writes need no new space.
+        let slot = encode(1, position);
+        let mut bytes = slot.clone();
+        bytes.resize(SLOT_DISTANCE as usize, 0);
+        bytes.extend_from_slice(&slot);
+        std::fs::write(path, bytes)
+    }
+
     /// Reads the watermark at `path`; `None` if neither slot is intact.
     pub(crate) fn open(path: &Path) -> io::Result<Option<DurableWatermark>> {
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;

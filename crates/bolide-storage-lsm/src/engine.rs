@@ -1,20 +1,21 @@
 //! The embedded engine's implementation of `Engine`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
+use bolide_model::{Lsn, SnapshotName, UnixMillis};
 use bolide_storage::{
     Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Outcome, PartitionId,
     ReadRequest, ReadResponse, Resolved, Ticket,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 
 use crate::committer::{Committer, DurableTime, Job, SharedCommitter, Write};
 use crate::held::LsmHeldSnapshot;
+use crate::snapshots::{self, Issued, Kept, Prepared, Replacement, SnapshotError, Steps};
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
@@ -33,6 +34,30 @@ pub struct LsmEngine {
     jobs: Option<Sender<Job>>,
     committer_thread: Option<JoinHandle<()>>,
     journal_thread: Option<JoinHandle<()>>,
+    dir: PathBuf,
+    /// Held while snapshots are taken, removed, restored or swept.
+    snapshots: Arc<Mutex<()>>,
+    steps: Steps,
+}
+
+/// The engine that takes the place of another one.
+#[derive(Debug)]
+pub struct Successor {
+    /// The engine.
+    pub engine: LsmEngine,
+    /// Whether it has the new content: if not, it has that of before.
+    pub outcome: Result<(), SnapshotError>,
+}
+
+/// Why an engine has no successor.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// Nothing has changed, and the engine goes on.
+    #[error(transparent)]
+    Unchanged(SnapshotError),
+    /// The engine has ended, and neither store can be opened now. The next open finds one of them.
+    #[error(transparent)]
+    Lost(OpenError),
 }
 
 impl LsmEngine {
@@ -45,6 +70,24 @@ impl LsmEngine {
     pub fn open(dir: &Path, clock: Arc<Clock>, options: LsmOptions) -> Result<LsmEngine, OpenError> {
         let views = Arc::new(Views::default());
         let committer = Committer::open(dir, clock, options, views.clone())?;
+        let engine = LsmEngine::start(dir, committer, views, Arc::default())?;
+        // What an interrupted snapshot or replacement has left.
+        if let Err(error) = snapshots::discard_undecided(dir) {
+            tracing::warn!(%error, "an interrupted replacement of the store is still on the disk");
+        }
+        if let Ok(turn) = engine.snapshots.clone().try_lock_owned() {
+            engine.sweep_when(turn);
+        }
+        Ok(engine)
+    }
+
+    fn start(
+        dir: &Path,
+        committer: Committer,
+        views: Arc<Views>,
+        snapshots: Arc<Mutex<()>>,
+    ) -> Result<LsmEngine, OpenError> {
+        let steps = committer.steps();
         let (time, durable_time) = committer.times();
         let (jobs, queue) = channel();
         let (committer, calls) = SharedCommitter::new(committer);
@@ -57,13 +100,153 @@ impl LsmEngine {
             jobs: Some(jobs),
             committer_thread: None,
             journal_thread: None,
+            dir: dir.to_owned(),
+            snapshots,
+            steps,
         };
-        engine.committer_thread = Some(start("bolide-committer", dir, move || committer.run(&queue))?);
+        engine.committer_thread = Some(spawn("bolide-committer", dir, move || committer.run(&queue))?);
         let committer = engine.committer.clone();
-        engine.journal_thread = Some(start("bolide-journal", dir, move || {
+        engine.journal_thread = Some(spawn("bolide-journal", dir, move || {
             committer.write_journal_ahead(&calls);
         })?);
         Ok(engine)
+    }
+
+    /// The snapshots of the store, by name.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub async fn snapshots(&self) -> Result<Vec<Kept>, SnapshotError> {
+        let dir = self.dir.clone();
+        aside(move || snapshots::list(&dir).map_err(snapshots::failed("listing the snapshots"))).await
+    }
+
+    /// Keeps the store as it is between two writes, in the place of any snapshot of that name. `about` is kept with it; it has no line ends. After an error
+    /// nothing has changed.
+    ///
+    /// # Errors
+    /// See [`SnapshotError`].
+    pub async fn take_snapshot(&self, name: &SnapshotName, about: String) -> Result<(), SnapshotError> {
+        let taking = self.snapshots.clone().lock_owned().await;
+        let taken = self.take_alone(name, about).await;
+        self.sweep_when(taking);
+        taken
+    }
+
+    async fn take_alone(&self, name: &SnapshotName, about: String) -> Result<(), SnapshotError> {
+        let (dir, steps, name) = (self.dir.clone(), self.steps.clone(), name.clone());
+        let draft = {
+            let (dir, steps, name) = (dir.clone(), steps.clone(), name.clone());
+            aside(move || snapshots::draft(&dir, &name, &steps)).await?
+        };
+        let to = snapshots::content_dir(&dir, draft);
+        let made = self.send_job(|reply| Job::Image { to, reply }).await;
+        made.unwrap_or_else(|| Err(ended()))?;
+        aside(move || {
+            let published = snapshots::publish(&dir, &name, draft, &about, &steps);
+            published.map_err(snapshots::failed("making a snapshot"))
+        })
+        .await
+    }
+
+    /// Removes a snapshot.
+    ///
+    /// # Errors
+    /// See [`SnapshotError`].
+    pub async fn remove_snapshot(&self, name: &SnapshotName) -> Result<(), SnapshotError> {
+        let removing = self.snapshots.clone().lock_owned().await;
+        let (dir, name) = (self.dir.clone(), name.clone());
+        let removed = aside(move || snapshots::remove(&dir, &name)).await;
+        self.sweep_when(removing);
+        removed
+    }
+
+    /// Makes the store of a replacement, while this one is in use.
+    ///
+    /// # Errors
+    /// See [`SnapshotError`]; then nothing has changed.
+    pub async fn prepare(&self, replacement: Replacement, options: LsmOptions) -> Result<Prepared, SnapshotError> {
+        let preparing = self.snapshots.clone().lock_owned().await;
+        let dir = self.dir.clone();
+        let prepared = aside(move || snapshots::prepare(&dir, &replacement, &options)).await;
+        drop(preparing);
+        prepared
+    }
+
+    /// Ends this engine, and opens the store that was prepared in its place. Server time comes from `clock` and is not below `least`, and no partition
+    /// counts from a lower number than the issued one.
+    ///
+    /// # Errors
+    /// See [`ReplaceError`].
+    pub async fn replace(
+        &self,
+        prepared: Prepared,
+        (clock, least): (Arc<Clock>, UnixMillis),
+        issued: Issued,
+        options: LsmOptions,
+    ) -> Result<Successor, ReplaceError> {
+        let replacing = self.snapshots.clone().lock_owned().await;
+        let released = self.send_job(Job::Release).await;
+        let released = released.unwrap_or_else(|| Err(ended()));
+        let store_dir = released.map_err(ReplaceError::Unchanged)?;
+        let mutex = self.snapshots.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            let dir = store_dir.path().to_owned();
+            let position = prepared.position(least);
+            let installed = snapshots::install(&dir, position, &issued, &options.steps);
+            // If it was decided, it is completed now or at the next start.
+            snapshots::complete(&dir).map_err(crate::store_dir::io_error("replacing the store", &dir))?;
+            let watermark = store_dir.watermark()?;
+            let views = Arc::new(Views::default());
+            let committer = Committer::open_in(store_dir, watermark, clock, options, views.clone())?;
+            Ok(Successor {
+                engine: LsmEngine::start(&dir, committer, views, mutex)?,
+                outcome: installed.map_err(snapshots::failed("replacing the store")),
+            })
+        })
+        .await
+        .unwrap_or_else(|_| Err(OpenError::Corrupt("the store cannot be opened".to_owned())));
+        self.sweep_when(replacing);
+        opened.map_err(ReplaceError::Lost)
+    }
+
+    /// The numbers that were issued before the content of the store was replaced, until [`LsmEngine::forget_issued`].
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub async fn issued(&self) -> Result<Option<Issued>, SnapshotError> {
+        let dir = self.dir.clone();
+        aside(move || Issued::read(&dir).map_err(snapshots::failed("reading the issued numbers"))).await
+    }
+
+    /// Forgets the issued numbers: the content of the store leaves them out by now.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub async fn forget_issued(&self) -> Result<(), SnapshotError> {
+        let dir = self.dir.clone();
+        aside(move || Issued::forget(&dir).map_err(snapshots::failed("removing the issued numbers"))).await
+    }
+
+    /// The highest log sequence number of any partition.
+    pub fn highest_lsn(&self) -> Lsn {
+        self.views.highest_lsn()
+    }
+
+    /// Deletes, on a thread of its own, what snapshots and replacements have left. `turn` is held until it is done.
+    fn sweep_when(&self, turn: tokio::sync::OwnedMutexGuard<()>) {
+        let dir = self.dir.clone();
+        let sweep = move || {
+            if let Err(error) = snapshots::publish_blank(&dir) {
+                tracing::debug!(%error, "there is no blank store");
+            }
+            snapshots::sweep(&dir);
+            snapshots::sweep_old(&dir);
+            drop(turn);
+        };
+        if let Err(error) = std::thread::Builder::new().name("bolide-sweeper".into()).spawn(sweep) {
+            tracing::warn!(%error, "what was replaced is still on the disk");
+        }
     }
 
     /// Sends a job to the committer and waits for its reply; `None` if the committer ended before it replied.
@@ -74,9 +257,21 @@ impl LsmEngine {
     }
 }
 
-fn start(name: &str, dir: &Path, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+fn spawn(name: &str, dir: &Path, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
     let started = std::thread::Builder::new().name(name.into()).spawn(work);
     started.map_err(crate::store_dir::io_error("starting a thread of the store", dir))
+}
+
+/// Runs work that waits for the disk.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SnapshotError> + Send + 'static,
+) -> Result<T, SnapshotError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(ended()))
+}
+
+fn ended() -> SnapshotError {
+    SnapshotError::Unavailable("the writer of the store has stopped; restart the server".to_owned())
 }
 
 /// The committer ended: a bug, or a failed assertion in the store.

@@ -65,6 +65,21 @@ pub(crate) fn path(store: &Path, number: u64) -> PathBuf {
     store.join(format!("{number}.jnl"))
 }
 
+/// The bytes of a journal up to the end of its last complete batch; `None` if they are more than `limit`.
+pub(crate) fn written_bytes(path: &Path, limit: u64) -> io::Result<Option<u64>> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut reader = BufReader::with_capacity(1 << 16, &file);
+    let mut whole = 0;
+    while let Some(bytes) = read_batch(&mut reader, length - whole)? {
+        whole += bytes;
+        if whole > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(whole))
+}
+
 /// The number of the journal that is written to.
 pub(crate) fn newest_number(path: &Path) -> Option<u64> {
     let newest = journals(path).ok()?.pop()?;

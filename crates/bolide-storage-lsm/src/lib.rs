@@ -10,6 +10,7 @@
 //! - [`store_dir`] guards the directory: owner, format, lock. [`durable_watermark`] records beside the store how far it was durable, and [`journal`]
 //!   looks for damage, because the store itself drops what it cannot read without an error.
 //! - [`presence`] checks that the files are still in their place, [`tables`] finds tables that were changed on the disk.
+//! - [`snapshots`] keeps snapshots of the store beside it, and replaces the store by one of them.
 //! - [`space`] watches the disk: the store cannot continue after a failed write, so writes are refused before the disk is full.
 //!
 //! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
@@ -22,13 +23,15 @@ mod journal;
 mod layout;
 mod options;
 mod presence;
+mod snapshots;
 mod space;
 mod store;
 mod store_dir;
 mod tables;
 mod view;
 
-pub use engine::LsmEngine;
+pub use engine::{LsmEngine, ReplaceError, Successor};
 pub use error::OpenError;
 pub use options::{Durability, LsmOptions};
+pub use snapshots::{Issued, Kept, MAX_SNAPSHOTS, Prepared, Replacement, SnapshotError, Steps};
 pub use space::FreeSpace;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bolide_model::time::Monotonic;
 
-use crate::FreeSpace;
+use crate::{FreeSpace, Steps};
 
 /// When a commit is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct LsmOptions {
     /// The clock for maintenance. With a clock that is moved by hand, maintenance is checked whenever a commit, or another call that changes
     /// something, wakes the committer.
     pub monotonic: Monotonic,
+    /// Injects crashes into snapshots and replacements, for tests.
+    pub steps: Steps,
 }
 
 impl Default for LsmOptions {
@@ -58,6 +60,7 @@ impl Default for LsmOptions {
             cached_files: 256,
             free_space: FreeSpace::of_disk(),
             monotonic: Monotonic::system(),
+            steps: Steps::default(),
         }
     }
 }

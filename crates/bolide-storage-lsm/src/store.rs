@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::Lsn;
 use bolide_model::time::Monotonic;
-use bolide_storage::{PartitionId, Space};
+use bolide_storage::{Head, PartitionId, Space};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
-use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, SeqNo, Snapshot};
+use fjall::{
+    AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, Readable, SeqNo,
+    Snapshot,
+};
 
 use crate::committer::{filter_of, idle};
 use crate::durable_watermark::Numbers;
@@ -33,6 +37,8 @@ const MIN_CACHED_FILES: usize = 10;
 const WORKERS: usize = 2;
 /// Below this size of memtables, replaying the journal is faster than writing tables at close.
 const REPLAYED_BYTES: u64 = 4 << 20;
+/// Time between checks whether memtables are flushed, while somebody waits for it: a flush takes a few milliseconds.
+const FLUSH_CHECK_INTERVAL: Duration = Duration::from_micros(200);
 /// The longest time a close waits for tables to be written, well below the time the server gives a close. The rest is replayed at the next open.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -115,6 +121,33 @@ impl Store {
         Ok(found)
     }
 
+    /// Gives each partition whose head has a lower number than `least` a head with that number. It is durable
+    /// with the next write; until then it is done again at each open.
+    pub(crate) fn raise_heads(&self, found: &mut Found, least: Lsn) -> fjall::Result<()> {
+        let mut batch = OwnedWriteBatch::with_capacity(self.db.clone(), found.heads.len() + 1)
+            .durability(Some(fjall::PersistMode::Buffer));
+        let meta = self.space(Space::Meta);
+        let mut is_raised = false;
+        for (partition, row) in found.heads.iter_mut().filter(|(_, row)| row.head.lsn < least) {
+            *row = HeadRow::created(Head { lsn: least, ..row.head });
+            batch.insert(meta, Kind::Head.key(*partition), row.encode());
+            is_raised = true;
+        }
+        if !is_raised {
+            return Ok(());
+        }
+        found.newest.number += 1;
+        batch.insert(meta, sequence_key(), found.newest.encode());
+        batch.commit()?;
+        found.numbers[Space::Meta as usize] = found.newest.number;
+        Ok(())
+    }
+
+    /// Whether memtables are being flushed.
+    pub(crate) fn is_flushing(&self) -> bool {
+        self.spaces.iter().any(|space| space.sealed_memtable_count() > 0)
+    }
+
     /// Whether tables are being written.
     pub(crate) fn is_busy(&self) -> bool {
         self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0
@@ -131,6 +164,22 @@ impl Store {
             return;
         }
         self.wait_for_flushes(monotonic, deadline);
+    }
+
+    /// Flushes all memtables, so that everything is in tables, and waits for it until `deadline`. Returns whether it is done. Call it only while nothing
+    /// is written.
+    pub(crate) fn write_out_all(&self, monotonic: &Monotonic, deadline: Instant) -> fjall::Result<bool> {
+        self.begin_writing_out()?;
+        let has_rows = |space: &Keyspace| space.sealed_memtable_count() > 0 || space.tree.active_memtable().size() > 0;
+        while self.spaces.iter().any(has_rows) {
+            if monotonic.now() >= deadline {
+                return Ok(false);
+            }
+            // Fails if a flush has failed.
+            self.db.persist(fjall::PersistMode::Buffer)?;
+            std::thread::sleep(FLUSH_CHECK_INTERVAL);
+        }
+        Ok(true)
     }
 
     /// Starts flushing memtables if they have more than `bytes`, or if they keep journals besides the current one. Returns whether it did.

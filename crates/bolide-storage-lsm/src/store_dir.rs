@@ -6,17 +6,20 @@
 //! probe      exists briefly, to check whether the directory accepts files again
 //! durable    the durable watermark, see `durable_watermark`
 //! store/     the LSM store
+//! snapshots/, incoming/, next/, old-…/, issued    see `snapshots`
 //! ```
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bolide_model::UnixMillis;
 
 use crate::OpenError;
 use crate::durable_watermark::DurableWatermark;
 use crate::presence::Presence;
+use crate::snapshots;
 
 /// The format this version writes, and the newest it reads.
 /// 2: item keys have a tag of their partition key.
@@ -28,9 +31,9 @@ const FORMAT_FILE: &str = "FORMAT";
 /// The name of `FORMAT` while it is written.
 const FORMAT_DRAFT: &str = "FORMAT.new";
 const LOCK_FILE: &str = "lock";
-const WATERMARK_FILE: &str = "durable";
+pub(crate) const WATERMARK_FILE: &str = "durable";
 const PROBE_FILE: &str = "probe";
-const STORE_DIR: &str = "store";
+pub(crate) const STORE_DIR: &str = "store";
 /// The initial size of a journal. Journals and tables may become larger.
 const JOURNAL_BYTES: u64 = 64 << 20;
 /// The largest file that the store makes: a journal ends at the next flush after its initial size, and may contain all memtables together.
@@ -41,12 +44,12 @@ const SPARE_DESCRIPTORS: usize = 32;
 const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, WATERMARK_FILE];
 const TITLE: &str = "bolide store";
 
-/// A locked directory of a store.
-#[derive(Debug)]
+/// A locked directory of a store. All clones share the lock, so that a store can take the place of another while the directory stays locked.
+#[derive(Debug, Clone)]
 pub(crate) struct StoreDir {
     path: PathBuf,
-    /// Unlocked when closed.
-    _lock: File,
+    /// Unlocked when the last one is closed.
+    _lock: Arc<File>,
     /// A message about the directory, logged once the store is open.
     notice: Option<String>,
 }
@@ -59,9 +62,10 @@ impl StoreDir {
         let is_new = check_identity(path)?;
         let store_dir = StoreDir {
             path: path.to_owned(),
-            _lock: lock(path)?,
+            _lock: Arc::new(lock(path)?),
             notice: keep_private(path),
         };
+        snapshots::complete(path).map_err(io_error("completing the replacement of the store", path))?;
         let watermark_path = path.join(WATERMARK_FILE);
         let watermark = if is_new {
             let watermark = DurableWatermark::create(&watermark_path)
@@ -69,14 +73,18 @@ impl StoreDir {
             write_format(path, &format_text(now))?;
             Some(watermark)
         } else {
-            match DurableWatermark::open(&watermark_path) {
-                Err(e) if e.kind() != ErrorKind::NotFound => {
-                    return Err(io_error("reading the durable watermark", &watermark_path)(e));
-                }
-                found => found.ok().flatten(),
-            }
+            store_dir.watermark()?
         };
         Ok((store_dir, watermark))
+    }
+
+    /// Reads the durable watermark; `None` if it is missing or damaged.
+    pub(crate) fn watermark(&self) -> Result<Option<DurableWatermark>, OpenError> {
+        let path = self.path.join(WATERMARK_FILE);
+        match DurableWatermark::open(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("reading the durable watermark", &path)(e)),
+            found => Ok(found.ok().flatten()),
+        }
     }
 
     /// Gives a store of an older format the number of the current one, so that earlier versions refuse it by its format and do not report new rows as
@@ -165,7 +173,9 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)?;
-    path.parent().map_or(Ok(()), sync_dir)
+    // Empty for a name without a directory.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_dir(parent.unwrap_or(Path::new(".")))
 }
 
 /// Restricts a directory made by an earlier version, or by hand, to its owner, because it contains documents and keys. Returns a message about the change.
@@ -293,7 +303,7 @@ fn write_format(path: &Path, text: &str) -> Result<(), OpenError> {
 }
 
 /// Makes names in a directory durable. Some platforms cannot open a directory; there, renames are durable by themselves.
-fn sync_dir(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(path)?.sync_all()
     } else {

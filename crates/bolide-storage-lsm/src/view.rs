@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use bolide_model::UnixMillis;
+use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{EngineError, Head, Hold, Holds, HomeId, Key, Page, PartitionId, ReadRequest, ReadResponse, Scan};
 use bytes::{Buf as _, Bytes};
 use fjall::{Guard, Readable};
@@ -144,6 +144,12 @@ impl Views {
         let before = std::mem::take(&mut *self.current.write());
         drop(before);
         self.holds.release_all();
+    }
+
+    /// The highest log sequence number of any partition.
+    pub(crate) fn highest_lsn(&self) -> Lsn {
+        let view = self.current.read();
+        view.heads.values().map(|head| head.lsn).max().unwrap_or_default()
     }
 
     /// Answers a request from the newest view.

@@ -2,15 +2,15 @@
 //!
 //! A read holds its partition's lock from the first key to the last, so its response is one snapshot. Joint commits and held snapshots first take the
 //! locks of all their partitions, in the order of the ids. A held snapshot shares the maps of its partitions; the first commit that changes a held
-//! map copies it.
+//! map copies it. An [`MemoryImage`] does the same with all partitions, for snapshots of the whole engine.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
+use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
@@ -45,6 +45,50 @@ impl MemoryEngine {
             is_shared: true,
             ..MemoryEngine::new(clock)
         }
+    }
+
+    /// An engine with the content of `image`. Its server time comes from `clock` and is not below `floor`, and no head has a lower number than `least`.
+    pub fn from_image(clock: Arc<Clock>, floor: UnixMillis, image: &MemoryImage, least: Lsn) -> MemoryEngine {
+        let partitions = image.partitions.iter().map(|(id, (head, spaces))| {
+            let head = Head {
+                lsn: head.lsn.max(least),
+                ..*head
+            };
+            let partition = Partition {
+                commits: RecentCommits::starting_at(head),
+                spaces: spaces.clone(),
+            };
+            (*id, Arc::new(RwLock::new(partition)))
+        });
+        MemoryEngine {
+            partitions: RwLock::new(partitions.collect()),
+            time: Arc::new(MonotoneClock::new(clock, floor)),
+            holds: Holds::default(),
+            is_shared: false,
+        }
+    }
+
+    /// The content of all partitions at one moment. It shares their maps until they are changed.
+    pub fn image(&self) -> MemoryImage {
+        // Held, so that no partition is created or removed meanwhile.
+        let partitions = self.partitions.read();
+        // In the order of the ids, and all at once, so that no joint commit falls between two copies.
+        let ordered: BTreeMap<_, _> = partitions.iter().collect();
+        let locked: Vec<_> = ordered.into_iter().map(|(id, found)| (*id, found.read())).collect();
+        let copies = locked
+            .iter()
+            .map(|(id, partition)| (*id, (partition.head(), partition.spaces.clone())));
+        MemoryImage {
+            partitions: copies.collect(),
+            time: self.time.now(),
+        }
+    }
+
+    /// The highest log sequence number of any partition.
+    pub fn highest_lsn(&self) -> Lsn {
+        let partitions = self.partitions.read();
+        let lsns = partitions.values().map(|partition| partition.read().head().lsn);
+        lsns.max().unwrap_or_default()
     }
 
     fn partition(&self, id: PartitionId) -> Result<Arc<RwLock<Partition>>, EngineError> {
@@ -259,6 +303,20 @@ impl Spaces {
     /// A space to be changed; copied first if it is held.
     fn space_mut(&mut self, space: Space) -> &mut BTreeMap<Bytes, Bytes> {
         Arc::make_mut(&mut self.0[space as usize])
+    }
+}
+
+/// The content of an engine at one moment; see [`MemoryEngine::image`].
+#[derive(Debug, Clone, Default)]
+pub struct MemoryImage {
+    partitions: HashMap<PartitionId, (Head, Spaces)>,
+    time: UnixMillis,
+}
+
+impl MemoryImage {
+    /// Server time at that moment.
+    pub fn time(&self) -> UnixMillis {
+        self.time
     }
 }
 

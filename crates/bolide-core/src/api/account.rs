@@ -9,7 +9,7 @@ use bolide_storage::Engine;
 use super::collections::sweep_later;
 use crate::admin::{Admin, Splits};
 use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
-use crate::catalog::{Catalog, DefinitionUsage, definition_limit};
+use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
 use crate::clock;
 use crate::container::Container;
 use crate::memory::MemoryBudget;
@@ -77,6 +77,17 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn close(&self) -> Result<()> {
+        self.end().await;
+        clock::make_durable(self.runtime.engine(), self.server_time()).await;
+        self.runtime
+            .engine()
+            .close()
+            .await
+            .map_err(crate::partition::engine_error)
+    }
+
+    /// Ends queries, scripts, splits and the background work, and leaves the engine open, for another account over it or over what replaces it.
+    pub async fn end(&self) {
         self.script_permits.close();
         self.runtime.executor().close().await;
         self.splits.close().await;
@@ -84,12 +95,6 @@ impl Account {
         if let Some(scheduler) = purge_scheduler {
             scheduler.stop().await;
         }
-        clock::make_durable(self.runtime.engine(), self.server_time()).await;
-        self.runtime
-            .engine()
-            .close()
-            .await
-            .map_err(crate::partition::engine_error)
     }
 
     /// Begins a request: reads server time, whose second is durable (TTL-203).
@@ -261,6 +266,21 @@ impl Account {
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
         let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
         self.catalog.carry_out(set).await
+    }
+
+    /// Returns the numbers that the account gives next.
+    pub fn next_numbers(&self) -> NextNumbers {
+        self.catalog.next_numbers()
+    }
+
+    /// Ensures that no number below `numbers` is given. The account's content may be an earlier one: what was made later is gone, but clients may still
+    /// have its resource ids and the tokens made for them, and these must not refer to something else.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub async fn leave_out_numbers(&self, numbers: NextNumbers) -> Result<()> {
+        let leave_out = move |catalog: Arc<Catalog>| async move { catalog.leave_out_numbers(numbers).await };
+        self.catalog.carry_out(leave_out).await
     }
 
     /// Ensures that no new database gets a resource id that a database of `other` has or had, so that links and tokens of that account refer to nothing

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bolide_model::rid::DatabaseRid;
 use bolide_model::{Lsn, Result, UnixMillis};
 use bolide_storage::Engine;
 
@@ -11,6 +12,17 @@ use super::events;
 use super::rows::{AccountRow, RowKey};
 use crate::clock;
 use crate::partition::{Partition, Signals};
+
+/// The numbers that an account gives next; none is given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextNumbers {
+    /// Of databases.
+    pub database: u32,
+    /// Of offers.
+    pub offer: u32,
+    /// Of partitions.
+    pub partition: u64,
+}
 
 impl Catalog {
     pub fn engine(&self) -> &Arc<dyn Engine> {
@@ -65,6 +77,36 @@ impl Catalog {
     pub async fn leave_out_databases(&self, upto: u32) -> Result<()> {
         self.change_account(move |account| account.next_database = account.next_database.max(upto))
             .await
+    }
+
+    /// Returns the numbers that are given next.
+    pub fn next_numbers(&self) -> NextNumbers {
+        let memory = self.memory.read();
+        NextNumbers {
+            database: memory.account.next_database,
+            offer: memory.account.next_offer,
+            partition: memory.account.next_partition,
+        }
+    }
+
+    /// Makes the next numbers at least these. Containers count in their database, but each takes at least one partition; so none has had a number
+    /// from that of the next partition on.
+    pub async fn leave_out_numbers(&self, numbers: NextNumbers) -> Result<()> {
+        let databases: Vec<DatabaseRid> = self.list_databases().iter().map(|database| database.rid).collect();
+        let containers = u32::try_from(numbers.partition).unwrap_or(u32::MAX);
+        self.commit(move |batch| {
+            for database in &databases {
+                let mut row = batch.database(*database)?;
+                row.next_container = row.next_container.max(containers);
+                batch.replace(RowKey::Database(*database), row)?;
+            }
+            let mut account = batch.account()?;
+            account.next_database = account.next_database.max(numbers.database);
+            account.next_offer = account.next_offer.max(numbers.offer);
+            account.next_partition = account.next_partition.max(numbers.partition);
+            batch.replace(RowKey::Account, account)
+        })
+        .await
     }
 
     pub(super) async fn change_account(&self, change: impl Fn(&mut AccountRow) + Send + 'static) -> Result<()> {

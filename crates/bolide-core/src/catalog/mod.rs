@@ -48,6 +48,7 @@ use futures_util::FutureExt as _;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+pub use account::NextNumbers;
 use batch::{CatalogBatch, Committed};
 use budget::DefinitionBudget;
 pub use budget::DefinitionUsage;

@@ -11,13 +11,14 @@ use crate::wire::Reply;
 pub(super) async fn set_point(admin: &Admin<'_>) -> Result<Reply> {
     check_enabled(admin)?;
     let members = admin.members()?;
-    match members.get("point").and_then(Value::as_str) {
-        Some("purge-commit") => {}
-        _ => return Err(Error::bad_request("the only `point` there is: `purge-commit`")),
-    }
+    let point = members.get("point").and_then(Value::as_str).unwrap_or_default();
     let after = count(&members, "after")?.ok_or_else(|| Error::bad_request("`after` is missing"))?;
-    admin.state.account.set_purge_fault(after);
-    Ok(ok(&json!({"point": "purge-commit", "after": after})))
+    match (point, &admin.state.options.snapshots) {
+        ("purge-commit", _) => admin.state.account.set_purge_fault(after),
+        ("snapshot-step", Some(snapshots)) => snapshots.set_fault(after),
+        _ => return Err(Error::bad_request("`point` must be `purge-commit` or `snapshot-step`")),
+    }
+    Ok(ok(&json!({"point": point, "after": after})))
 }
 
 /// Replaces the rules for injected faults.

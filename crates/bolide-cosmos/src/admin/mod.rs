@@ -9,6 +9,7 @@ mod export;
 mod faults;
 mod query;
 mod routes;
+mod snapshots;
 mod ttl;
 
 use std::sync::Arc;

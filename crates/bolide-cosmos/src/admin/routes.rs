@@ -8,13 +8,13 @@ use bolide_model::account_key::Access;
 use futures_util::future::BoxFuture;
 use http::Method;
 
-use super::{Admin, clock, containers, export, faults, query, ttl};
+use super::{Admin, clock, containers, export, faults, query, snapshots, ttl};
 use crate::wire::Reply;
 
 /// A route outside the protocol.
 pub(crate) struct AdminRoute {
     pub method: Method,
-    /// The segments after `/_bolide/`; `{db}` and `{c}` match any segment.
+    /// The segments after `/_bolide/`; `{db}`, `{c}` and `{name}` match any segment.
     pub path: &'static str,
     /// The required account key; `None`: no key.
     pub key: Option<Access>,
@@ -60,7 +60,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 18] = [
+pub(crate) static ROUTES: [AdminRoute; 23] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
@@ -68,6 +68,11 @@ pub(crate) static ROUTES: [AdminRoute; 18] = [
     route(Method::PUT,  "settings",                       FULL,      server!(super::settings)),
     route(Method::PUT,  "faults",                         FULL,      server!(faults::set_point)),
     route(Method::PUT,  "faults/rules",                   FULL,      server!(faults::set_rules)),
+    route(Method::GET,  "snapshots",                      READ_ONLY, server!(snapshots::list)),
+    route(Method::POST, "snapshots/{name}",               FULL,      server!(snapshots::take)),
+    route(Method::DELETE, "snapshots/{name}",             FULL,      server!(snapshots::remove)),
+    route(Method::POST, "snapshots/{name}/restore",       FULL,      server!(snapshots::restore)),
+    route(Method::POST, "reset",                          FULL,      server!(snapshots::reset)),
     route(Method::POST, "dbs/{db}/colls/{c}/query",       READ_ONLY, container!(query::answer)),
     route(Method::GET,  "dbs/{db}/colls/{c}/export",      READ_ONLY, container!(export::answer)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl",         READ_ONLY, container!(ttl::report)),

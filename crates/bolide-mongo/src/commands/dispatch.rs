@@ -244,6 +244,11 @@ impl<'a> Call<'a> {
         self.state.account.settled().await;
         let begun = self.state.monotonic().now();
         let result = execute(&context, arguments, gone).await;
+        // Whatever has ended it: the content that it was for is gone.
+        let result = result.map_err(|error| match self.state.is_replaced() {
+            true => operations::replaced(),
+            false => error,
+        });
         self.conclude(&context, begun, &result);
         if context.closes_connection.load(Ordering::Relaxed) {
             return Err(Ended::Close);
@@ -360,8 +365,8 @@ impl<'a> Call<'a> {
     /// Checks what depends on the fields that may be on any command.
     fn check(&self, global: &GlobalArguments) -> Result<()> {
         let name = self.command.name;
-        if self.state.is_stopping() {
-            return Err(operations::shutting_down());
+        if self.state.is_stopping() || self.state.is_replaced() {
+            return Err(self.state.ending());
         }
         if global.is_api_strict && !self.command.is_in_stable_api {
             let text = format!("Provided apiStrict:true, but the command {name} is not in API Version 1");

@@ -112,7 +112,11 @@ async fn wait_for_change(state: &MongoState, arguments: &mut Arguments<'_>) -> R
         let limit = Duration::from_millis(limit).min(limits::MAX_AWAIT);
         tokio::select! {
             () = state.monotonic().sleep(limit) => {}
-            () = state.stopped() => return Err(operations::shutting_down()),
+            () = state.stopped() => {
+                if state.is_stopping() {
+                    return Err(operations::shutting_down());
+                }
+            }
         }
     }
     Ok(true)

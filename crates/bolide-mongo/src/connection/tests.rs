@@ -60,7 +60,8 @@ impl Connected {
     fn to(state: Arc<MongoState>) -> Connected {
         let (stream, server) = tokio::io::duplex(1024 * 1024);
         let peer = fixture::client().peer;
-        let serving = tokio::spawn(serve(state.clone(), server, peer, TIMEOUTS, Arc::new(Nobody)));
+        let states = watch::Sender::new(state.clone());
+        let serving = tokio::spawn(serve(states.subscribe(), server, peer, TIMEOUTS, Arc::new(Nobody)));
         Connected { stream, state, serving }
     }
 

@@ -7,7 +7,8 @@ use bolide_core::{Container, QueryItems, ScanScope};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind};
 
-use super::{Page, QueryOptions, Source, sentence};
+use super::{Page, QueryOptions, Source};
+use crate::admin_client::sentence;
 use crate::local_store::LocalStore;
 use crate::server::Failure;
 

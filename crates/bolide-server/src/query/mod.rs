@@ -136,24 +136,5 @@ fn partition_key(text: &str) -> Result<Value, String> {
     serde_json::from_str(&key.to_header_json()).map_err(|error| error.to_string())
 }
 
-/// The first error of a query, from the document in the service's message: code, message and location.
-fn sentence(document: &str) -> Option<String> {
-    let document: Value = serde_json::from_str(document).ok()?;
-    if let Some(text) = document["Errors"][0].as_str() {
-        return Some(text.to_owned());
-    }
-    let error = &document["errors"][0];
-    let code = match &error["code"] {
-        Value::String(code) => format!("{code}: "),
-        Value::Number(code) => format!("{code}: "),
-        _ => String::new(),
-    };
-    let place = match (&error["location"]["start"], &error["location"]["end"]) {
-        (Value::Number(start), Value::Number(end)) => format!(" (characters {start} to {end})"),
-        _ => String::new(),
-    };
-    Some(format!("{code}{}{place}", error["message"].as_str()?))
-}
-
 #[cfg(test)]
 mod tests;

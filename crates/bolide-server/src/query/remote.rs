@@ -3,39 +3,19 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Page, QueryOptions, Source, sentence};
+use super::{Page, QueryOptions, Source};
+use crate::admin_client::AdminClient;
 use crate::server::Failure;
 
-pub struct Remote {
-    agent: ureq::Agent,
-    endpoint: String,
-    key: String,
-}
+pub struct Remote(AdminClient);
 
 impl Remote {
     /// The server at the options' endpoint.
     ///
     /// # Errors
-    /// An endpoint that is neither `http://host:port` nor `https://host:port`; an HTTPS endpoint without an option for trust; certificates that cannot be read.
+    /// Those of [`AdminClient::new`].
     pub fn new(options: &QueryOptions) -> Result<Remote, Failure> {
-        let endpoint = options.target.endpoint.as_str();
-        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
-            return Err(Failure::new(format!(
-                "--endpoint: expected http://host:port or https://host:port. value=`{endpoint}`"
-            )));
-        }
-        // The key must not be sent to any other server.
-        let mut config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0);
-        if let Some(tls) = options.target.trust.tls_for("--endpoint", endpoint)? {
-            config = config.tls_config(tls);
-        }
-        Ok(Remote {
-            agent: config.build().into(),
-            endpoint: endpoint.trim_end_matches('/').to_owned(),
-            key: options.target.key()?,
-        })
+        AdminClient::new(&options.target.server).map(Remote)
     }
 
     fn ask(&self, options: &QueryOptions, mut body: Value) -> Result<Value, Failure> {
@@ -46,39 +26,9 @@ impl Remote {
             .collect();
         body["partitionKey"] = json!(options.partition_key);
         let segment = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let url = format!(
-            "{}/_bolide/dbs/{}/colls/{}/query",
-            self.endpoint,
-            segment(&options.database),
-            segment(&options.container)
-        );
-        let request = self
-            .agent
-            .post(&url)
-            .header("authorization", format!("Bearer {}", self.key))
-            .header("content-type", "application/json");
-        let unreachable = |error: ureq::Error| Failure::new(format!("--endpoint: {}: {error}", self.endpoint));
-        let mut response = request.send(body.to_string()).map_err(unreachable)?;
-        let text = response
-            .body_mut()
-            .with_config()
-            .limit(u64::MAX)
-            .read_to_string()
-            .map_err(unreachable)?;
-        let answer: Value = serde_json::from_str(&text)
-            .map_err(|_| Failure::new(format!("--endpoint: {}: no Bolide server answers there", self.endpoint)))?;
-        if response.status().is_success() {
-            return Ok(answer);
-        }
-        Err(Failure::new(refusal(answer["message"].as_str().unwrap_or_default())))
+        let (database, container) = (segment(&options.database), segment(&options.container));
+        self.0.post(&format!("dbs/{database}/colls/{container}/query"), Some(&body))
     }
-}
-
-/// The message of an error body, without its activity id.
-fn refusal(message: &str) -> String {
-    let words = message.split("\r\nActivityId").next().unwrap_or_default();
-    let document = words.strip_prefix("Message: ").unwrap_or(words);
-    sentence(document).unwrap_or_else(|| words.to_owned())
 }
 
 impl Source for Remote {
@@ -91,7 +41,7 @@ impl Source for Remote {
             }),
             _ => Err(Failure::new(format!(
                 "--endpoint: {}: a page has no rows",
-                self.endpoint
+                self.0.endpoint()
             ))),
         }
     }

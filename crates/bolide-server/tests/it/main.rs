@@ -37,6 +37,7 @@ mod script_processes;
 mod scripts;
 mod sdk_suites;
 mod server;
+mod snapshots;
 mod starting;
 mod stopping;
 mod system_key;

@@ -91,7 +91,7 @@ impl Committer {
 }
 
 /// Waits until nobody else holds the store, and closes it; returns it if that takes too long.
-fn release(mut store: Arc<Store>, monotonic: &Monotonic) -> Result<(), Arc<Store>> {
+pub(super) fn release(mut store: Arc<Store>, monotonic: &Monotonic) -> Result<(), Arc<Store>> {
     let deadline = monotonic.now() + RELEASE_TIMEOUT;
     loop {
         store = match Arc::try_unwrap(store) {

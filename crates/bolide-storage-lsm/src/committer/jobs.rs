@@ -1,8 +1,13 @@
 //! The committer's jobs, and how it refuses them.
 
+use std::path::PathBuf;
+
 use bolide_model::UnixMillis;
 use bolide_storage::{Batch, EngineError, Head, JointOutcome, Outcome, PartitionId, Resolved, Ticket};
 use tokio::sync::oneshot;
+
+use crate::SnapshotError;
+use crate::store_dir::StoreDir;
 
 /// Where a reply goes. If the receiver is gone, the job is done anyway.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
@@ -42,6 +47,13 @@ pub(crate) enum Job {
         reply: Reply<()>,
     },
     Close(Reply<()>),
+    /// Make an image of the store and its watermark in a directory.
+    Image {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), SnapshotError>>,
+    },
+    /// Close the store and keep the directory locked, for the store that takes its place.
+    Release(oneshot::Sender<Result<StoreDir, SnapshotError>>),
     /// Check when maintenance is due: earlier than the thread expects.
     CheckMaintenance,
 }

@@ -9,6 +9,7 @@ mod compactor;
 mod durable_time;
 mod failure;
 mod group;
+mod image;
 mod jobs;
 mod journal_ahead;
 mod maintenance;
@@ -137,6 +138,14 @@ impl Committer {
                 Job::Close(reply) => {
                     self.write(std::mem::take(&mut writes));
                     let _ = reply.send(self.close());
+                }
+                Job::Image { to, reply } => {
+                    self.write(std::mem::take(&mut writes));
+                    let _ = reply.send(self.make_image(&to));
+                }
+                Job::Release(reply) => {
+                    self.write(std::mem::take(&mut writes));
+                    let _ = reply.send(self.release());
                 }
                 Job::CheckMaintenance => {}
             }

@@ -9,7 +9,9 @@ use bolide_model::time::{Clock, MonotoneClock};
 use super::removal::Removal;
 use super::{Committer, Compactor, DurableTime};
 use crate::durable_watermark::{DurableWatermark, Numbers, Position};
+use crate::error::open_error;
 use crate::layout::Sequence;
+use crate::snapshots::{self, Issued};
 use crate::store::{Found, Store};
 use crate::store_dir::StoreDir;
 use crate::view::Views;
@@ -20,14 +22,34 @@ impl Committer {
     pub(crate) fn open(
         dir: &std::path::Path,
         clock: Arc<Clock>,
-        mut options: LsmOptions,
+        options: LsmOptions,
         views: Arc<Views>,
     ) -> Result<Committer, OpenError> {
         let (store_dir, watermark) = StoreDir::enter(dir, clock.now())?;
+        let is_new = !store_dir.store_path().exists();
+        let committer = Committer::open_in(store_dir, watermark, clock, options, views)?;
+        if is_new {
+            // Nothing is written to it yet. It only makes resets faster.
+            let drafted = snapshots::draft_blank(dir, &committer.store_dir.store_path());
+            if let Err(error) = drafted {
+                tracing::debug!(%error, "there is no blank store");
+            }
+        }
+        Ok(committer)
+    }
+
+    /// The same in a directory that is locked already.
+    pub(crate) fn open_in(
+        store_dir: StoreDir,
+        watermark: Option<DurableWatermark>,
+        clock: Arc<Clock>,
+        mut options: LsmOptions,
+        views: Arc<Views>,
+    ) -> Result<Committer, OpenError> {
         let store = Store::open(&store_dir.store_path(), &options)?;
         // Only at this open: after a failure the store is opened again while users wait.
         options.verify_tables = false;
-        let found = store.find(&store_dir.store_path())?;
+        let mut found = store.find(&store_dir.store_path())?;
         let watermark = check_watermark(&store_dir, watermark, &found, options.accept_data_loss)?;
         let durable_time = watermark.position().time.max(found.newest.stamp);
         let monotonic = options.monotonic.clone();
@@ -68,6 +90,7 @@ impl Committer {
         };
         // Everything can be read, and nothing was written yet.
         committer.store_dir.raise_format()?;
+        leave_out_issued(&committer.store_dir, &store, &mut found)?;
         committer.start_from(store, found);
         committer.store_dir.log_notice();
         Ok(committer)
@@ -102,6 +125,20 @@ impl Committer {
                 .iter()
                 .map(|(partition, recent_commits)| (*partition, Some(recent_commits.head()))),
         );
+    }
+}
+
+/// If the content of the store was replaced and nobody has taken note of the issued numbers since: lets no partition count from a lower one.
+fn leave_out_issued(store_dir: &StoreDir, store: &Store, found: &mut Found) -> Result<(), OpenError> {
+    let issued = Issued::read(store_dir.path()).map_err(crate::store_dir::io_error(
+        "reading the numbers that were issued",
+        store_dir.path(),
+    ))?;
+    match issued {
+        Some(issued) => store
+            .raise_heads(found, issued.lsn)
+            .map_err(|error| open_error(store_dir.store_path(), error)),
+        None => Ok(()),
     }
 }
 

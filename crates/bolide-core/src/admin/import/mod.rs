@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::ttl::Floors;
-use bolide_model::{Error, Lsn, Result, UnixSeconds, limits};
+use bolide_model::{Error, Result, UnixSeconds, limits};
 use bolide_mql::document;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
@@ -170,7 +170,11 @@ impl Admin<'_> {
 async fn check_fresh(state: &ContainerState) -> Result<()> {
     let partitions = &state.layout.partitions;
     let Some(collection) = &state.collection else {
-        let is_unwritten = partitions.iter().all(|partition| partition.lsn() == Lsn(0));
+        // Numbers and not positions in the log, because the positions of a restored snapshot are higher than those of its commits.
+        let mut is_unwritten = true;
+        for partition in partitions {
+            is_unwritten &= partition.counted_items().await? == 0;
+        }
         if is_unwritten && state.history.len() == 1 && state.layout.version == 1 {
             return Ok(());
         }

@@ -15,7 +15,11 @@ fn routes_of_the_admin_api_are_found_by_verb_and_whole_path() {
 #[test]
 fn every_route_is_found_at_its_path_and_by_its_method_alone() {
     for route in &ROUTES {
-        let path = route.path.replace("{db}", "d").replace("{c}", "c");
+        let path = route
+            .path
+            .replace("{db}", "d")
+            .replace("{c}", "c")
+            .replace("{name}", "n");
         let segments: Vec<&str> = path.split('/').collect();
         let found = at(&segments).filter(|found| found.method == route.method);
         assert_eq!(

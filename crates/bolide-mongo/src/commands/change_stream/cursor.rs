@@ -19,7 +19,7 @@ use super::token::{Kind, Token};
 use crate::codes;
 use crate::cursors::{Batch, BatchRequest, CursorSource};
 use crate::limits;
-use crate::operations;
+
 use crate::state::MongoState;
 
 /// How long `getMore` waits without `maxTimeMS`.
@@ -101,7 +101,7 @@ impl ChangeStreamCursor {
             () = changed => Ok(()),
             () = ends => Ok(()),
             () = self.state.monotonic().sleep_until(until) => Ok(()),
-            () = self.state.stopped() => Err(operations::shutting_down()),
+            () = self.state.stopped() => Err(self.state.ending()),
         }
     }
 

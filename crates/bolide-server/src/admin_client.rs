@@ -53,7 +53,9 @@ impl AdminClient {
         let request = self.agent.post(format!("{}/_bolide/{route}", self.endpoint));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let sent = match body {
-            Some(body) => request.header("content-type", "application/json").send(body.to_string()),
+            Some(body) => request
+                .header("content-type", "application/json")
+                .send(body.to_string()),
             None => request.send_empty(),
         };
         let mut response = sent.map_err(unreachable)?;

@@ -128,7 +128,11 @@ fn plain(facts: &Facts) -> String {
         engine,
         ..
     } = facts;
-    let emulator: String = facts.emulator.iter().map(|(name, url)| format!("\n  {name:<13} {url}")).collect();
+    let emulator: String = facts
+        .emulator
+        .iter()
+        .map(|(name, url)| format!("\n  {name:<13} {url}"))
+        .collect();
     let mut warning: String = facts.warning.iter().map(|line| format!("\n  {line}")).collect();
     if !warning.is_empty() {
         warning.push('\n');

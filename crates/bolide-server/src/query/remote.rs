@@ -27,7 +27,8 @@ impl Remote {
         body["partitionKey"] = json!(options.partition_key);
         let segment = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (database, container) = (segment(&options.database), segment(&options.container));
-        self.0.post(&format!("dbs/{database}/colls/{container}/query"), Some(&body))
+        self.0
+            .post(&format!("dbs/{database}/colls/{container}/query"), Some(&body))
     }
 }
 

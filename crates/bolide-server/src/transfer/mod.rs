@@ -30,7 +30,12 @@ impl Connected {
     fn to(target: &TargetOptions) -> Result<Connected, Failure> {
         match &target.data_dir {
             Some(directory) => Connected::to_directory(directory),
-            None => Connected::to_endpoint("--endpoint", &target.server.endpoint, &target.server.trust, &target.server.key()?),
+            None => Connected::to_endpoint(
+                "--endpoint",
+                &target.server.endpoint,
+                &target.server.trust,
+                &target.server.key()?,
+            ),
         }
     }
 

@@ -68,19 +68,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     }
     let mut signals = shutdown::Signals::install(settings.options.stop_with_stdin)?;
     files::survive_size_limit()?;
-    let host = settings.options.host();
-    let listeners = Listeners::bind(host, settings.options.port(), PortOption::Http).await?;
-    let mongo_listeners = match settings.options.mongo.no_mongo {
-        true => None,
-        false => Some(Listeners::bind(host, settings.options.mongo.mongo_port, PortOption::Mongo).await?),
-    };
-    let side_ports = SidePorts::bind(settings.emulator.as_ref(), host).await?;
-    let ports = Ports {
-        http: listeners.port(),
-        mongo: mongo_listeners.as_ref().map(Listeners::port),
-        health: side_ports.health(),
-        explorer: side_ports.explorer(),
-    };
+    let (ports, all) = listen(&settings).await?;
     let certificate = Certificate::find_or_make(&settings.options)?;
     let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
@@ -89,9 +77,6 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         ServerClock::new(monotonic.clone()),
     ));
     let shutdown = Shutdown::default();
-    let mut all = vec![(listeners, Protocols::Http(Door::DATABASE))];
-    all.extend(mongo_listeners.map(|listeners| (listeners, Protocols::Mongo)));
-    all.extend(side_ports.into_listeners());
     let serving = tokio::spawn(listeners::serve(all, shared.clone(), shutdown.clone()));
 
     let host = tokio::select! {
@@ -145,6 +130,27 @@ pub struct Ports {
     pub health: Option<u16>,
     /// For the explorer's page, with `--emulator`.
     pub explorer: Option<u16>,
+}
+
+/// Listens on all ports; returns them, and the listeners with what they speak.
+async fn listen(settings: &Settings) -> Result<(Ports, Vec<(Listeners, Protocols)>), Failure> {
+    let (options, host) = (&settings.options, settings.options.host());
+    let http = Listeners::bind(host, options.port(), PortOption::Http).await?;
+    let mongo = match options.mongo.no_mongo {
+        true => None,
+        false => Some(Listeners::bind(host, options.mongo.mongo_port, PortOption::Mongo).await?),
+    };
+    let side_ports = SidePorts::bind(settings.emulator.as_ref(), host).await?;
+    let ports = Ports {
+        http: http.port(),
+        mongo: mongo.as_ref().map(Listeners::port),
+        health: side_ports.health(),
+        explorer: side_ports.explorer(),
+    };
+    let mut all = vec![(http, Protocols::Http(Door::DATABASE))];
+    all.extend(mongo.map(|listeners| (listeners, Protocols::Mongo)));
+    all.extend(side_ports.into_listeners());
+    Ok((ports, all))
 }
 
 fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Shared, ports: Ports) -> CosmosOptions {

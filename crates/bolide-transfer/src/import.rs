@@ -21,9 +21,9 @@ use crate::place::{self, Identity, PlaceFile};
 use crate::progress::Progress;
 
 /// Items between two looks at what is done.
-const CHECKPOINT_ITEMS: u64 = 1_000;
+const CHECKPOINT_ITEMS: u64 = 500;
 /// Items that are done between two places in the file.
-const PLACE_ITEMS: u64 = 5_000;
+const PLACE_ITEMS: u64 = 2_000;
 /// Items that may be sent after the last place was written.
 const RESERVED_ITEMS: u64 = 50_000;
 

@@ -49,7 +49,7 @@ impl Target {
         };
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
         let host = authority.ok_or_else(malformed)?.host();
-        if host.is_empty() || uri.path().trim_matches('/') != "" || uri.query().is_some() {
+        if host.is_empty() || !uri.path().trim_matches('/').is_empty() || uri.query().is_some() {
             return Err(malformed());
         }
         Ok(Target {

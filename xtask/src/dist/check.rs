@@ -74,11 +74,10 @@ fn run_if_there(directory: &Path, arguments: &[&str]) -> Result<bool> {
         output => output?,
     };
     if output.status.success() {
-        // What is measured is of interest, and a whole page is not.
-        let text = String::from_utf8_lossy(&output.stdout);
-        text.lines()
-            .filter(|line| line.contains(" ms"))
-            .for_each(|line| println!("{line}"));
+        // What is measured is of interest, and a rendered page is not.
+        if arguments[0] == "python3" {
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+        }
         return Ok(true);
     }
     let text = [&output.stdout[..], &output.stderr[..]].concat();

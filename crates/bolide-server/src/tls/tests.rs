@@ -29,7 +29,7 @@ fn a_kept_certificate_is_checked_for_the_names_that_are_asked_for() {
 
 #[test]
 fn a_made_certificate_is_fit_to_be_trusted() {
-    let certificate = Certificate::make("db.example").expect("it can be made");
+    let certificate = Certificate::make("db.example", &[]).expect("it can be made");
     let chain = chain(&certificate.certificate).expect("PEM");
     let facts = CertificateFacts::of(&chain[0]).expect("a certificate");
     assert!(!facts.is_authority && facts.is_self_signed && facts.is_valid_now());

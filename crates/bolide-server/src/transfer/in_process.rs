@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload};
+use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, Purpose};
 use bolide_model::account_key::AccountKey;
 use bolide_model::time::Clock;
 use bolide_transfer::Transport;
@@ -40,6 +40,8 @@ impl InProcess {
             endpoint: None,
             log_headers: false,
             connections: Arc::default(),
+            emulation: None,
+            snapshots: None,
         };
         InProcess {
             service: CosmosService::new(store.account.clone(), Keys::new(key.clone()), options),
@@ -73,6 +75,7 @@ async fn whole(payload: Payload) -> Result<Vec<u8>, String> {
 impl Transport for InProcess {
     fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, String> {
         let listener = Listener {
+            purpose: Purpose::Database,
             is_tls: false,
             local: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         };

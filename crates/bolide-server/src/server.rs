@@ -83,16 +83,11 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         opened = Host::open(settings.clone(), shared.clone(), monotonic, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
-    let account = host
-        .account()
-        .await
-        .ok_or_else(|| Failure::new("the database is not open"))?;
-    warn_of_time_ahead(&account, &settings.clock);
-    if settings.options.is_demo {
+    if settings.options.is_demo
+        && let Some(account) = host.account().await
+    {
         demo::fill(&account, &settings).await?;
     }
-    let engine_name = account.engine_name();
-    drop(account);
     let mongo = |account| {
         Some(mongo::service(
             &settings,
@@ -111,7 +106,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     if let Some(path) = &settings.options.ready_file {
         ready_file::write(path, &settings, ports)?;
     }
-    banner::print(&settings, ports, engine_name);
+    banner::print(&settings, ports, host.engine_name());
 
     signals.stop().await;
     tracing::info!("stopping");

@@ -78,6 +78,14 @@ impl Store {
         Store { clock, kind }
     }
 
+    /// The name of its engines.
+    pub fn engine_name(&self) -> &'static str {
+        match &self.kind {
+            Kind::Memory(_) => "memory",
+            Kind::Lsm { .. } => "lsm",
+        }
+    }
+
     /// Opens the first engine; recovery runs on a separate thread.
     ///
     /// # Errors

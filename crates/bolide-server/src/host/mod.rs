@@ -79,6 +79,7 @@ impl Host {
         };
         let engine = host.store.open().await?;
         let account = host.open_account(&engine).await?;
+        server::warn_of_time_ahead(&account, &host.settings.clock);
         *host.current.lock().await = Some(Current {
             engine,
             account,
@@ -109,6 +110,11 @@ impl Host {
             // It is set once.
             let _ = self.mongo.set(service);
         }
+    }
+
+    /// The name of the engine.
+    pub fn engine_name(&self) -> &'static str {
+        self.store.engine_name()
     }
 
     /// The account in use; `None` if it was lost.

@@ -20,6 +20,7 @@
 //! store makes writes wait without a limit, so they are refused before that.
 
 mod pace;
+mod priority;
 mod run;
 
 use std::sync::Arc;
@@ -156,7 +157,10 @@ impl Compactor {
         let (store, pace) = (store.clone(), self.pace.clone());
         let thread = std::thread::Builder::new()
             .name("bolide-compactor".into())
-            .spawn(move || Run::over(&store, &pace, waits).merge_all(&due));
+            .spawn(move || {
+                priority::lower();
+                Run::over(&store, &pace, waits).merge_all(&due)
+            });
         match thread {
             Ok(thread) => self.running = Some(thread),
             Err(error) => self.note_failures(Space::ALL.map(|_| Some(error.to_string()))),

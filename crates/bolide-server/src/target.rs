@@ -12,9 +12,15 @@ use crate::keys;
 use crate::server::Failure;
 use crate::tls;
 
-/// Where data is.
+/// The container of a command, and where it is.
 #[derive(Debug, Clone, Args)]
 pub struct TargetOptions {
+    /// The database.
+    #[arg(long, value_name = "ID")]
+    pub database: String,
+    /// The container.
+    #[arg(long, value_name = "ID")]
+    pub container: String,
     #[command(flatten)]
     pub server: ServerOptions,
     /// Use this data directory instead of a server. No server may be using it.

@@ -83,12 +83,7 @@ pub fn from_file(path: &Path) -> Result<Program> {
 /// # Errors
 /// An archive that cannot be read, or a build that fails.
 pub fn from_project(project: &Project) -> Result<Vec<Program>> {
-    let metadata = project.metadata()?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let version = packages
-        .filter(|package| package["name"] == "bolide-server")
-        .find_map(|package| package["version"].as_str())
-        .ok_or("there is no package bolide-server")?;
+    let version = project.version()?;
     let mut programs = Vec::new();
     for target in ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"] {
         let folder = format!("bolide-{version}-{target}");

@@ -50,12 +50,7 @@ const REFUSED: [&[&str]; 4] = [
 
 /// The version of the chart and its image is the workspace's.
 pub fn versions(project: &Project) -> Result<Part> {
-    let metadata = project.metadata()?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let version = packages
-        .filter(|package| package["name"] == "bolide-server")
-        .find_map(|package| package["version"].as_str())
-        .ok_or("there is no package bolide-server")?;
+    let version = project.version()?;
     let path = project.root().join("packaging/helm/bolide/Chart.yaml");
     let chart = fs::read_to_string(&path)?;
     for line in [format!("version: {version}"), format!("appVersion: \"{version}\"")] {

@@ -24,10 +24,14 @@ impl Local {
     }
 
     fn container(&self, options: &QueryOptions) -> Result<Arc<Container>, Failure> {
-        let database = self.0.account.database_by_name(&options.database);
-        let database = database.map_err(|_| Failure::new(format!("no such database. id=`{}`", options.database)))?;
-        let container = self.0.account.container_by_name(database.rid, &options.container);
-        container.map_err(|_| Failure::new(format!("no such container. id=`{}`", options.container)))
+        let database = self.0.account.database_by_name(&options.target.database);
+        let database =
+            database.map_err(|_| Failure::new(format!("no such database. id=`{}`", options.target.database)))?;
+        let container = self
+            .0
+            .account
+            .container_by_name(database.rid, &options.target.container);
+        container.map_err(|_| Failure::new(format!("no such container. id=`{}`", options.target.container)))
     }
 }
 

@@ -24,12 +24,6 @@ pub struct QueryOptions {
     /// The query, such as `SELECT * FROM c WHERE c.n > @least`.
     #[arg(value_name = "SQL")]
     pub text: String,
-    /// The database.
-    #[arg(long, value_name = "ID")]
-    pub database: String,
-    /// The container.
-    #[arg(long, value_name = "ID")]
-    pub container: String,
     #[command(flatten)]
     pub target: TargetOptions,
     /// A parameter of the query, such as `@least=5` or `@name="ada"`; may be given several times.

@@ -26,7 +26,7 @@ impl Remote {
             .collect();
         body["partitionKey"] = json!(options.partition_key);
         let segment = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let (database, container) = (segment(&options.database), segment(&options.container));
+        let (database, container) = (segment(&options.target.database), segment(&options.target.container));
         self.0
             .post(&format!("dbs/{database}/colls/{container}/query"), Some(&body))
     }

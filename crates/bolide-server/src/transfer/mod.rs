@@ -82,7 +82,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
         &ImportOptions {
             file: file(&arguments.file),
             format: arguments.format.map(Into::into),
-            into: arguments.container(),
+            into: arguments.target.container(),
             on_conflict: arguments.on_conflict.into(),
             keep_timestamps: arguments.keep_timestamps,
         },
@@ -114,7 +114,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
         &ExportOptions {
             file: file.clone(),
             format: arguments.format.map(Into::into),
-            from: arguments.container(),
+            from: arguments.target.container(),
         },
     );
     let exported = connected.close(outcome)?;

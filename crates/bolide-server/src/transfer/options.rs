@@ -16,12 +16,6 @@ pub struct ImportArguments {
     /// The format of the file, if its ending does not say it.
     #[arg(long, value_enum)]
     pub format: Option<FormatOption>,
-    /// The database.
-    #[arg(long, value_name = "ID")]
-    pub database: String,
-    /// The container.
-    #[arg(long, value_name = "ID")]
-    pub container: String,
     #[command(flatten)]
     pub target: TargetOptions,
     /// What to do with an item that is there already.
@@ -41,12 +35,6 @@ pub struct ExportArguments {
     /// The format of the file, if its ending does not say it.
     #[arg(long, value_enum)]
     pub format: Option<FormatOption>,
-    /// The database.
-    #[arg(long, value_name = "ID")]
-    pub database: String,
-    /// The container.
-    #[arg(long, value_name = "ID")]
-    pub container: String,
     #[command(flatten)]
     pub target: TargetOptions,
 }
@@ -133,18 +121,8 @@ impl From<OnConflictOption> for OnConflict {
     }
 }
 
-impl ImportArguments {
-    /// The container to write.
-    pub fn container(&self) -> ContainerName {
-        ContainerName {
-            database: self.database.clone(),
-            container: self.container.clone(),
-        }
-    }
-}
-
-impl ExportArguments {
-    /// The container to read.
+impl TargetOptions {
+    /// The container, as the client names it.
     pub fn container(&self) -> ContainerName {
         ContainerName {
             database: self.database.clone(),

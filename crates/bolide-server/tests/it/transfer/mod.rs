@@ -12,7 +12,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, Response};
 use crate::server::{Server, command};
 
 /// Runs the binary with these arguments.
@@ -84,6 +84,18 @@ fn of<'a>(endpoint: &'a str, container: &'a str) -> [&'a str; 6] {
     ["--endpoint", endpoint, "--database", "db", "--container", container]
 }
 
+/// Sends a request, again while the container's throughput is used up.
+fn unthrottled(client: &mut Client, request: &Request) -> Response {
+    loop {
+        let response = client.send(request);
+        if response.status != 429 {
+            return response.expect(200);
+        }
+        let pause = response.header("x-ms-retry-after-ms").expect("a time").parse();
+        std::thread::sleep(std::time::Duration::from_millis(pause.expect("milliseconds")));
+    }
+}
+
 /// All items of a container by id, without system properties.
 fn items(server: &Server, container: &str) -> Vec<Value> {
     let mut client = server.client();
@@ -94,7 +106,7 @@ fn items(server: &Server, container: &str) -> Vec<Value> {
         if let Some(continuation) = &continuation {
             request = request.header("x-ms-continuation", continuation);
         }
-        let response = client.send(&request).expect(200);
+        let response = unthrottled(&mut client, &request);
         for item in response.json()["Documents"].as_array().expect("a list") {
             let mut item = item.as_object().expect("an item").clone();
             item.retain(|name, _| !name.starts_with('_'));

@@ -124,6 +124,10 @@ pub struct TtlMonitorParameters {
 impl MongoState {
     /// The state of a front end for `account`.
     pub fn new(account: Arc<Account>, options: MongoOptions) -> MongoState {
+        MongoState::fresh(account, Arc::new(options))
+    }
+
+    fn fresh(account: Arc<Account>, options: Arc<MongoOptions>) -> MongoState {
         let monotonic = account.monotonic().clone();
         MongoState {
             users: Users::default(),
@@ -144,21 +148,14 @@ impl MongoState {
             requests: Arc::default(),
             phase: watch::Sender::new(Phase::InUse),
             account,
-            options: Arc::new(options),
+            options,
         }
     }
 
     /// The state for another account in the place of this one, which has no sessions, transactions and cursors yet. What belongs to the server and not
     /// to the account is kept; so clients see the same member of the replica set.
     pub(crate) fn successor(&self, account: Arc<Account>) -> MongoState {
-        let monotonic = account.monotonic().clone();
         MongoState {
-            users: Users::default(),
-            sessions: Sessions::new(monotonic.clone()),
-            transactions: Transactions::new(monotonic.clone()),
-            snapshots: Snapshots::new(monotonic.clone()),
-            cursors: Cursors::new(monotonic.clone()),
-            operations: Arc::new(Operations::new(monotonic)),
             fail_points: self.fail_points.clone(),
             metrics: self.metrics.clone(),
             process_id: self.process_id,
@@ -166,9 +163,7 @@ impl MongoState {
             started: self.started,
             connections: self.connections.clone(),
             requests: self.requests.clone(),
-            phase: watch::Sender::new(Phase::InUse),
-            account,
-            options: self.options.clone(),
+            ..MongoState::fresh(account, self.options.clone())
         }
     }
 

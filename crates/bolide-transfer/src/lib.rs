@@ -18,6 +18,7 @@ mod feed;
 pub mod import;
 mod input;
 mod item;
+mod item_lines;
 mod load;
 mod output;
 mod place;

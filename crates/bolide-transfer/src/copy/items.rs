@@ -1,9 +1,6 @@
 //! The items of one container.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
-
-use serde_json::Value;
 
 use super::Copy;
 use crate::container::Container;
@@ -12,6 +9,7 @@ use crate::feed::{Feed, FeedPlace};
 use crate::import::{check_fresh, imported, stored};
 use crate::input::Position;
 use crate::item::{Item, drop_links, same_content};
+use crate::item_lines::ItemLines;
 use crate::load::{self, Acknowledged, Incoming, OnConflict, Source, Target};
 
 /// Items between two steps of the progress bar.
@@ -64,14 +62,9 @@ fn keep(copy: &Copy<'_>, target: &Container, mut items: Items<'_>) -> Result<(u6
         }
         return Ok((0, there));
     }
-    let mut lines = Lines {
-        items,
-        line: Vec::new(),
-        sent: 0,
-        failure: None,
-    };
+    let mut lines = ItemLines::new(|| items.item());
     let answer = copy.to.import_lines(&target.name.path(), &mut lines);
-    if let Some(failure) = lines.failure {
+    if let Some(failure) = lines.into_failure() {
         return Err(failure);
     }
     imported(copy.to, &answer?).map(|written| (written, 0))
@@ -123,38 +116,5 @@ impl Source for Items<'_> {
     fn checkpoint(&mut self, done: Acknowledged, next: u64) -> Result<u64> {
         self.copy.progress.set(self.before + done.count);
         Ok(next + PROGRESS_ITEMS)
-    }
-}
-
-/// The items as lines of a request.
-struct Lines<'a> {
-    items: Items<'a>,
-    line: Vec<u8>,
-    sent: usize,
-    failure: Option<Failure>,
-}
-
-impl Read for Lines<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.sent == self.line.len() {
-            match self.items.item() {
-                Ok(Some(item)) => {
-                    self.line = Value::Object(item).to_string().into_bytes();
-                    self.line.push(b'\n');
-                    self.sent = 0;
-                }
-                Ok(None) => return Ok(0),
-                Err(failure) => {
-                    let message = failure.to_string();
-                    self.failure = Some(failure);
-                    return Err(io::Error::other(message));
-                }
-            }
-        }
-        let rest = &self.line[self.sent..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.sent += count;
-        Ok(count)
     }
 }

@@ -1,6 +1,6 @@
 //! Imports that keep `_ts`: one request of Bolide's admin API with all items, which writes all of them or none.
 
-use std::io::{self, Read};
+use std::io;
 
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::container::Container;
 use crate::failure::{Failure, Result};
 use crate::input::Record;
 use crate::item::{Item, same_content};
+use crate::item_lines::ItemLines;
 use crate::load::Acknowledged;
 
 /// Items of the file that are compared with the container, when an earlier run may have imported all.
@@ -30,14 +31,10 @@ pub(super) fn run(client: &Client, container: &Container, opened: Opened, words:
         return Err(refusal);
     }
     import.reading.reserve_all()?;
-    let mut lines = Lines {
-        reading: &mut import.reading,
-        line: Vec::new(),
-        sent: 0,
-        failure: None,
-    };
+    let reading = &mut import.reading;
+    let mut lines = ItemLines::new(|| reading.checked_item());
     let answer = client.import_lines(&container.name.path(), &mut lines);
-    let broken = lines.failure.take();
+    let broken = lines.into_failure();
     let outcome = match (broken, answer) {
         (Some(failure), _) => Err(failure),
         (None, Ok(answer)) => imported(client, &answer),
@@ -111,35 +108,6 @@ pub(crate) fn stored(client: &Client, container: &Container, item: &Item) -> Res
     }
 }
 
-/// The items as lines of a request.
-struct Lines<'a> {
-    reading: &'a mut Reading,
-    line: Vec<u8>,
-    sent: usize,
-    failure: Option<Failure>,
-}
-
-impl Lines<'_> {
-    fn next(&mut self) -> Result<bool> {
-        let Some(record) = self.reading.record()? else {
-            return Ok(false);
-        };
-        check(&record).map_err(|message| {
-            failure(
-                &self.reading.name,
-                &crate::input::InputError::new(record.start, message),
-            )
-        })?;
-        self.line.clear();
-        self.sent = 0;
-        // The text may have line breaks in it.
-        let written = serde_json::to_writer(&mut self.line, &record.item);
-        written.map_err(|error| Failure::new(format!("an item cannot be written: {error}")))?;
-        self.line.push(b'\n');
-        Ok(true)
-    }
-}
-
 fn check(record: &Record) -> std::result::Result<(), String> {
     if !record.item.get("id").is_some_and(Value::is_string) {
         return Err("an item needs an `id` that is a string".to_owned());
@@ -150,28 +118,16 @@ fn check(record: &Record) -> std::result::Result<(), String> {
     Ok(())
 }
 
-impl Read for Lines<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.sent == self.line.len() {
-            match self.next() {
-                Ok(true) => {}
-                Ok(false) => return Ok(0),
-                Err(failure) => {
-                    let message = failure.to_string();
-                    self.failure = Some(failure);
-                    return Err(io::Error::other(message));
-                }
-            }
-        }
-        let rest = &self.line[self.sent..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.sent += count;
-        Ok(count)
-    }
-}
-
 impl Reading {
+    /// The next item, if it can be imported with its `_ts`.
+    fn checked_item(&mut self) -> Result<Option<Item>> {
+        let Some(record) = self.record()? else {
+            return Ok(None);
+        };
+        check(&record).map_err(|message| failure(&self.name, &crate::input::InputError::new(record.start, message)))?;
+        Ok(Some(record.item))
+    }
+
     fn record(&mut self) -> Result<Option<Record>> {
         let record = self.records.next().map_err(|error| failure(&self.name, &error))?;
         if let Some(record) = &record {

@@ -1,8 +1,8 @@
 //! The embedded engine's implementation of `Engine`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use bolide_model::time::{Clock, MonotoneClock, Span};
@@ -37,6 +37,8 @@ pub struct LsmEngine {
     dir: PathBuf,
     /// Held while snapshots are taken, removed, restored or swept.
     snapshots: Arc<Mutex<()>>,
+    /// Nothing in the directory changes after the engine is closed, so its last sweep is waited for.
+    sweeper: std::sync::Mutex<Option<JoinHandle<()>>>,
     steps: Steps,
 }
 
@@ -102,6 +104,7 @@ impl LsmEngine {
             journal_thread: None,
             dir: dir.to_owned(),
             snapshots,
+            sweeper: std::sync::Mutex::default(),
             steps,
         };
         engine.committer_thread = Some(spawn("bolide-committer", dir, move || committer.run(&queue))?);
@@ -244,9 +247,20 @@ impl LsmEngine {
             snapshots::sweep_old(&dir);
             drop(turn);
         };
-        if let Err(error) = std::thread::Builder::new().name("bolide-sweeper".into()).spawn(sweep) {
-            tracing::warn!(%error, "what was replaced is still on the disk");
+        match std::thread::Builder::new().name("bolide-sweeper".into()).spawn(sweep) {
+            // One of before has ended but for its last instructions: it had the turn.
+            Ok(sweeper) => drop(
+                self.sweeper
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .replace(sweeper),
+            ),
+            Err(error) => tracing::warn!(%error, "what was replaced is still on the disk"),
         }
+    }
+
+    fn last_sweep(&self) -> Option<JoinHandle<()>> {
+        self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Sends a job to the committer and waits for its reply; `None` if the committer ended before it replied.
@@ -389,7 +403,12 @@ impl Engine for LsmEngine {
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
-        Box::pin(async move { self.send_job(Job::Close).await.unwrap_or_else(|| Err(no_committer())) })
+        Box::pin(async move {
+            if let Some(sweep) = self.last_sweep() {
+                let _ = tokio::task::spawn_blocking(|| sweep.join()).await;
+            }
+            self.send_job(Job::Close).await.unwrap_or_else(|| Err(no_committer()))
+        })
     }
 }
 
@@ -397,6 +416,7 @@ impl Drop for LsmEngine {
     fn drop(&mut self) {
         self.jobs = None;
         // A panic was already reported by its thread.
+        let _ = self.last_sweep().map(JoinHandle::join);
         let _ = self.committer_thread.take().map(JoinHandle::join);
         self.committer.end();
         let _ = self.journal_thread.take().map(JoinHandle::join);

@@ -135,9 +135,13 @@ pub async fn start(wall: &Arc<Clock>, home: &Path) -> Arc<Account> {
     Account::open(Arc::new(engine), options).await.unwrap()
 }
 
+/// Copies the directory of an engine that is open. Snapshots, which a new engine makes room for in the background, are left out.
 pub fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
+        if entry.file_name() == "snapshots" {
+            continue;
+        }
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
             fs::create_dir_all(&target).unwrap();

@@ -20,6 +20,7 @@ use crate::committer::{filter_of, idle};
 use crate::durable_watermark::Numbers;
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
+use crate::memtables::Memtables;
 use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
@@ -48,6 +49,7 @@ pub(crate) struct Store {
     /// In the order of [`Space::ALL`].
     pub(crate) spaces: [Keyspace; Space::ALL.len()],
     pub(crate) damage: Damage,
+    memtables: Memtables,
 }
 
 /// What the engine finds when it opens a store.
@@ -191,8 +193,10 @@ impl Store {
         Ok(is_above)
     }
 
-    /// Deletes tables that were merged into others, if no reader at `oldest` or later can read them. Returns whether some are kept.
+    /// Deletes tables that were merged into others, and frees memtables that were flushed, if no reader at `oldest` or later can read them. Returns whether
+    /// some are kept.
     pub(crate) fn release_versions(&self, oldest: SeqNo) -> bool {
+        self.memtables.note_active(&self.spaces);
         let mut is_kept = false;
         for space in &self.spaces {
             if space.tree.version_free_list_len() == 0 {
@@ -204,6 +208,7 @@ impl Store {
             }
             is_kept |= space.tree.version_free_list_len() > 0;
         }
+        self.memtables.free_unused();
         is_kept
     }
 
@@ -257,6 +262,7 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         db,
         spaces,
         damage: Damage::default(),
+        memtables: Memtables::default(),
     })
 }
 

@@ -7,8 +7,9 @@
 //!      intended start of a request.
 //!   3. At the instant, the sessions of step 1 end. The purge is finished when the server has counted all of them as deleted.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bolide_model::time::wall_clock;
@@ -58,6 +59,9 @@ pub struct Options {
     /// Seconds measured before the sessions end: long enough that the store writes tables to the disk in this period too.
     #[arg(long, default_value_t = 200.0)]
     seconds: f64,
+    /// A file for the latency of each request of the last round: seconds from the instant, operation and microseconds, separated by commas.
+    #[arg(long)]
+    samples: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +108,9 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         let address = server.mongo.ok_or("the server has no port for MongoDB")?;
         rounds.push(runtime.block_on(measure(address, options))?);
     }
+    if let (Some(path), Some(round)) = (&options.samples, rounds.last()) {
+        std::fs::write(path, lines(round))?;
+    }
     let mut table = Table::new([
         "operation",
         "p50 before µs",
@@ -142,6 +149,22 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
          {seconds:.1} s (median).\n\n{table}",
         options.rounds, options.rate, options.seconds, options.sessions,
     ))
+}
+
+/// The samples of a round as lines of text.
+fn lines(round: &Round) -> String {
+    let mut text = String::from("seconds,operation,microseconds\n");
+    for sample in &round.samples {
+        let before = round.end_at.saturating_duration_since(sample.intended).as_secs_f64();
+        let since = sample.intended.saturating_duration_since(round.end_at).as_secs_f64();
+        let name = KINDS
+            .iter()
+            .find(|(kind, _)| *kind == sample.kind)
+            .map_or("", |(_, name)| name);
+        // A string takes all writes.
+        let _ = writeln!(text, "{:.3},{name},{:.0}", since - before, micros(sample.latency));
+    }
+    text
 }
 
 async fn measure(address: SocketAddr, options: &Options) -> Result<Round> {

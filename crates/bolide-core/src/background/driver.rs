@@ -93,6 +93,7 @@ impl StepPolicy for OnDemand {
         is_admitted.then_some(StepLimits {
             items: self.left,
             mode: self.mode,
+            patience: Duration::ZERO,
         })
     }
 

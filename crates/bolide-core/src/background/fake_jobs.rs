@@ -76,7 +76,7 @@ impl FakeQueue {
     fn run(&self, limits: StepLimits) -> Result<JobStep> {
         if let Some(ends) = self.instead.lock().pop_front() {
             self.log.lock().push((self.range, self.kind, 0));
-            return ends.map(|end| JobStep { purged: 0, end });
+            return ends.map(|end| JobStep::new(0, end));
         }
         let (items, budget) = (self.items.load(Ordering::SeqCst), self.budget.load(Ordering::SeqCst));
         let purged = items.min(limits.items).min(STEP_ITEMS).min(budget);
@@ -91,7 +91,7 @@ impl FakeQueue {
         if end == End::Drained {
             self.next_due.store(i64::MAX, Ordering::SeqCst);
         }
-        Ok(JobStep { purged, end })
+        Ok(JobStep::new(purged, end))
     }
 }
 

@@ -49,8 +49,11 @@ impl JobKind {
 /// The limits of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepLimits {
+    /// Maximum number of items to remove, or of rows to count.
     pub items: u64,
     pub mode: PurgeMode,
+    /// How long the step may wait for a user's write to be committed with.
+    pub patience: Duration,
 }
 
 /// The result of one step.
@@ -60,6 +63,16 @@ pub(crate) struct JobStep {
     pub purged: u64,
     /// Why the step ended.
     pub end: End,
+    /// When the partition's worker took up a step that could wait for a user's write.
+    pub began: Option<Instant>,
+}
+
+impl JobStep {
+    /// Creates the result of a step that did not wait for a user's write.
+    pub fn new(purged: u64, end: End) -> JobStep {
+        let began = None;
+        JobStep { purged, end, began }
+    }
 }
 
 /// Why a step ended.
@@ -75,7 +88,7 @@ pub(crate) enum End {
     Read,
 }
 
-/// The result of a step and its duration, which excludes the wait for a change of the container's settings.
+/// The result of a step and its duration, which excludes the waits for a change of the container's settings and for a user's write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepReport {
     pub step: JobStep,

@@ -8,13 +8,20 @@ use super::scheduler::TICK;
 
 /// Number of items of a backlog that are purged without rests even while users send requests: rarely more items become due in one second.
 const UNRESTED_ITEMS: u64 = 1_000;
+/// Maximum number of items of each of these first steps while users are active: a user's write in the same batch waits for about a millisecond.
+const UNRESTED_STEP_ITEMS: u64 = 25;
+/// Maximum number of rows that a step of counting ghosts reads while users are active: their writes wait for it, well below a millisecond.
+const COUNTED_BESIDE_USERS: u64 = 200;
 /// How long users count as active after a request. Most steps are shorter than the time between two requests of a busy user, so a single step
 /// does not show whether users are active.
 const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
-/// While users are active, the purge rests this many times as long as its last step took.
+/// While users are active, the purge rests this many times as long as its last step took. Half of it the next step may spend waiting for a user's write
+/// to be committed with: syncs of its own are what users would feel most.
 const RESTS_BESIDE_USERS: u32 = 14;
+/// Maximum time for which a step waits for a user's write: other background work of its partition waits behind it.
+const MAX_PATIENCE: Duration = Duration::from_millis(20);
 /// A backlog of this age is purged without rests, so that it cannot grow for ever when users write faster than a resting purge removes.
 const PATIENT_FOR: Duration = Duration::from_secs(300);
 /// Minimum forward step of the wall clock that pauses the purge (TTL-204).
@@ -29,6 +36,8 @@ pub(super) struct PurgePacer {
     users: (u64, Option<Instant>),
     /// The time since which there has been a backlog.
     backlog_since: Option<Instant>,
+    /// How long the last step took.
+    last_took: Duration,
 }
 
 impl PurgePacer {
@@ -39,14 +48,21 @@ impl PurgePacer {
             unrested: UNRESTED_ITEMS,
             users: (0, None),
             backlog_since: None,
+            last_took: Duration::ZERO,
         }
     }
 
     /// Returns how long the purge rests after a step that began at `began` and took `took`. Users come first, in CPU and disk as in request units
     /// (TTL-265): while they are active, the purge rests most of the time. The items that it removes without rests when a second begins are too few
     /// to slow users down.
-    pub fn rest_after(&self, began: Instant, took: Duration) -> Duration {
-        took * self.rests(began)
+    pub fn rest_after(&mut self, began: Instant, took: Duration) -> Duration {
+        self.last_took = took;
+        took * self.rests(began).div_ceil(2)
+    }
+
+    /// Returns how long the next step may wait for a user's write.
+    pub fn patience(&self, now: Instant) -> Duration {
+        (self.last_took * (self.rests(now) / 2)).min(MAX_PATIENCE)
     }
 
     /// Returns how many times as long as a step the purge rests after it.
@@ -73,9 +89,23 @@ impl PurgePacer {
         seen.is_some_and(|seen| now.duration_since(seen) < USERS_STAY_FOR)
     }
 
+    /// Returns the maximum number of rows of the next step that counts ghosts.
+    pub fn counted(&self, now: Instant) -> u64 {
+        match self.is_beside_users(now) {
+            true => COUNTED_BESIDE_USERS,
+            false => u64::MAX,
+        }
+    }
+
     /// Returns the maximum number of items of the next step.
     pub fn items(&mut self, now: Instant) -> u64 {
         let items = self.bucket.items(now);
+        if !self.is_beside_users(now) {
+            return items;
+        }
+        if self.unrested > 0 {
+            return items.min(UNRESTED_STEP_ITEMS);
+        }
         match self.rests(now) {
             0 => items,
             _ => items.min(ITEMS_BESIDE_USERS),

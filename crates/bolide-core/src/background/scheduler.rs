@@ -228,18 +228,19 @@ impl<O: Observed> StepPolicy for InBackground<'_, O> {
         if !is_allowed || job.next_due() > self.account.server_time().seconds().0 {
             return None;
         }
-        let mut items = u64::MAX;
-        if job.kind().is_paced() {
-            let now = self.clock.now();
-            self.pacer.look_for_users(self.account.requests(), now);
-            items = self.pacer.items(now);
-        }
+        let now = self.clock.now();
+        self.pacer.look_for_users(self.account.requests(), now);
+        let (items, patience) = match job.kind() {
+            JobKind::CountGhosts => (self.pacer.counted(now), Duration::ZERO),
+            kind if kind.is_paced() => (self.pacer.items(now), self.pacer.patience(now)),
+            _ => (u64::MAX, Duration::ZERO),
+        };
         if items == 0 {
             self.again(TICK);
             return None;
         }
         let mode = PurgeMode::Paced;
-        Some(StepLimits { items, mode })
+        Some(StepLimits { items, mode, patience })
     }
 
     fn stepped(&mut self, _range: u32, kind: JobKind, report: &StepReport) -> Duration {

@@ -35,6 +35,8 @@ use bolide_model::time::CommitTime;
 use bolide_model::ttl::{RuleId, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
@@ -55,7 +57,7 @@ use state::PartitionState;
 use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
-use worker::{Queued, Queues, Worker, read_state};
+use worker::{BackgroundWork, Queued, Queues, Worker, read_state};
 use write_batch::{Decision, Loaded, Stop, Transaction, WriteBatch};
 
 /// Maximum number of transactions in one queue of a worker. When a queue is full, senders wait until there is room in it.
@@ -75,7 +77,7 @@ pub(crate) struct Partition {
     shared: Arc<Shared>,
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
-    background: mpsc::Sender<Box<dyn Transaction>>,
+    background: mpsc::Sender<BackgroundWork>,
     /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
     pub scripts: Orders,
     /// What open transactions have written.
@@ -268,7 +270,28 @@ impl Partition {
         O: FnMut(UnixMillis) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        transact(&self.background, |transaction| transaction, observe, decide).await
+        self.background_beside_users(std::future::ready(()).boxed(), observe, decide)
+            .await
+    }
+
+    /// Like [`Partition::background_observing`], for a transaction that until the end of `patience` waits for a user's write to be committed with.
+    ///
+    /// # Errors
+    /// The errors of [`Partition::write`].
+    pub async fn background_beside_users<I, T, O, F>(
+        &self,
+        patience: BoxFuture<'static, ()>,
+        observe: O,
+        decide: F,
+    ) -> Result<T>
+    where
+        I: Send + 'static,
+        T: Send + 'static,
+        O: FnMut(UnixMillis) -> I + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
+    {
+        let queued = |transaction| BackgroundWork { transaction, patience };
+        transact(&self.background, queued, observe, decide).await
     }
 
     /// Reads the rows that a decision needs, so that the engine has them in its cache when the worker decides. The result of the decision is
@@ -417,7 +440,7 @@ fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
 
 async fn transact<I, T, O, F, Q>(
     queue: &mpsc::Sender<Q>,
-    queued: fn(Box<dyn Transaction>) -> Q,
+    queued: impl FnOnce(Box<dyn Transaction>) -> Q,
     observe: O,
     decide: F,
 ) -> Result<T>

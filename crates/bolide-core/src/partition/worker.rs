@@ -24,6 +24,7 @@ use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket};
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::commit_times::InProgress;
@@ -101,7 +102,14 @@ pub(crate) struct Queues {
     /// queued.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
     /// Transactions of the purge and other background jobs. A write batch takes one of them.
-    pub background: mpsc::Receiver<Box<dyn Transaction>>,
+    pub background: mpsc::Receiver<BackgroundWork>,
+}
+
+/// A transaction of a background job.
+pub(crate) struct BackgroundWork {
+    pub transaction: Box<dyn Transaction>,
+    /// Until this ends, the transaction waits for a user's write to share its write batch with: in a batch of its own it would cost users one more sync.
+    pub patience: BoxFuture<'static, ()>,
 }
 
 impl Queues {
@@ -154,13 +162,21 @@ impl Worker {
                     transactions.push(write);
                     queues.background.try_recv().ok()
                 }
-                Some(background) = queues.background.recv() => Some(background),
+                Some(mut background) = queues.background.recv() => {
+                    tokio::select! {
+                        biased;
+                        Some(queued) = queues.writes.recv() => take(queued, &mut transactions),
+                        Some(write) = queues.batches.recv() => transactions.push(write),
+                        () = &mut background.patience => {}
+                    }
+                    Some(background)
+                }
                 else => return,
             };
             // At most one background transaction. It is decided first, because only the first transaction of a write batch may scan.
             let has_background_work = background.is_some();
             if let Some(background) = background {
-                transactions.insert(0, background);
+                transactions.insert(0, background.transaction);
             }
             while exclusive.is_none() && transactions.len() < WRITE_BATCH_TRANSACTIONS {
                 match queues.writes.try_recv() {

@@ -20,7 +20,6 @@
 //! store makes writes wait without a limit, so they are refused before that.
 
 mod pace;
-mod priority;
 mod run;
 
 use std::sync::Arc;
@@ -50,6 +49,11 @@ const MIN_TOMBSTONES: u64 = 2_000;
 const QUEUE_TOMBSTONES: u64 = 100_000;
 /// How long after writes to check whether there is something to merge.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// After a compaction, its key space is left alone for this many times as long as that took. Beside requests a compaction takes seconds, and all the time
+/// commits are slower: without rests a purge of a small store is one compaction after the other.
+const RESTS_OF_COMPACTION: u32 = 40;
+/// The longest rest.
+const MAX_REST: Duration = Duration::from_secs(60);
 /// How long after a failed merge the next one starts.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// Number of new tables in a key space at which writes are refused if merges fail. The store makes writes wait at thirty; some more may be in progress.
@@ -88,7 +92,7 @@ struct DeleteStats {
     memtable: u64,
     /// Tombstones that the last compaction could not remove.
     left: u64,
-    /// When a postponed compaction may start.
+    /// When the next compaction may start.
     retry_at: Option<Instant>,
 }
 
@@ -158,7 +162,7 @@ impl Compactor {
         let thread = std::thread::Builder::new()
             .name("bolide-compactor".into())
             .spawn(move || {
-                priority::lower();
+                crate::priority::lower();
                 Run::over(&store, &pace, waits).merge_all(&due)
             });
         match thread {
@@ -221,10 +225,13 @@ impl Compactor {
             ..MergeReport::default()
         });
         let now = self.monotonic.now();
-        for (space, left) in merged.left {
+        for (space, compaction) in merged.compactions {
             let known = &mut self.spaces[space as usize];
-            known.retry_at = left.is_none().then(|| now + RETRY_INTERVAL);
-            known.left = left.unwrap_or(known.left);
+            known.retry_at = Some(match compaction.left {
+                Some(_) => now + (compaction.took * RESTS_OF_COMPACTION).min(MAX_REST),
+                None => now + RETRY_INTERVAL,
+            });
+            known.left = compaction.left.unwrap_or(known.left);
         }
         for (failed, was_skipped) in self.failed.iter_mut().zip(merged.skipped) {
             failed.take_if(|_| !was_skipped);
@@ -235,9 +242,9 @@ impl Compactor {
     fn is_due(&self, space: Space, store: &Store, now: Instant) -> bool {
         let known = self.spaces[space as usize];
         let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
-        let is_postponed = known.retry_at.is_some_and(|at| at > now);
+        let is_resting = known.retry_at.is_some_and(|at| at > now);
         // Do not retry what could not be removed before there is more.
-        !is_postponed
+        !is_resting
             && tombstones >= known.left + MIN_TOMBSTONES
             && is_worth_compacting(space, tombstones, rows(store, space))
     }

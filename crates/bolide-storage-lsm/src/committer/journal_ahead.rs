@@ -67,6 +67,7 @@ impl JournalAhead {
             let path = journal::path(&self.store, number);
             // If the file cannot be opened, nothing is written ahead; no harm is done.
             self.file = File::options().read(true).write(true).open(path).ok().map(Arc::new);
+            self.file.iter().for_each(|file| read_no_further(file));
             (self.number, self.appended, self.written) = (number, 0, 0);
         }
         self.appended += bytes;
@@ -132,6 +133,17 @@ impl JournalAhead {
         Ok(None)
     }
 }
+
+/// Keeps the system from reading ahead in a journal: it would fill megabytes of memory with zeros, and a piece is read while no commit can run.
+#[cfg(target_os = "linux")]
+fn read_no_further(file: &File) {
+    if let Err(error) = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random) {
+        tracing::debug!(%error, "the system reads ahead in the journal");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_no_further(_: &File) {}
 
 #[cfg(test)]
 mod tests;

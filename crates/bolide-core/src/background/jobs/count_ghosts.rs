@@ -30,17 +30,18 @@ impl Job for CountGhosts {
         self.0.partition.next_count()
     }
 
-    fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let count = async |state: Arc<ContainerState>| {
+    fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
+        let rows = usize::try_from(limits.items).unwrap_or(ROWS).min(ROWS);
+        let count = async move |state: Arc<ContainerState>| {
             let mut end = End::Unfinished;
-            for rows in [FEW_ROWS, ROWS] {
+            for rows in [FEW_ROWS, rows] {
                 let counted = self.0.partition.count_ghosts(state.settings.clone(), rows).await?;
                 if counted.is_some() {
                     end = End::Drained;
                     break;
                 }
             }
-            Ok(JobStep { purged: 0, end })
+            Ok(JobStep::new(0, end))
         };
         self.0.step(count).boxed()
     }

@@ -2,14 +2,15 @@
 //! same way, and is paced by the same budget. Its events are deletes by a client, and the statistics of expiry do not count them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bolide_model::Result;
 use bolide_storage::{Key, Scan, Space};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::PartitionContext;
 use super::expire::{Budget, STEP_ITEMS};
+use super::{PartitionContext, WaitForUsers};
 use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
 use crate::container::ContainerState;
 use crate::format::keys;
@@ -49,26 +50,37 @@ impl Job for DeleteByKey {
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
         let remove = async move |state| {
             if !self.0.partition.has_tombstones() {
-                let end = End::Drained;
-                return Ok(JobStep { purged: 0, end });
+                return Ok(JobStep::new(0, End::Drained));
             }
-            run(state, self.0.partition.clone(), limits.mode).await
+            let wait = self.0.wait_for_users(limits);
+            run(state, self.0.partition.clone(), limits.mode, wait).await
         };
         self.0.step(remove).boxed()
     }
 }
 
 /// Runs one step in the partition's worker. `purged` counts the items removed.
-async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<JobStep> {
-    let observe = Budget::observer(mode, partition.clone());
-    let decide = move |batch: &mut WriteBatch<'_>, budget: &Budget| decide(batch, &state, *budget);
-    partition.background_observing(observe, decide).await
+async fn run(
+    state: Arc<ContainerState>,
+    partition: Arc<Partition>,
+    mode: PurgeMode,
+    wait: WaitForUsers,
+) -> Result<JobStep> {
+    let WaitForUsers { patience, mut begin } = wait;
+    let mut budget = Budget::observer(mode, partition.clone());
+    let observe = move |now| (begin(), budget(now));
+    let decide = move |batch: &mut WriteBatch<'_>, observed: &(Instant, Budget)| decide(batch, &state, *observed);
+    partition.background_beside_users(patience, observe, decide).await
 }
 
-fn decide(batch: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget) -> Decision<JobStep> {
+fn decide(
+    batch: &mut WriteBatch<'_>,
+    state: &ContainerState,
+    (began, mut budget): (Instant, Budget),
+) -> Decision<JobStep> {
     let mut step = JobStep {
-        purged: 0,
-        end: End::Drained,
+        began: Some(began),
+        ..JobStep::new(0, End::Drained)
     };
     let Some(dropped) = batch.state.tombstones.first_mut().cloned() else {
         return Ok(step);

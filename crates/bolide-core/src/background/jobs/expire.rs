@@ -4,6 +4,7 @@
 mod dates;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bolide_model::ttl::{Horizon, Policy};
 use bolide_model::{RequestUnits, Result, UnixMillis};
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::PartitionContext;
+use super::{PartitionContext, WaitForUsers};
 use crate::background::fault::PurgeFault;
 use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
 use crate::container::{Container, ContainerState};
@@ -78,7 +79,8 @@ impl Job for Expire {
         let purge = async move |state: Arc<ContainerState>| {
             let limits = self.limits(&state, limits);
             let (container, partition) = (self.context.container.clone(), self.context.partition.clone());
-            let step = run(container, state, partition, limits).await?;
+            let wait = self.context.wait_for_users(limits);
+            let step = run(container, state, partition, limits, wait).await?;
             self.fault.purged(step.purged);
             Ok(step)
         };
@@ -126,10 +128,13 @@ async fn run(
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
     limits: StepLimits,
+    wait: WaitForUsers,
 ) -> Result<JobStep> {
+    let WaitForUsers { patience, mut begin } = wait;
     let observe = {
         let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
         move |now| Observed {
+            began: begin(),
             // Requests that read in several steps must not lose items that were live when they began.
             judged: container.oldest_reader().map_or(now, |oldest| oldest.min(now)),
             budget: budget(now),
@@ -137,11 +142,13 @@ async fn run(
     };
     let decider = Decider { state, limits };
     let decide = move |batch: &mut WriteBatch<'_>, observed: &Observed| decider.decide(batch, observed);
-    partition.background_observing(observe, decide).await
+    partition.background_beside_users(patience, observe, decide).await
 }
 
 /// The inputs of a step that are not rows of the partition.
 struct Observed {
+    /// When the worker took the step up.
+    began: Instant,
     /// The time at which an item must have expired to be a ghost.
     judged: UnixMillis,
     budget: Budget,
@@ -155,7 +162,11 @@ struct Decider {
 impl Decider {
     fn decide(&self, batch: &mut WriteBatch<'_>, observed: &Observed) -> Decision<JobStep> {
         let now = batch.now;
-        let Observed { judged, mut budget } = *observed;
+        let Observed {
+            began,
+            judged,
+            mut budget,
+        } = *observed;
         let horizon = self.state.settings.horizon(judged);
         let queues = self.queues(batch, &horizon)?;
         let candidates = in_turn(&queues, batch.state.purge_turn, self.limits.items);
@@ -203,7 +214,8 @@ impl Decider {
             () if judged == now => End::Drained,
             () => End::Read,
         };
-        Ok(JobStep { purged, end })
+        let began = Some(began);
+        Ok(JobStep { purged, end, began })
     }
 
     /// Returns the due entries at the heads of all queues.

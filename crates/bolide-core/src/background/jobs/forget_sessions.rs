@@ -36,7 +36,7 @@ impl Job for ForgetSessions {
         let forget = async |_| {
             let is_last = self.0.partition.background(forget_some).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
-            Ok(JobStep { purged: 0, end })
+            Ok(JobStep::new(0, end))
         };
         self.0.step(forget).boxed()
     }

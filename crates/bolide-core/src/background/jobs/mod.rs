@@ -8,11 +8,14 @@ pub(super) mod forget_sessions;
 pub(super) mod trim_log;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bolide_model::Result;
 use bolide_model::time::Monotonic;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
-use super::job::{JobStep, StepReport};
+use super::job::{JobStep, StepLimits, StepReport};
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 
@@ -24,12 +27,34 @@ pub(super) struct PartitionContext {
     clock: Monotonic,
 }
 
+/// How a step waits for a user's write to be committed with.
+struct WaitForUsers {
+    /// Ends when it no longer waits.
+    patience: BoxFuture<'static, ()>,
+    /// Returns the time of its first call, which is when the worker takes the step up.
+    begin: Box<dyn FnMut() -> Instant + Send>,
+}
+
 impl PartitionContext {
     pub fn new(container: &Arc<Container>, partition: &Arc<Partition>, clock: &Monotonic) -> PartitionContext {
         PartitionContext {
             container: container.clone(),
             partition: partition.clone(),
             clock: clock.clone(),
+        }
+    }
+
+    /// Returns how a step with these limits waits for a user's write.
+    fn wait_for_users(&self, limits: StepLimits) -> WaitForUsers {
+        let (sleeping, clock) = (self.clock.clone(), self.clock.clone());
+        let patience = match limits.patience {
+            Duration::ZERO => std::future::ready(()).boxed(),
+            patience => async move { sleeping.sleep(patience).await }.boxed(),
+        };
+        let mut began = None;
+        WaitForUsers {
+            patience,
+            begin: Box::new(move || *began.get_or_insert_with(|| clock.now())),
         }
     }
 
@@ -42,6 +67,7 @@ impl PartitionContext {
         guard.state.layout.partition_with_id(self.partition.range)?;
         let began = self.clock.now();
         let step = step(guard.state.clone()).await?;
+        let began = step.began.unwrap_or(began);
         let took = self.clock.since(began);
         Ok(StepReport { step, began, took })
     }

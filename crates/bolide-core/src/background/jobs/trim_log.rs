@@ -30,7 +30,7 @@ impl Job for TrimLog {
         let trim = async |state: std::sync::Arc<crate::container::ContainerState>| {
             let is_last = trim::step(state.retention(), &self.0.partition).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
-            Ok(JobStep { purged: 0, end })
+            Ok(JobStep::new(0, end))
         };
         self.0.step(trim).boxed()
     }

@@ -12,14 +12,23 @@ fn beside_users_the_purge_rests_less_the_older_its_backlog_is() {
     pacer.look_for_users(1, clock.now());
     assert_eq!(
         (pacer.rests(clock.now()), pacer.items(clock.now())),
-        (0, u64::MAX),
-        "the first items go at once"
+        (0, UNRESTED_STEP_ITEMS),
+        "the first items go at once, but not in one step"
     );
+    assert_eq!(pacer.counted(clock.now()), COUNTED_BESIDE_USERS);
     pacer.take(UNRESTED_ITEMS, clock.now());
     assert_eq!(pacer.rests(clock.now()), RESTS_BESIDE_USERS);
     assert_eq!(pacer.items(clock.now()), ITEMS_BESIDE_USERS);
     let took = Duration::from_millis(2);
-    assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(28));
+    assert_eq!(
+        pacer.patience(clock.now()),
+        Duration::ZERO,
+        "no step has taken long yet"
+    );
+    assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(14));
+    assert_eq!(pacer.patience(clock.now()), Duration::from_millis(14));
+    pacer.rest_after(clock.now(), 2 * took);
+    assert_eq!(pacer.patience(clock.now()), MAX_PATIENCE);
     clock.advance(150 * SECOND);
     pacer.look_for_users(2, clock.now());
     assert_eq!(pacer.rests(clock.now()), 7);

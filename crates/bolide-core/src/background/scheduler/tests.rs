@@ -261,8 +261,8 @@ async fn beside_users_the_purge_rests_after_each_step() {
     let began = clock.now();
     assert_eq!(ticking.tick(&sources).await, None);
     // The step that removes the last of the first thousand items is the first that is followed by a rest.
-    assert_eq!(rests.await.expect("no panic"), [14 * took; 4]);
-    assert_eq!(clock.since(began), 103 * took + 4 * 14 * took);
+    assert_eq!(rests.await.expect("no panic"), [7 * took; 4]);
+    assert_eq!(clock.since(began), 103 * took + 4 * 7 * took);
 }
 
 #[tokio::test]

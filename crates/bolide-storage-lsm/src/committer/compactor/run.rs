@@ -41,12 +41,20 @@ const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct MergeReport {
-    /// Tombstones left in the tables of the key spaces that were pushed down; `None` if that was postponed.
-    pub(super) left: Vec<(Space, Option<u64>)>,
+    /// The key spaces that were pushed down.
+    pub(super) compactions: Vec<(Space, Compaction)>,
     /// Key spaces that were skipped.
     pub(super) skipped: [bool; Space::ALL.len()],
     /// For each key space, why a merge failed.
     pub(super) failed: [Option<String>; Space::ALL.len()],
+}
+
+/// The result of pushing a key space down.
+#[derive(Debug)]
+pub(super) struct Compaction {
+    /// Tombstones left in its tables; `None` if a part of the work was left for later.
+    pub(super) left: Option<u64>,
+    pub(super) took: Duration,
 }
 
 /// One run of the thread.
@@ -86,7 +94,7 @@ impl Run<'_> {
     /// Levels all key spaces, and pushes down those that are due.
     pub(super) fn merge_all(mut self, due: &[Space]) -> MergeReport {
         let _paced = self.pace.enter(self.store);
-        let mut left = Vec::new();
+        let mut compactions = Vec::new();
         self.level();
         for space in due.iter().copied() {
             if self.pace.is_stopped() {
@@ -95,17 +103,20 @@ impl Run<'_> {
             if self.is_left_alone(space) {
                 continue;
             }
+            let began = self.pace.monotonic.now();
             match self.push_down(space) {
                 Ok(is_done) => {
                     let tombstones = self.store.space(space).tree.tombstone_count();
-                    left.push((space, is_done.then_some(tombstones)));
+                    let took = self.pace.monotonic.since(began);
+                    let left = is_done.then_some(tombstones);
+                    compactions.push((space, Compaction { left, took }));
                 }
                 Err(error) => self.fail(space, &error),
             }
             self.level();
         }
         MergeReport {
-            left,
+            compactions,
             skipped: self.skipped,
             failed: self.failed,
         }

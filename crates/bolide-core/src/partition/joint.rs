@@ -17,10 +17,11 @@ use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{Batch, Engine, Head, JointOutcome, PartitionId, Resolved};
 use tokio::sync::oneshot;
 
+use super::Partition;
 use super::commit_times::InProgress;
+use super::pending::closed;
 use super::worker::{Queued, engine_error};
 use super::write_batch::{Decision, WriteBatch, refused};
-use super::{Partition, closed};
 
 /// Maximum number of attempts, if others write the same partitions through another process.
 const TRIES: usize = 3;

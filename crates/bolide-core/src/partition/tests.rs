@@ -8,8 +8,10 @@ use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, UnixMillis, UnixSeconds}
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, Head, Key, PartitionId, Space};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::after_commit::AfterCommit;
@@ -47,6 +49,55 @@ async fn a_decision_that_panics_fails_alone() {
     assert_eq!(broken.map_err(|error| error.kind), Err(ErrorKind::Internal));
     let next = partition.write(|batch| Ok(batch.next_lsn())).await;
     assert_eq!(next, Ok(Lsn(1)));
+}
+
+/// Background work that waits 20 ms for a user's write. Its output is its log sequence number.
+fn patient(partition: &Arc<Partition>, clock: &Monotonic) -> JoinHandle<Result<Lsn, Error>> {
+    let (partition, clock) = (partition.clone(), clock.clone());
+    tokio::spawn(async move {
+        let patience = async move { clock.sleep(Duration::from_millis(20)).await }.boxed();
+        let decide = |batch: &mut WriteBatch<'_>, (): &()| {
+            batch.put(Key::new(Space::Meta, Bytes::from_static(b"k")), Bytes::new());
+            Ok(batch.next_lsn())
+        };
+        partition.background_beside_users(patience, |_| (), decide).await
+    })
+}
+
+/// Lets all tasks of a test go on until they wait.
+async fn let_go_on() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn background_work_that_waits_for_a_users_write_is_committed_with_it() {
+    // TTL-265
+    let (partition, clock) = (partition().await, Monotonic::manual());
+    let background = patient(&partition, &clock);
+    let_go_on().await;
+    assert_eq!(partition.lsn(), Lsn(0), "it waits");
+    let write = partition.write(|batch| Ok(batch.has_effects()));
+    assert_eq!(
+        write.await,
+        Ok(true),
+        "background work was decided before, in the same batch"
+    );
+    assert_eq!(background.await.expect("no panic"), Ok(Lsn(1)));
+}
+
+#[tokio::test]
+async fn background_work_is_committed_alone_when_its_patience_ends() {
+    // TTL-250
+    let (partition, clock) = (partition().await, Monotonic::manual());
+    let background = patient(&partition, &clock);
+    let_go_on().await;
+    clock.advance(Duration::from_millis(19));
+    let_go_on().await;
+    assert_eq!(partition.lsn(), Lsn(0), "it still waits");
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(background.await.expect("no panic"), Ok(Lsn(1)));
 }
 
 /// What happened, in this order.

@@ -10,10 +10,11 @@
 //!
 //! While a commit is being written, the next transactions collect in the queue and form the next write batch: this is the group commit. The worker
 //! assigns log sequence numbers and time stamps, so both are in commit order (TTL-208). The purge queues its work at the same worker: each write
-//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265). A script has a write batch of its own: it runs as an
+//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265); while users are active, the step waits a little for one of these. A script has a write batch of its own: it runs as an
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
 mod lending;
+mod queues;
 mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,25 +25,17 @@ use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 
 use super::commit_times::InProgress;
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
-use super::joint::JointPart;
 use super::shared::Shared;
 use super::state::PartitionState;
 use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
 use crate::clock;
 use crate::format::keys;
+use queues::{Alone, NextWork};
+pub(crate) use queues::{BackgroundWork, Queued, Queues};
 use telling::Telling;
-
-/// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
-const WRITE_BATCH_TRANSACTIONS: usize = 256;
-
-/// Maximum number of users' batches that are added to a write batch, so that writes of single items wait for a few batches only. The write batch can
-/// contain one more, with which it began.
-const WRITE_BATCH_BATCHES: usize = 4;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
 /// size; this bounds the memory that it uses.
@@ -78,46 +71,6 @@ struct Attempt<'l> {
     complete: usize,
 }
 
-/// An entry of the queue of users' writes.
-pub(crate) enum Queued {
-    /// A transaction that shares its write batch with others.
-    Transaction(Box<dyn Transaction>),
-    /// A transaction that needs the partition for itself.
-    Exclusive(Box<dyn TakesPartition>),
-    /// A part of a joint commit, which needs the partition for itself, too.
-    Joint(Box<JointPart>),
-}
-
-/// A queued transaction that needs the partition for itself.
-enum Alone {
-    Exclusive(Box<dyn TakesPartition>),
-    Joint(Box<JointPart>),
-}
-
-/// The queues of a worker. It stops when all of them are closed.
-pub(crate) struct Queues {
-    /// Users' transactions on single items, and exclusive transactions.
-    pub writes: mpsc::Receiver<Queued>,
-    /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many are
-    /// queued.
-    pub batches: mpsc::Receiver<Box<dyn Transaction>>,
-    /// Transactions of the purge and other background jobs. A write batch takes one of them.
-    pub background: mpsc::Receiver<BackgroundWork>,
-}
-
-/// A transaction of a background job.
-pub(crate) struct BackgroundWork {
-    pub transaction: Box<dyn Transaction>,
-    /// Until this ends, the transaction waits for a user's write to share its write batch with: in a batch of its own it would cost users one more sync.
-    pub patience: BoxFuture<'static, ()>,
-}
-
-impl Queues {
-    fn are_empty(&self) -> bool {
-        self.writes.is_empty() && self.batches.is_empty() && self.background.is_empty()
-    }
-}
-
 impl Worker {
     /// Reads the partition's head and counters, and returns its worker.
     ///
@@ -144,53 +97,12 @@ impl Worker {
 
     /// Carries out the queued transactions until all queues are closed and empty.
     pub async fn run(mut self, mut queues: Queues) {
-        let mut transactions: Vec<Box<dyn Transaction>> = Vec::new();
-        loop {
-            let mut exclusive = None;
-            let mut take = |queued, transactions: &mut Vec<_>| match queued {
-                Queued::Transaction(write) => transactions.push(write),
-                Queued::Exclusive(taker) => exclusive = Some(Alone::Exclusive(taker)),
-                Queued::Joint(part) => exclusive = Some(Alone::Joint(part)),
-            };
-            let background = tokio::select! {
-                biased;
-                Some(queued) = queues.writes.recv() => {
-                    take(queued, &mut transactions);
-                    queues.background.try_recv().ok()
-                }
-                Some(write) = queues.batches.recv() => {
-                    transactions.push(write);
-                    queues.background.try_recv().ok()
-                }
-                Some(mut background) = queues.background.recv() => {
-                    tokio::select! {
-                        biased;
-                        Some(queued) = queues.writes.recv() => take(queued, &mut transactions),
-                        Some(write) = queues.batches.recv() => transactions.push(write),
-                        () = &mut background.patience => {}
-                    }
-                    Some(background)
-                }
-                else => return,
-            };
-            // At most one background transaction. It is decided first, because only the first transaction of a write batch may scan.
-            let has_background_work = background.is_some();
-            if let Some(background) = background {
-                transactions.insert(0, background.transaction);
-            }
-            while exclusive.is_none() && transactions.len() < WRITE_BATCH_TRANSACTIONS {
-                match queues.writes.try_recv() {
-                    Ok(Queued::Transaction(write)) => transactions.push(write),
-                    // Transactions that were queued before the exclusive one are committed before it.
-                    Ok(Queued::Exclusive(taker)) => exclusive = Some(Alone::Exclusive(taker)),
-                    Ok(Queued::Joint(part)) => exclusive = Some(Alone::Joint(part)),
-                    Err(_) => break,
-                }
-            }
-            for _ in 0..WRITE_BATCH_BATCHES {
-                let Ok(write) = queues.batches.try_recv() else { break };
-                transactions.push(write);
-            }
+        while let Some(work) = queues.next().await {
+            let NextWork {
+                mut transactions,
+                has_background_work,
+                exclusive,
+            } = work;
             // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
             self.is_alone = !has_background_work && transactions.len() <= 1 && queues.are_empty();
             self.tell_endings(UnixMillis(i64::MAX)).await;

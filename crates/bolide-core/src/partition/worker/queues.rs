@@ -1,0 +1,115 @@
+//! The queues of a worker, and what it takes from them.
+
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use crate::partition::exclusive::TakesPartition;
+use crate::partition::joint::JointPart;
+use crate::partition::write_batch::Transaction;
+
+/// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
+const WRITE_BATCH_TRANSACTIONS: usize = 256;
+
+/// Maximum number of users' batches that are added to a write batch, so that writes of single items wait for a few batches only. The write batch can
+/// contain one more, with which it began.
+const WRITE_BATCH_BATCHES: usize = 4;
+
+/// An entry of the queue of users' writes.
+pub(crate) enum Queued {
+    /// A transaction that shares its write batch with others.
+    Transaction(Box<dyn Transaction>),
+    /// A transaction that needs the partition for itself.
+    Exclusive(Box<dyn TakesPartition>),
+    /// A part of a joint commit, which needs the partition for itself, too.
+    Joint(Box<JointPart>),
+}
+
+/// A queued transaction that needs the partition for itself.
+pub(super) enum Alone {
+    Exclusive(Box<dyn TakesPartition>),
+    Joint(Box<JointPart>),
+}
+
+/// The queues of a worker. It stops when all of them are closed.
+pub(crate) struct Queues {
+    /// Users' transactions on single items, and exclusive transactions.
+    pub writes: mpsc::Receiver<Queued>,
+    /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many are
+    /// queued.
+    pub batches: mpsc::Receiver<Box<dyn Transaction>>,
+    /// Transactions of the purge and other background jobs. A write batch takes one of them.
+    pub background: mpsc::Receiver<BackgroundWork>,
+}
+
+/// A transaction of a background job.
+pub(crate) struct BackgroundWork {
+    pub transaction: Box<dyn Transaction>,
+    /// Until this ends, the transaction waits for a user's write to share its write batch with: in a batch of its own it would cost users one more sync.
+    pub patience: BoxFuture<'static, ()>,
+}
+
+/// What a worker carries out next.
+#[derive(Default)]
+pub(super) struct NextWork {
+    /// The transactions of the next write batch. That of background work is decided first, because only the first transaction of a write batch may scan.
+    pub(super) transactions: Vec<Box<dyn Transaction>>,
+    pub(super) has_background_work: bool,
+    /// What needs the partition for itself after them.
+    pub(super) exclusive: Option<Alone>,
+}
+
+impl NextWork {
+    fn take(&mut self, queued: Queued) {
+        match queued {
+            Queued::Transaction(write) => self.transactions.push(write),
+            // Transactions that were queued before the exclusive one are committed before it.
+            Queued::Exclusive(taker) => self.exclusive = Some(Alone::Exclusive(taker)),
+            Queued::Joint(part) => self.exclusive = Some(Alone::Joint(part)),
+        }
+    }
+}
+
+impl Queues {
+    /// Waits for transactions, and takes those that are queued by then. `None`: all queues are closed and empty.
+    pub(super) async fn next(&mut self) -> Option<NextWork> {
+        let mut next = NextWork::default();
+        let background = tokio::select! {
+            biased;
+            Some(queued) = self.writes.recv() => {
+                next.take(queued);
+                self.background.try_recv().ok()
+            }
+            Some(write) = self.batches.recv() => {
+                next.transactions.push(write);
+                self.background.try_recv().ok()
+            }
+            Some(mut background) = self.background.recv() => {
+                tokio::select! {
+                    biased;
+                    Some(queued) = self.writes.recv() => next.take(queued),
+                    Some(write) = self.batches.recv() => next.transactions.push(write),
+                    () = &mut background.patience => {}
+                }
+                Some(background)
+            }
+            else => return None,
+        };
+        next.has_background_work = background.is_some();
+        if let Some(background) = background {
+            next.transactions.insert(0, background.transaction);
+        }
+        while next.exclusive.is_none() && next.transactions.len() < WRITE_BATCH_TRANSACTIONS {
+            let Ok(queued) = self.writes.try_recv() else { break };
+            next.take(queued);
+        }
+        for _ in 0..WRITE_BATCH_BATCHES {
+            let Ok(write) = self.batches.try_recv() else { break };
+            next.transactions.push(write);
+        }
+        Some(next)
+    }
+
+    pub(super) fn are_empty(&self) -> bool {
+        self.writes.is_empty() && self.batches.is_empty() && self.background.is_empty()
+    }
+}

@@ -49,11 +49,13 @@ const MIN_TOMBSTONES: u64 = 2_000;
 const QUEUE_TOMBSTONES: u64 = 100_000;
 /// How long after writes to check whether there is something to merge.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// After a compaction, its key space is left alone for this many times as long as that took. Beside requests a compaction takes seconds, and all the time
-/// commits are slower: without rests a purge of a small store is one compaction after the other.
+/// After a compaction, its key space rests for this many times as long as that took, while there are requests. Beside requests a compaction takes seconds,
+/// and all the time commits are slower: without rests a purge of a small store is one compaction after the other.
 const RESTS_OF_COMPACTION: u32 = 40;
 /// The longest rest.
 const MAX_REST: Duration = Duration::from_secs(60);
+/// How often to check whether there are still requests, while a key space rests.
+const REST_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long after a failed merge the next one starts.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// Number of new tables in a key space at which writes are refused if merges fail. The store makes writes wait at thirty; some more may be in progress.
@@ -92,8 +94,16 @@ struct DeleteStats {
     memtable: u64,
     /// Tombstones that the last compaction could not remove.
     left: u64,
-    /// When the next compaction may start.
+    /// When a postponed compaction may start.
     retry_at: Option<Instant>,
+    /// The end of the rest after the last compaction.
+    rests_until: Option<Instant>,
+}
+
+impl DeleteStats {
+    fn rests(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| until > now)
+    }
 }
 
 impl Compactor {
@@ -150,9 +160,14 @@ impl Compactor {
         self.count_memtables(store);
         let waits = Space::ALL.map(|space| self.waits(space, now));
         let tried = || Space::ALL.into_iter().filter(|space| !waits[*space as usize]);
-        let due: Vec<Space> = tried().filter(|space| self.is_due(*space, store, now)).collect();
+        let (resting, due): (Vec<Space>, Vec<Space>) = {
+            let due = tried().filter(|space| self.is_due(*space, store, now));
+            let has_requests = self.pace.has_foreground_load();
+            due.partition(|space| has_requests && self.spaces[*space as usize].rests(now))
+        };
         if due.is_empty() && tried().all(|space| !is_full(store, space)) {
-            self.next_check_at = self.retry_at(now);
+            let next_look = (!resting.is_empty()).then(|| now + REST_CHECK_INTERVAL);
+            self.next_check_at = self.retry_at(now).into_iter().chain(next_look).min();
             return;
         }
         for space in &due {
@@ -227,10 +242,8 @@ impl Compactor {
         let now = self.monotonic.now();
         for (space, compaction) in merged.compactions {
             let known = &mut self.spaces[space as usize];
-            known.retry_at = Some(match compaction.left {
-                Some(_) => now + (compaction.took * RESTS_OF_COMPACTION).min(MAX_REST),
-                None => now + RETRY_INTERVAL,
-            });
+            known.retry_at = compaction.left.is_none().then(|| now + RETRY_INTERVAL);
+            known.rests_until = Some(now + (compaction.took * RESTS_OF_COMPACTION).min(MAX_REST));
             known.left = compaction.left.unwrap_or(known.left);
         }
         for (failed, was_skipped) in self.failed.iter_mut().zip(merged.skipped) {
@@ -242,9 +255,9 @@ impl Compactor {
     fn is_due(&self, space: Space, store: &Store, now: Instant) -> bool {
         let known = self.spaces[space as usize];
         let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
-        let is_resting = known.retry_at.is_some_and(|at| at > now);
+        let is_postponed = known.retry_at.is_some_and(|at| at > now);
         // Do not retry what could not be removed before there is more.
-        !is_resting
+        !is_postponed
             && tombstones >= known.left + MIN_TOMBSTONES
             && is_worth_compacting(space, tombstones, rows(store, space))
     }

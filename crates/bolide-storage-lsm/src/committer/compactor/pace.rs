@@ -141,7 +141,7 @@ impl Pace {
     }
 
     /// Whether there were reads or writes since the last call.
-    fn has_foreground_load(&self) -> bool {
+    pub(super) fn has_foreground_load(&self) -> bool {
         let calls = self.views.calls();
         self.seen.swap(calls, Ordering::Relaxed) != calls
     }

@@ -78,6 +78,45 @@ fn a_few_deletes_are_left_alone() {
     assert_eq!(space.table_count(), 0);
 }
 
+#[test]
+fn a_key_space_rests_after_a_compaction_as_long_as_there_are_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    let mut merging = compactor(&views);
+    merging.start();
+    let clock = merging.monotonic.clone();
+    merging.spaces[Space::Item as usize].rests_until = Some(clock.now() + MAX_REST);
+    for second in 0..3 {
+        views.publish(&store, []);
+        merging.compact_if_due(&store);
+        assert!(merging.running.is_none(), "second {second}");
+        assert_eq!(merging.next_check_at(), Some(clock.now() + REST_CHECK_INTERVAL));
+        clock.advance(REST_CHECK_INTERVAL);
+    }
+    // Nobody has asked for anything in the last second.
+    run(&mut merging, &store);
+    assert_eq!(space.approximate_len(), KEPT as usize);
+}
+
+#[test]
+fn a_rest_ends_after_its_time_although_there_are_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    let mut merging = compactor(&views);
+    merging.start();
+    merging.spaces[Space::Item as usize].rests_until = Some(merging.monotonic.now() + MAX_REST);
+    merging.monotonic.advance(MAX_REST);
+    views.publish(&store, []);
+    run(&mut merging, &store);
+    assert_eq!(space.approximate_len(), KEPT as usize);
+}
+
 /// A reader that began before the compaction must still see its rows.
 #[test]
 fn rows_that_a_reader_sees_outlive_their_compaction() {

@@ -209,7 +209,11 @@ impl LsmEngine {
         })
         .await
         .unwrap_or_else(|_| Err(OpenError::Corrupt("the store cannot be opened".to_owned())));
-        self.sweep_when(replacing);
+        // By the one that has the directory from now on, and that is not dropped while somebody waits for the replacement.
+        match &opened {
+            Ok(successor) => successor.engine.sweep_when(replacing),
+            Err(_) => self.sweep_when(replacing),
+        }
         opened.map_err(ReplaceError::Lost)
     }
 
@@ -404,10 +408,12 @@ impl Engine for LsmEngine {
 
     fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
+            let closed = self.send_job(Job::Close).await.unwrap_or_else(|| Err(no_committer()));
+            // After the store is durable: deleting a large store takes a while.
             if let Some(sweep) = self.last_sweep() {
                 let _ = tokio::task::spawn_blocking(|| sweep.join()).await;
             }
-            self.send_job(Job::Close).await.unwrap_or_else(|| Err(no_committer()))
+            closed
         })
     }
 }

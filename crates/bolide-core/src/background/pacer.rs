@@ -17,8 +17,8 @@ const COUNTED_BESIDE_USERS: u64 = 200;
 const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
-/// While users are active, the purge rests this many times as long as its last step took. Half of it the next step may spend waiting for a user's write
-/// to be committed with: syncs of its own are what users would feel most.
+/// While users are active, the purge rests this many times as long as its last step took. Up to half of it the next step spends waiting for a user's write
+/// to be committed with, and less if one comes: syncs of its own are what users would feel most.
 const RESTS_BESIDE_USERS: u32 = 14;
 /// Maximum time for which a step waits for a user's write: other background work of its partition waits behind it.
 const MAX_PATIENCE: Duration = Duration::from_millis(20);
@@ -57,12 +57,12 @@ impl PurgePacer {
     /// to slow users down.
     pub fn rest_after(&mut self, began: Instant, took: Duration) -> Duration {
         self.last_took = took;
-        took * self.rests(began).div_ceil(2)
+        took * self.rests(began) - self.patience(began)
     }
 
-    /// Returns how long the next step may wait for a user's write.
+    /// Returns how long the next step may wait for a user's write: a part of its rest.
     pub fn patience(&self, now: Instant) -> Duration {
-        (self.last_took * (self.rests(now) / 2)).min(MAX_PATIENCE)
+        (self.last_took * self.rests(now) / 2).min(MAX_PATIENCE)
     }
 
     /// Returns how many times as long as a step the purge rests after it.

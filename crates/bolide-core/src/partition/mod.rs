@@ -36,7 +36,6 @@ use bolide_model::time::CommitTime;
 use bolide_model::ttl::{RuleId, Settings};
 use bolide_model::{Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
@@ -113,11 +112,7 @@ impl Partition {
         let (background, background_queue) = mpsc::channel(QUEUE);
         let (write_waits, batch_waits) = (anything_queued(&writes), anything_queued(&batches));
         let others_wait = Arc::new(move || write_waits() || batch_waits());
-        tokio::spawn(worker.run(Queues {
-            writes: writes_queue,
-            batches: batches_queue,
-            background: background_queue,
-        }));
+        tokio::spawn(worker.run(Queues::new(writes_queue, batches_queue, background_queue)));
         let Placement {
             id,
             range,
@@ -272,8 +267,7 @@ impl Partition {
         O: FnMut(UnixMillis) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        self.background_beside_users(std::future::ready(()).boxed(), observe, decide)
-            .await
+        self.background_beside_users(None, observe, decide).await
     }
 
     /// Like [`Partition::background_observing`], for a transaction that until the end of `patience` waits for a user's write to be committed with.
@@ -282,7 +276,7 @@ impl Partition {
     /// The errors of [`Partition::write`].
     pub async fn background_beside_users<I, T, O, F>(
         &self,
-        patience: BoxFuture<'static, ()>,
+        patience: Option<BoxFuture<'static, ()>>,
         observe: O,
         decide: F,
     ) -> Result<T>

@@ -60,7 +60,7 @@ fn patient(partition: &Arc<Partition>, clock: &Monotonic) -> JoinHandle<Result<L
             batch.put(Key::new(Space::Meta, Bytes::from_static(b"k")), Bytes::new());
             Ok(batch.next_lsn())
         };
-        partition.background_beside_users(patience, |_| (), decide).await
+        partition.background_beside_users(Some(patience), |_| (), decide).await
     })
 }
 
@@ -84,6 +84,28 @@ async fn background_work_that_waits_for_a_users_write_is_committed_with_it() {
         Ok(true),
         "background work was decided before, in the same batch"
     );
+    assert_eq!(background.await.expect("no panic"), Ok(Lsn(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn background_work_that_waits_lets_a_script_go_first() {
+    let (partition, clock, log) = (partition().await, Monotonic::manual(), Log::default());
+    let background = patient(&partition, &clock);
+    let_go_on().await;
+    let until = Monotonic::system().now() + Duration::from_secs(15);
+    let order = partition
+        .scripts
+        .next(&Monotonic::system(), until)
+        .await
+        .expect("its turn");
+    let script = Slow {
+        order,
+        log: log.clone(),
+    };
+    partition.run_exclusive(script).await.expect("a turn");
+    assert_eq!(partition.lsn(), Lsn(0), "a script does not wait for it");
+    let write = partition.write(|batch| Ok(batch.has_effects()));
+    assert_eq!(write.await, Ok(true), "it still waited for a write to share");
     assert_eq!(background.await.expect("no panic"), Ok(Lsn(1)));
 }
 

@@ -49,12 +49,15 @@ const MIN_TOMBSTONES: u64 = 2_000;
 const QUEUE_TOMBSTONES: u64 = 100_000;
 /// How long after writes to check whether there is something to merge.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// After a compaction, its key space rests for this many times as long as that took, while there are requests. Beside requests a compaction takes seconds,
-/// and all the time commits are slower: without rests a purge of a small store is one compaction after the other.
+/// After a compaction, its key space rests for this many times as long as that took, while there are reads or commits, those of the purge included. Beside
+/// them a compaction takes seconds, most of which are pauses, and all the time commits are slower: without rests a purge of a small store is one compaction
+/// after the other.
 const RESTS_OF_COMPACTION: u32 = 40;
 /// The longest rest.
 const MAX_REST: Duration = Duration::from_secs(60);
-/// How often to check whether there are still requests, while a key space rests.
+/// A key space with this many tombstones does not rest if four fifths of its rows are dead: a scan of it would read ten times as much as lives.
+const MAX_RESTING_TOMBSTONES: u64 = 25_000;
+/// How often to check whether there are still reads or commits, while a key space rests.
 const REST_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long after a failed merge the next one starts.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
@@ -98,12 +101,6 @@ struct DeleteStats {
     retry_at: Option<Instant>,
     /// The end of the rest after the last compaction.
     rests_until: Option<Instant>,
-}
-
-impl DeleteStats {
-    fn rests(&self, now: Instant) -> bool {
-        self.rests_until.is_some_and(|until| until > now)
-    }
 }
 
 impl Compactor {
@@ -163,7 +160,7 @@ impl Compactor {
         let (resting, due): (Vec<Space>, Vec<Space>) = {
             let due = tried().filter(|space| self.is_due(*space, store, now));
             let has_requests = self.pace.has_foreground_load();
-            due.partition(|space| has_requests && self.spaces[*space as usize].rests(now))
+            due.partition(|space| has_requests && self.rests(*space, store, now))
         };
         if due.is_empty() && tried().all(|space| !is_full(store, space)) {
             let next_look = (!resting.is_empty()).then(|| now + REST_CHECK_INTERVAL);
@@ -252,9 +249,19 @@ impl Compactor {
         self.note_failures(merged.failed);
     }
 
+    fn tombstones(&self, space: Space, store: &Store) -> u64 {
+        self.spaces[space as usize].in_memtable + store.space(space).tree.tombstone_count()
+    }
+
+    /// Whether a key space rests after its last compaction.
+    fn rests(&self, space: Space, store: &Store, now: Instant) -> bool {
+        let rests = self.spaces[space as usize].rests_until.is_some_and(|until| until > now);
+        rests && !is_nearly_dead(space, self.tombstones(space, store), rows(store, space))
+    }
+
     fn is_due(&self, space: Space, store: &Store, now: Instant) -> bool {
         let known = self.spaces[space as usize];
-        let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
+        let tombstones = self.tombstones(space, store);
         let is_postponed = known.retry_at.is_some_and(|at| at > now);
         // Do not retry what could not be removed before there is more.
         !is_postponed
@@ -286,6 +293,13 @@ impl Compactor {
 /// Whether this many tombstones among this many rows are worth a compaction.
 fn is_worth_compacting(space: Space, tombstones: u64, rows: u64) -> bool {
     tombstones.saturating_mul(ROWS_OF_TOMBSTONE) >= rows || (space == Space::Expiry && tombstones >= QUEUE_TOMBSTONES)
+}
+
+/// Whether so much of a key space is dead that it must not rest. Of the rows a tombstone each, and the row under it, are dead.
+fn is_nearly_dead(space: Space, tombstones: u64, rows: u64) -> bool {
+    let live = rows.saturating_sub(tombstones.saturating_mul(2));
+    tombstones >= MAX_RESTING_TOMBSTONES && tombstones >= live.saturating_mul(4)
+        || (space == Space::Expiry && tombstones >= QUEUE_TOMBSTONES)
 }
 
 /// The strategy for the store's own threads: move tables only if nothing lies below them.

@@ -8,7 +8,7 @@ pub(super) mod forget_sessions;
 pub(super) mod trim_log;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bolide_model::Result;
 use bolide_model::time::Monotonic;
@@ -29,8 +29,8 @@ pub(super) struct PartitionContext {
 
 /// How a step waits for a user's write to be committed with.
 struct WaitForUsers {
-    /// Ends when it no longer waits.
-    patience: BoxFuture<'static, ()>,
+    /// Ends when it no longer waits. `None`: it does not wait.
+    patience: Option<BoxFuture<'static, ()>>,
     /// Returns the time of its first call, which is when the worker takes the step up.
     begin: Box<dyn FnMut() -> Instant + Send>,
 }
@@ -47,10 +47,8 @@ impl PartitionContext {
     /// Returns how a step with these limits waits for a user's write.
     fn wait_for_users(&self, limits: StepLimits) -> WaitForUsers {
         let (sleeping, clock) = (self.clock.clone(), self.clock.clone());
-        let patience = match limits.patience {
-            Duration::ZERO => std::future::ready(()).boxed(),
-            patience => async move { sleeping.sleep(patience).await }.boxed(),
-        };
+        let patience = limits.patience;
+        let patience = (!patience.is_zero()).then(|| async move { sleeping.sleep(patience).await }.boxed());
         let mut began = None;
         WaitForUsers {
             patience,

@@ -39,13 +39,16 @@ pub(crate) struct Queues {
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
     /// Transactions of the purge and other background jobs. A write batch takes one of them.
     pub background: mpsc::Receiver<BackgroundWork>,
+    /// Background work that waits for a user's write, while a transaction is carried out that needs the partition for itself.
+    held: Option<BackgroundWork>,
 }
 
 /// A transaction of a background job.
 pub(crate) struct BackgroundWork {
     pub transaction: Box<dyn Transaction>,
     /// Until this ends, the transaction waits for a user's write to share its write batch with: in a batch of its own it would cost users one more sync.
-    pub patience: BoxFuture<'static, ()>,
+    /// `None`: it does not wait.
+    pub patience: Option<BoxFuture<'static, ()>>,
 }
 
 /// What a worker carries out next.
@@ -70,29 +73,39 @@ impl NextWork {
 }
 
 impl Queues {
+    /// Puts the queues of a worker together.
+    pub fn new(
+        writes: mpsc::Receiver<Queued>,
+        batches: mpsc::Receiver<Box<dyn Transaction>>,
+        background: mpsc::Receiver<BackgroundWork>,
+    ) -> Queues {
+        let held = None;
+        Queues {
+            writes,
+            batches,
+            background,
+            held,
+        }
+    }
+
     /// Waits for transactions, and takes those that are queued by then. `None`: all queues are closed and empty.
     pub(super) async fn next(&mut self) -> Option<NextWork> {
         let mut next = NextWork::default();
-        let background = tokio::select! {
-            biased;
-            Some(queued) = self.writes.recv() => {
-                next.take(queued);
-                self.background.try_recv().ok()
-            }
-            Some(write) = self.batches.recv() => {
-                next.transactions.push(write);
-                self.background.try_recv().ok()
-            }
-            Some(mut background) = self.background.recv() => {
-                tokio::select! {
-                    biased;
-                    Some(queued) = self.writes.recv() => next.take(queued),
-                    Some(write) = self.batches.recv() => next.transactions.push(write),
-                    () = &mut background.patience => {}
+        let background = match self.held.take() {
+            Some(held) => self.beside_users(held, &mut next).await,
+            None => tokio::select! {
+                biased;
+                Some(queued) = self.writes.recv() => {
+                    next.take(queued);
+                    self.background.try_recv().ok()
                 }
-                Some(background)
-            }
-            else => return None,
+                Some(write) = self.batches.recv() => {
+                    next.transactions.push(write);
+                    self.background.try_recv().ok()
+                }
+                Some(background) = self.background.recv() => self.beside_users(background, &mut next).await,
+                else => return None,
+            },
         };
         next.has_background_work = background.is_some();
         if let Some(background) = background {
@@ -109,7 +122,27 @@ impl Queues {
         Some(next)
     }
 
+    /// Waits until background work has a user's write beside it, or waits no longer. `None`: it is held, because what came needs the partition for itself.
+    async fn beside_users(&mut self, mut work: BackgroundWork, next: &mut NextWork) -> Option<BackgroundWork> {
+        // Other background work does not wait behind it.
+        let Some(patience) = work.patience.as_mut().filter(|_| self.background.is_empty()) else {
+            return Some(work);
+        };
+        tokio::select! {
+            biased;
+            // First, because it must end even if there is always something queued.
+            () = patience => work.patience = None,
+            Some(queued) = self.writes.recv() => next.take(queued),
+            Some(write) = self.batches.recv() => next.transactions.push(write),
+        }
+        if next.exclusive.is_some() {
+            self.held = Some(work);
+            return None;
+        }
+        Some(work)
+    }
+
     pub(super) fn are_empty(&self) -> bool {
-        self.writes.is_empty() && self.batches.is_empty() && self.background.is_empty()
+        self.writes.is_empty() && self.batches.is_empty() && self.background.is_empty() && self.held.is_none()
     }
 }

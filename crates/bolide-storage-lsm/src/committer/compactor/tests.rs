@@ -102,6 +102,20 @@ fn a_key_space_rests_after_a_compaction_as_long_as_there_are_requests() {
 }
 
 #[test]
+fn a_key_space_that_is_nearly_dead_does_not_rest() {
+    for (space, tombstones, live, is_nearly_dead) in [
+        (Space::Item, 25_000, 6_250, true),
+        (Space::Item, 25_000, 6_300, false),
+        (Space::Item, 24_999, 0, false),
+        (Space::Item, 100_000, 1_000_000, false),
+        (Space::Expiry, 100_000, 1_000_000, true),
+    ] {
+        let found = super::is_nearly_dead(space, tombstones, 2 * tombstones + live);
+        assert_eq!(found, is_nearly_dead, "{space:?}: {tombstones} beside {live}");
+    }
+}
+
+#[test]
 fn a_rest_ends_after_its_time_although_there_are_requests() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());

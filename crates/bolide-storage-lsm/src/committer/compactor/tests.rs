@@ -24,6 +24,16 @@ fn compactor(views: &Arc<Views>) -> Compactor {
     Compactor::new(views.clone(), Monotonic::manual(), || u64::MAX)
 }
 
+/// Fills the memtable of the items, deletes all but [`KEPT`] of them, and returns a compactor for what is left.
+fn compactor_of_deleted_rows(store: &Store, views: &Arc<Views>) -> Compactor {
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    let mut compactor = compactor(views);
+    compactor.start();
+    compactor
+}
+
 /// Keys spread over the key space like hashes.
 fn key(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9E37_79B9).to_be_bytes()
@@ -82,11 +92,7 @@ fn a_few_deletes_are_left_alone() {
 fn a_key_space_rests_after_a_compaction_as_long_as_there_are_requests() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
-    let space = store.space(Space::Item);
-    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
-    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
-    let mut merging = compactor(&views);
-    merging.start();
+    let mut merging = compactor_of_deleted_rows(&store, &views);
     let clock = merging.monotonic.clone();
     merging.spaces[Space::Item as usize].rests_until = Some(clock.now() + MAX_REST);
     for second in 0..3 {
@@ -98,7 +104,7 @@ fn a_key_space_rests_after_a_compaction_as_long_as_there_are_requests() {
     }
     // Nobody has asked for anything in the last second.
     run(&mut merging, &store);
-    assert_eq!(space.approximate_len(), KEPT as usize);
+    assert_eq!(store.space(Space::Item).approximate_len(), KEPT as usize);
 }
 
 #[test]
@@ -119,16 +125,12 @@ fn a_key_space_that_is_nearly_dead_does_not_rest() {
 fn a_rest_ends_after_its_time_although_there_are_requests() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
-    let space = store.space(Space::Item);
-    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
-    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
-    let mut merging = compactor(&views);
-    merging.start();
+    let mut merging = compactor_of_deleted_rows(&store, &views);
     merging.spaces[Space::Item as usize].rests_until = Some(merging.monotonic.now() + MAX_REST);
     merging.monotonic.advance(MAX_REST);
     views.publish(&store, []);
     run(&mut merging, &store);
-    assert_eq!(space.approximate_len(), KEPT as usize);
+    assert_eq!(store.space(Space::Item).approximate_len(), KEPT as usize);
 }
 
 /// A reader that began before the compaction must still see its rows.
@@ -161,16 +163,12 @@ fn rows_that_a_reader_sees_outlive_their_compaction() {
 fn a_compaction_ends_when_the_store_closes() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
-    let space = store.space(Space::Item);
-    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
-    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
-    let mut merging = compactor(&views);
-    merging.start();
+    let mut merging = compactor_of_deleted_rows(&store, &views);
     merging.compact_if_due(&store);
     merging.finish();
     assert!(!merging.is_running());
     assert_eq!(
-        fjall::Readable::iter(&store.db.snapshot(), space).count(),
+        fjall::Readable::iter(&store.db.snapshot(), store.space(Space::Item)).count(),
         KEPT as usize
     );
     views.withdraw();

@@ -1,8 +1,8 @@
 //! The embedded engine's implementation of `Engine`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use bolide_model::time::{Clock, MonotoneClock, Span};
@@ -38,7 +38,7 @@ pub struct LsmEngine {
     /// Held while snapshots are taken, removed, restored or swept.
     snapshots: Arc<Mutex<()>>,
     /// Nothing in the directory changes after the engine is closed, so its last sweep is waited for.
-    sweeper: std::sync::Mutex<Option<JoinHandle<()>>>,
+    sweeper: parking_lot::Mutex<Option<JoinHandle<()>>>,
     steps: Steps,
 }
 
@@ -104,7 +104,7 @@ impl LsmEngine {
             journal_thread: None,
             dir: dir.to_owned(),
             snapshots,
-            sweeper: std::sync::Mutex::default(),
+            sweeper: parking_lot::Mutex::default(),
             steps,
         };
         engine.committer_thread = Some(spawn("bolide-committer", dir, move || committer.run(&queue))?);
@@ -253,18 +253,13 @@ impl LsmEngine {
         };
         match std::thread::Builder::new().name("bolide-sweeper".into()).spawn(sweep) {
             // One of before has ended but for its last instructions: it had the turn.
-            Ok(sweeper) => drop(
-                self.sweeper
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .replace(sweeper),
-            ),
+            Ok(sweeper) => *self.sweeper.lock() = Some(sweeper),
             Err(error) => tracing::warn!(%error, "what was replaced is still on the disk"),
         }
     }
 
     fn last_sweep(&self) -> Option<JoinHandle<()>> {
-        self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.sweeper.lock().take()
     }
 
     /// Sends a job to the committer and waits for its reply; `None` if the committer ended before it replied.

@@ -5,9 +5,10 @@
 //! one, and is then freed by a thread that nobody waits for.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fjall::{AbstractTree as _, Keyspace};
+use parking_lot::Mutex;
 
 /// A memtable, of which nothing but its end matters here.
 type Memtable = Arc<dyn Any + Send + Sync>;
@@ -19,7 +20,7 @@ pub(crate) struct Memtables(Mutex<Vec<Memtable>>);
 impl Memtables {
     /// Takes a reference to the memtables that are written to now. One that is never seen here is freed by the store.
     pub(crate) fn note_active(&self, spaces: &[Keyspace]) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         for space in spaces {
             let active: Memtable = space.tree.active_memtable();
             if !known.iter().any(|memtable| Arc::ptr_eq(memtable, &active)) {
@@ -30,7 +31,7 @@ impl Memtables {
 
     /// Returns the memtables that nobody else has a reference to any more.
     fn take_unused(&self) -> Vec<Memtable> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known
             .extract_if(.., |memtable| Arc::strong_count(memtable) == 1)
             .collect()

@@ -138,6 +138,12 @@ impl JobSource for FakeSource {
         queues.map(|queue| queue.next_due()).min().unwrap_or(i64::MAX)
     }
 
+    fn backlog(&self) -> u64 {
+        let layouts = self.0.lock();
+        let queues = layouts.front().into_iter().flatten();
+        queues.map(|queue| queue.items.load(Ordering::SeqCst)).sum()
+    }
+
     fn partitions(&self) -> Vec<PartitionJobs> {
         let mut layouts = self.0.lock();
         let queues = layouts[0].clone();

@@ -108,6 +108,9 @@ pub(crate) trait JobSource: Send + Sync {
     /// Returns the earliest [`Job::next_due`] of all jobs.
     fn next_due(&self) -> i64;
 
+    /// Returns the number of items that are to be removed, as far as they are counted.
+    fn backlog(&self) -> u64;
+
     /// Returns the current jobs. A split changes them, so each pass reads them again.
     fn partitions(&self) -> Vec<PartitionJobs>;
 }

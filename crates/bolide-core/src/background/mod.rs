@@ -149,6 +149,12 @@ impl JobSource for ContainerJobs {
             .unwrap_or(i64::MAX)
     }
 
+    fn backlog(&self) -> u64 {
+        let state = self.container.state();
+        let partitions = state.layout.partitions.iter();
+        partitions.map(|partition| partition.backlog()).sum()
+    }
+
     fn partitions(&self) -> Vec<PartitionJobs> {
         let state = self.container.state();
         let jobs_of = |partition| {

@@ -17,13 +17,15 @@ const COUNTED_BESIDE_USERS: u64 = 200;
 const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
-/// While users are active, the purge rests this many times as long as its last step took. Up to half of it the next step spends waiting for a user's write
-/// to be committed with, and less if one comes: syncs of its own are what users would feel most.
-const RESTS_BESIDE_USERS: u32 = 14;
+/// While users are active, the purge rests at most this many times as long as its last step took: then it is some two per cent of a processor.
+const MAX_RESTS: u32 = 60;
 /// Maximum time for which a step waits for a user's write: other background work of its partition waits behind it.
 const MAX_PATIENCE: Duration = Duration::from_millis(20);
-/// A backlog of this age is purged without rests, so that it cannot grow for ever when users write faster than a resting purge removes.
-const PATIENT_FOR: Duration = Duration::from_secs(300);
+/// Time in which a backlog is removed beside users, at an even pace: a faster purge would only be felt more, because nobody sees ghosts.
+const REMOVED_WITHIN: Duration = Duration::from_secs(300);
+/// Minimum time in which what is left is to be removed. If items become due as fast as the purge removes them, the backlog stays at what becomes due in
+/// this time.
+const LEAST_TIME_LEFT: Duration = Duration::from_secs(30);
 /// Minimum forward step of the wall clock that pauses the purge (TTL-204).
 const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
@@ -34,6 +36,8 @@ pub(super) struct PurgePacer {
     unrested: u64,
     /// The number of requests at the last check, and when it last rose.
     users: (u64, Option<Instant>),
+    /// Number of items that are to be removed, as far as they are counted.
+    backlog: u64,
     /// The time since which there has been a backlog.
     backlog_since: Option<Instant>,
     /// How long the last step took.
@@ -47,34 +51,45 @@ impl PurgePacer {
             bucket: TokenBucket::new(items_per_second, now),
             unrested: UNRESTED_ITEMS,
             users: (0, None),
+            backlog: 0,
             backlog_since: None,
             last_took: Duration::ZERO,
         }
     }
 
     /// Returns how long the purge rests after a step that began at `began` and took `took`. Users come first, in CPU and disk as in request units
-    /// (TTL-265): while they are active, the purge rests most of the time. The items that it removes without rests when a second begins are too few
-    /// to slow users down.
+    /// (TTL-265): while they are active, the purge goes at the pace at which its backlog ends in time. Part of the rest the next step spends waiting for
+    /// a user's write. The items that it removes without rests when a second begins are too few to slow users down.
     pub fn rest_after(&mut self, began: Instant, took: Duration) -> Duration {
         self.last_took = took;
-        took * self.rests(began) - self.patience(began)
+        self.rest(began) - self.patience(began)
     }
 
-    /// Returns how long the next step may wait for a user's write: a part of its rest.
+    /// Returns how long the next step may wait for a user's write to be committed with, because syncs of its own are what users would feel most: up to
+    /// half of its rest, and less if a write comes.
     pub fn patience(&self, now: Instant) -> Duration {
-        (self.last_took * self.rests(now) / 2).min(MAX_PATIENCE)
+        (self.rest(now) / 2).min(MAX_PATIENCE)
     }
 
-    /// Returns how many times as long as a step the purge rests after it.
-    fn rests(&self, now: Instant) -> u32 {
+    /// Returns the time between the last step and the next one.
+    fn rest(&self, now: Instant) -> Duration {
         if !self.is_beside_users(now) || self.unrested > 0 {
-            return 0;
+            return Duration::ZERO;
         }
         let age = self
             .backlog_since
             .map_or(Duration::ZERO, |since| now.duration_since(since));
-        let left = 1.0 - age.as_secs_f64() / PATIENT_FOR.as_secs_f64();
-        (f64::from(RESTS_BESIDE_USERS) * left).ceil() as u32
+        let left = REMOVED_WITHIN.saturating_sub(age).max(LEAST_TIME_LEFT);
+        let steps = self.backlog.div_ceil(ITEMS_BESIDE_USERS).max(1);
+        let between_steps = left.div_f64(steps as f64);
+        between_steps
+            .saturating_sub(self.last_took)
+            .min(self.last_took * MAX_RESTS)
+    }
+
+    /// Records how many items are to be removed.
+    pub fn look_at_backlog(&mut self, items: u64) {
+        self.backlog = items;
     }
 
     /// Records the number of requests at `now`.
@@ -106,9 +121,10 @@ impl PurgePacer {
         if self.unrested > 0 {
             return items.min(UNRESTED_STEP_ITEMS);
         }
-        match self.rests(now) {
-            0 => items,
-            _ => items.min(ITEMS_BESIDE_USERS),
+        match self.rest(now).is_zero() && !self.last_took.is_zero() {
+            // Small steps are too slow.
+            true => items,
+            false => items.min(ITEMS_BESIDE_USERS),
         }
     }
 

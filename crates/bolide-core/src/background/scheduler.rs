@@ -163,6 +163,7 @@ impl Schedule {
         self.ticks = self.ticks.wrapping_add(1);
         let first = self.ticks % sources.len().max(1);
         sources.rotate_left(first);
+        self.pacer.look_at_backlog(sources.iter().map(JobSource::backlog).sum());
         let policy = InBackground {
             account,
             clock: &self.clock,

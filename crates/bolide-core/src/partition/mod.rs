@@ -391,6 +391,11 @@ impl Partition {
         self.shared.statistics.newest()
     }
 
+    /// Returns the number of counted items that the purge is to remove, from memory.
+    pub fn backlog(&self) -> u64 {
+        self.shared.statistics.backlog()
+    }
+
     /// Returns the second before which [`Partition::statistics`] are exact, as far as is known: at this second, items must be counted.
     pub fn next_count(&self) -> i64 {
         match self.statistics() {

@@ -14,6 +14,8 @@ pub(crate) struct Statistics {
     pub live: Amount,
     /// Ghosts counted so far: items that are expired and not purged yet.
     pub ghosts: Amount,
+    /// Items counted so far that were deleted with their partition key, and are not purged yet.
+    pub hidden: Amount,
     /// Stamp of the first ghost in each core queue.
     pub oldest: [Option<Stamp>; 2],
     /// Dates of the first ghost in the queue of each date rule.
@@ -30,10 +32,11 @@ pub(crate) struct Statistics {
 
 impl Statistics {
     pub fn of(state: &PartitionState) -> Statistics {
-        let ghosts = state.ghosts.amount();
+        let (ghosts, hidden) = (state.ghosts.amount(), state.tombstones.hidden());
         Statistics {
-            live: state.stored.without(ghosts).without(state.tombstones.hidden()),
+            live: state.stored.without(ghosts).without(hidden),
             ghosts,
+            hidden,
             oldest: state.ghosts.oldest(),
             oldest_dates: state.ghosts.oldest_dates().collect(),
             purged_total: state.purged_total,
@@ -54,6 +57,14 @@ impl PublishedStatistics {
         if state.ghosts.are_counted() {
             *self.0.lock() = Some(Statistics::of(state));
         }
+    }
+
+    /// Returns the number of items that the newest published statistics count as ghosts or hidden.
+    pub fn backlog(&self) -> u64 {
+        let newest = self.0.lock();
+        newest
+            .as_ref()
+            .map_or(0, |newest| newest.ghosts.with(newest.hidden).items)
     }
 
     /// Returns the newest published statistics; `None` until the ghosts were counted for the first time.

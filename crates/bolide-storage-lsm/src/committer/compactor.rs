@@ -52,9 +52,12 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// After a compaction, its key space rests for this many times as long as that took, while there are reads or commits, those of the purge included. Beside
 /// them a compaction takes seconds, most of which are pauses, and all the time commits are slower: without rests a purge of a small store is one compaction
 /// after the other.
-const RESTS_OF_COMPACTION: u32 = 40;
+const RESTS_OF_COMPACTION: u32 = 100;
+/// While there are reads or commits, a compaction waits until its key space has one tombstone for this many rows, at most for the longest rest: during a
+/// purge there is then one compaction instead of two.
+const ROWS_OF_TOMBSTONE_BESIDE_REQUESTS: u64 = 4;
 /// The longest rest.
-const MAX_REST: Duration = Duration::from_secs(60);
+const MAX_REST: Duration = Duration::from_secs(180);
 /// A key space with this many tombstones does not rest if four fifths of its rows are dead: a scan of it would read ten times as much as lives.
 const MAX_RESTING_TOMBSTONES: u64 = 25_000;
 /// How often to check whether there are still reads or commits, while a key space rests.
@@ -99,6 +102,8 @@ struct DeleteStats {
     left: u64,
     /// When a postponed compaction may start.
     retry_at: Option<Instant>,
+    /// Since when a compaction has been due.
+    due_since: Option<Instant>,
     /// The end of the rest after the last compaction.
     rests_until: Option<Instant>,
 }
@@ -156,9 +161,14 @@ impl Compactor {
         self.join();
         self.count_memtables(store);
         let waits = Space::ALL.map(|space| self.waits(space, now));
+        for space in Space::ALL {
+            let is_due = self.is_due(space, store, now);
+            let known = &mut self.spaces[space as usize];
+            known.due_since = is_due.then(|| known.due_since.unwrap_or(now));
+        }
         let tried = || Space::ALL.into_iter().filter(|space| !waits[*space as usize]);
         let (resting, due): (Vec<Space>, Vec<Space>) = {
-            let due = tried().filter(|space| self.is_due(*space, store, now));
+            let due = tried().filter(|space| self.spaces[*space as usize].due_since.is_some());
             let has_requests = self.pace.has_foreground_load();
             due.partition(|space| has_requests && self.rests(*space, store, now))
         };
@@ -253,10 +263,13 @@ impl Compactor {
         self.spaces[space as usize].in_memtable + store.space(space).tree.tombstone_count()
     }
 
-    /// Whether a key space rests after its last compaction.
+    /// Whether a key space that is due rests after its last compaction, or waits for more tombstones.
     fn rests(&self, space: Space, store: &Store, now: Instant) -> bool {
-        let rests = self.spaces[space as usize].rests_until.is_some_and(|until| until > now);
-        rests && !is_nearly_dead(space, self.tombstones(space, store), rows(store, space))
+        let (known, tombstones, rows) = (self.spaces[space as usize], self.tombstones(space, store), rows(store, space));
+        let rests = known.rests_until.is_some_and(|until| until > now);
+        let is_new = known.due_since.is_some_and(|since| now < since + MAX_REST);
+        let waits = is_new && tombstones.saturating_mul(ROWS_OF_TOMBSTONE_BESIDE_REQUESTS) < rows;
+        (rests || waits) && !is_nearly_dead(space, tombstones, rows)
     }
 
     fn is_due(&self, space: Space, store: &Store, now: Instant) -> bool {

@@ -4,39 +4,76 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Returns a pacer whose users are active and whose first items, removed without rests, are gone.
+fn beside_users(clock: &Monotonic) -> PurgePacer {
+    let mut pacer = PurgePacer::new(None, clock.now());
+    pacer.look_for_users(1, clock.now());
+    pacer.take(UNRESTED_ITEMS, clock.now());
+    pacer
+}
+
 #[test]
-fn beside_users_the_purge_rests_less_the_older_its_backlog_is() {
-    // TTL-265; and a backlog must end even if users are always active.
+fn beside_users_the_first_items_go_at_once() {
+    // TTL-250, TTL-265
     let clock = Monotonic::manual();
     let mut pacer = PurgePacer::new(None, clock.now());
     pacer.look_for_users(1, clock.now());
-    assert_eq!(
-        (pacer.rests(clock.now()), pacer.items(clock.now())),
-        (0, UNRESTED_STEP_ITEMS),
-        "the first items go at once, but not in one step"
-    );
+    pacer.look_at_backlog(1_000_000);
+    let took = Duration::from_millis(2);
+    assert_eq!(pacer.rest_after(clock.now(), took), Duration::ZERO);
+    assert_eq!(pacer.items(clock.now()), UNRESTED_STEP_ITEMS, "but not in one step");
     assert_eq!(pacer.counted(clock.now()), COUNTED_BESIDE_USERS);
     pacer.take(UNRESTED_ITEMS, clock.now());
-    assert_eq!(pacer.rests(clock.now()), RESTS_BESIDE_USERS);
-    assert_eq!(pacer.items(clock.now()), ITEMS_BESIDE_USERS);
-    let took = Duration::from_millis(2);
+    assert_ne!(pacer.rest_after(clock.now(), took), Duration::ZERO);
+    pacer.drained();
+    assert_eq!(pacer.rest_after(clock.now(), took), Duration::ZERO, "a new backlog");
+}
+
+#[test]
+fn beside_users_a_step_waits_for_half_of_its_rest() {
+    // TTL-265
+    let clock = Monotonic::manual();
+    let mut pacer = beside_users(&clock);
     assert_eq!(
         pacer.patience(clock.now()),
         Duration::ZERO,
         "no step has taken long yet"
     );
-    assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(14));
-    assert_eq!(pacer.patience(clock.now()), Duration::from_millis(14));
+    let took = Duration::from_micros(500);
+    assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(15));
+    assert_eq!(pacer.patience(clock.now()), Duration::from_millis(15));
     pacer.rest_after(clock.now(), 2 * took);
     assert_eq!(pacer.patience(clock.now()), MAX_PATIENCE);
+}
+
+#[test]
+fn beside_users_a_backlog_is_removed_in_time_at_an_even_pace() {
+    // TTL-265; and a backlog must end even if users are always active.
+    let clock = Monotonic::manual();
+    let mut pacer = beside_users(&clock);
+    let took = Duration::from_millis(1);
+    let rest = |pacer: &mut PurgePacer, clock: &Monotonic| {
+        pacer.look_for_users(pacer.users.0 + 1, clock.now());
+        pacer.rest_after(clock.now(), took) + pacer.patience(clock.now())
+    };
+    pacer.look_at_backlog(10);
+    assert_eq!(rest(&mut pacer, &clock), took * MAX_RESTS, "a small one has time");
+    // 30,000 steps of 10 items in 300 s are one in 10 ms.
+    pacer.look_at_backlog(300_000);
+    assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(9));
+    assert_eq!(pacer.items(clock.now()), ITEMS_BESIDE_USERS);
     clock.advance(150 * SECOND);
-    pacer.look_for_users(2, clock.now());
-    assert_eq!(pacer.rests(clock.now()), 7);
-    clock.advance(151 * SECOND);
-    pacer.look_for_users(3, clock.now());
-    assert_eq!((pacer.rests(clock.now()), pacer.items(clock.now())), (0, u64::MAX));
-    pacer.drained();
-    assert_eq!(pacer.rests(clock.now()), 0, "a new backlog");
+    pacer.look_at_backlog(150_000);
+    assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(9), "it is in time");
+    pacer.look_at_backlog(300_000);
+    assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(4), "it is late");
+    pacer.look_at_backlog(3_000_000);
+    assert_eq!(rest(&mut pacer, &clock), Duration::ZERO);
+    assert_eq!(pacer.items(clock.now()), u64::MAX, "small steps are too slow");
+    // Items become due as fast as they are removed: a step of 10 items in 10 ms of the 30,000 that become due in 30 s.
+    clock.advance(3_600 * SECOND);
+    pacer.look_at_backlog(30_000);
+    assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(9));
 }
 
 #[test]

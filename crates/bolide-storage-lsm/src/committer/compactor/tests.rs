@@ -133,6 +133,25 @@ fn a_rest_ends_after_its_time_although_there_are_requests() {
     assert_eq!(store.space(Space::Item).approximate_len(), KEPT as usize);
 }
 
+#[test]
+fn beside_requests_a_compaction_waits_for_more_deletes_but_not_for_ever() {
+    const DELETES: u32 = ROWS * 18 / 100;
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    (0..DELETES).for_each(|n| space.remove(key(n)).unwrap());
+    let mut merging = compactor(&views);
+    merging.start();
+    views.publish(&store, []);
+    merging.compact_if_due(&store);
+    assert!(merging.running.is_none(), "it waits");
+    merging.monotonic.advance(MAX_REST);
+    views.publish(&store, []);
+    run(&mut merging, &store);
+    assert_eq!(space.approximate_len(), (ROWS - DELETES) as usize);
+}
+
 /// A reader that began before the compaction must still see its rows.
 #[test]
 fn rows_that_a_reader_sees_outlive_their_compaction() {

@@ -20,6 +20,8 @@
 //! | null, undefined, MinKey, MaxKey | none |
 //!
 //! Whole numbers are big-endian.
+//!
+//! Values of the SQL language are encoded in the same way, with the types of [`sql_rank`].
 
 mod number;
 
@@ -61,6 +63,32 @@ pub mod rank {
     pub const CODE_WITH_SCOPE: u8 = 0x88;
     /// After every other value.
     pub const MAX_KEY: u8 = 0xF0;
+}
+
+/// First bytes of encoded values of the SQL language, in its order of types (cosmos-sql §13).
+///
+/// An index has values of one language only. Null, numbers and strings are encoded as for BSON; every other byte is used by one language.
+pub mod sql_rank {
+    use super::rank;
+
+    /// Null.
+    pub const NULL: u8 = rank::NULL;
+    /// False, and true one above it.
+    pub const FALSE: u8 = 0x24;
+    /// The first of the six bytes of numbers.
+    pub const NUMBER: u8 = rank::NUMBER;
+    /// Strings.
+    pub const STRING: u8 = rank::STRING;
+    /// Arrays.
+    pub const ARRAY: u8 = 0x34;
+    /// Objects.
+    pub const OBJECT: u8 = 0x36;
+    /// After every value.
+    pub const END: u8 = 0x37;
+
+    // The six bytes of numbers are before strings.
+    const _: () = assert!(NULL < FALSE && FALSE + 1 < NUMBER && NUMBER + 5 < STRING);
+    const _: () = assert!(STRING < ARRAY && ARRAY < OBJECT && OBJECT < END);
 }
 
 /// The direction of one field of an index.

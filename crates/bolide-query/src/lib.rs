@@ -46,6 +46,7 @@ mod execution;
 mod fuel;
 mod functions;
 mod group;
+pub mod index;
 mod like;
 mod limits;
 mod memory;

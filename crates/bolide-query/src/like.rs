@@ -74,6 +74,12 @@ impl Like {
             .collect()
     }
 
+    /// The literal characters before the first wildcard.
+    pub fn literal_prefix(&self) -> String {
+        let literal = |piece: &Piece| if let Piece::Literal(c) = piece { Some(*c) } else { None };
+        self.pieces.iter().map_while(literal).collect()
+    }
+
     /// Whether the whole text matches.
     ///
     /// Greedy, with backtracking only to the last `%`, so the time is at most pattern × text. Also `false` when fuel is refused.

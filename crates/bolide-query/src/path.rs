@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 /// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathStep {
     /// A property of an object.
     Name(String),

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
+use crate::index::{self, IndexCondition, IndexOrder};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -247,6 +248,20 @@ impl Query {
     /// [`QueryError::TooLarge`] if there are too many; [`QueryError::OutOfMemory`].
     pub fn partition_key_ranges(&self) -> Result<KeyRanges> {
         plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.memory.more())
+    }
+
+    /// What the filter requires of the values at paths of the items, one condition for each path or element of an array.
+    ///
+    /// Each condition alone holds for every item that has a row. An item that it leaves out is not evaluated, so that neither an error of the filter
+    /// nor a call of a user-defined function comes from it. Empty if the query does not read the container's items directly, or ranks them: a rank
+    /// depends on all items.
+    pub fn index_conditions(&self) -> Vec<IndexCondition> {
+        index::conditions(&self.inner.bound)
+    }
+
+    /// The index order in which the rows come, if they are sorted by one path and have no other source than the item.
+    pub fn index_order(&self) -> Option<IndexOrder> {
+        index::order(&self.inner.bound)
     }
 
     /// Describes the query for people.

@@ -222,6 +222,19 @@ pub enum BinaryOp {
     Remainder,
 }
 
+impl BinaryOp {
+    /// The comparison with its sides exchanged; other operators as they are.
+    pub fn mirrored(self) -> BinaryOp {
+        match self {
+            BinaryOp::Less => BinaryOp::Greater,
+            BinaryOp::Greater => BinaryOp::Less,
+            BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
+            BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
+            other => other,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubqueryKind {
     Scalar,

@@ -213,7 +213,7 @@ impl<'q> Analysis<'q> {
         }
         let (path, op, constant) = match (left.as_const(), right.as_const()) {
             (None, Some(constant)) => (left, op, constant),
-            (Some(constant), None) => (right, mirrored(op), constant),
+            (Some(constant), None) => (right, op.mirrored(), constant),
             _ => return self.anywhere(),
         };
         if op == BinaryOp::Equal {
@@ -300,15 +300,4 @@ fn leave_out_repeated(ranges: &mut Vec<KeyRange>) {
     }
     let mut is_repeated = is_repeated.into_iter();
     ranges.retain(|_| !is_repeated.next().unwrap_or_default());
-}
-
-/// The operator with its sides exchanged.
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
-        BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
-        other => other,
-    }
 }

@@ -1,0 +1,40 @@
+//! Property indexes: the keys of an item at a path, and what a query requires of them.
+//!
+//! ```text
+//! item  ──IndexPath::keys──▶ keys       bytes in the order of types and values (key.rs)
+//! query ──index_conditions─▶ intervals  an item with a row has a key in one of them, for each condition (conditions.rs)
+//! query ──index_order──────▶ path       the rows come in the order of its keys (order.rs)
+//! ```
+//!
+//! A condition is a superset of what the filter accepts: an item that it lets through must still pass the filter. What it is based on is what a path
+//! of the bound filter reads, so keys and conditions agree with the evaluation by construction: both read items with the same scan.
+//!
+//! # Shape of a key
+//! The encoding of `bolide_index::codec` with the types of `sql_rank`: null, false, true, numbers, strings, arrays, objects. Equal values have equal
+//! keys: 1 and 1.0, 0 and -0.0. An integer within 64 bits keeps its exact place between the doubles; one beyond them is the nearest double, and a
+//! number beyond the doubles is infinite, as in the evaluation.
+//!
+//! A string whose encoding is longer than [`KEY_BYTES`] is cut there. All arrays have one key, and so have all objects. See [`is_exact`].
+//!
+//! No key is the beginning of another one. So keys may be followed by other bytes, and stay in order.
+//!
+//! The rules of composite indexes, and where entries are kept, are the caller's business.
+
+mod conditions;
+mod interval;
+mod key;
+mod order;
+mod path;
+mod values;
+
+pub use conditions::{IndexCondition, MAX_INTERVALS};
+pub use interval::Interval;
+pub use key::{KEY_BYTES, is_exact};
+pub use order::IndexOrder;
+pub use path::IndexPath;
+
+pub(crate) use conditions::conditions;
+pub(crate) use order::order;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The index in whose order the rows of a query come.
+
+use super::conditions::path_of;
+use super::path::IndexPath;
+use crate::bind::Bound;
+use crate::program::{Input, Ordering, Source};
+
+/// ORDER BY one path.
+///
+/// The keys of the path are in the order of the rows, each with the items of that value; an item without a key has no row. Items with one key come by
+/// resource id, descending if `descending`. Where [`super::is_exact`] is false for a key, their values differ, and must be sorted as without an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexOrder {
+    /// Where the sort value is. Not of elements.
+    pub path: IndexPath,
+    /// From the highest key to the lowest.
+    pub descending: bool,
+}
+
+/// The order of a query, see [`crate::Query::index_order`].
+pub(crate) fn order(bound: &Bound) -> Option<IndexOrder> {
+    let select = &bound.select;
+    let [
+        Input {
+            source: Source::Item, ..
+        },
+    ] = select.inputs.as_slice()
+    else {
+        return None;
+    };
+    let Ordering::Keys(keys) = &select.ordering else {
+        return None;
+    };
+    let [key] = keys.as_slice() else { return None };
+    if select.grouping.is_some() || select.distinct || key.primitives_only {
+        return None;
+    }
+    let path = path_of(bound, &key.value).filter(|path| !path.is_of_elements())?;
+    // Items without a value would have a row, but no key. Every item has these two.
+    let is_always_defined = path.is_property("id") || path.is_property("_ts");
+    (key.skip_undefined || is_always_defined).then_some(IndexOrder {
+        path,
+        descending: key.descending,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! Conditions and orders against the evaluation, over random items and filters.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{IndexPath, Interval, is_exact};
+use crate::schema::{PartitionKeyKind, Schema};
+use crate::value::Item;
+use crate::{Environment, PageLimit, Parameters, Query};
+
+/// JSON texts of values around which rules change. SQL has the same literals, except for signs and for the last ones.
+fn primitives() -> Vec<String> {
+    let plain = [
+        "null",
+        "false",
+        "true",
+        "0",
+        "-0.0",
+        "1",
+        "1.0",
+        "-1",
+        "1.5",
+        "-1.5",
+        "2",
+        "1e400",
+        "-1e400",
+        "5e-324",
+        "9007199254740991",
+        "9007199254740992",
+        "9007199254740992.0",
+        "9007199254740993",
+        "9007199254740994",
+        "-9007199254740993",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "9223372036854775809",
+        "18446744073709551615",
+        r#""""#,
+        r#""a""#,
+        r#""ab""#,
+        r#""b""#,
+        r#""a\u0000""#,
+        r#""a\u0000b""#,
+        r#""\u00e9""#,
+        r#""%""#,
+        r#""1""#,
+        r#""true""#,
+        r#""\uD83D\uDE00""#,
+    ];
+    let long = [
+        (996, ""),
+        (997, ""),
+        (998, ""),
+        (998, "y"),
+        (1_200, "a"),
+        (1_200, "b"),
+        (996, "\\u0000"),
+        (997, "\\u0000"),
+    ];
+    let long = long.map(|(count, end)| format!("\"{}{end}\"", "x".repeat(count)));
+    plain.iter().map(ToString::to_string).chain(long).collect()
+}
+
+fn values() -> Vec<String> {
+    let containers = [
+        "[]",
+        "[1]",
+        "[\"a\"]",
+        "[[1]]",
+        "{}",
+        "{\"a\":1}",
+        "{\"a\":1,\"b\":[1]}",
+    ];
+    containers.iter().map(ToString::to_string).chain(primitives()).collect()
+}
+
+fn value() -> impl Strategy<Value = String> {
+    // Few values most of the time, so that filters find something.
+    prop_oneof![3 => select(values()), 2 => select(vec!["1", "2", "\"a\"", "true", "null"]).prop_map(str::to_owned)]
+}
+
+/// The text of an item; `n` is its number.
+fn item() -> impl Strategy<Value = String> {
+    let list = prop::collection::vec(value(), 0..4).prop_map(|list| format!("[{}]", list.join(",")));
+    let nested = value().prop_map(|value| format!("{{\"a\":{value}}}"));
+    let members = (
+        proptest::option::of(value()),
+        proptest::option::of(value()),
+        proptest::option::of(prop_oneof![4 => list, 1 => value()]),
+        proptest::option::of(prop_oneof![4 => nested, 1 => value()]),
+    );
+    members.prop_map(|(a, b, l, o)| {
+        let members = [("a", a), ("b", b), ("l", l), ("o", o)];
+        let members = members
+            .iter()
+            .filter_map(|(name, value)| Some(format!("\"{name}\":{}", value.as_ref()?)));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    })
+}
+
+/// A constant as a literal or a parameter. A parameter has no number beyond the doubles.
+fn constant() -> impl Strategy<Value = String> {
+    let all = values();
+    let by_number = (0..all.len()).prop_map(|n| format!("@v{n}"));
+    let literals: Vec<String> = all
+        .into_iter()
+        .chain(["undefined".to_owned(), "SQRT(-1)".to_owned()])
+        .collect();
+    prop_oneof![
+        2 => select(literals),
+        2 => by_number,
+        3 => select(vec!["1", "2", "'a'", "true", "null"]).prop_map(str::to_owned),
+    ]
+}
+
+fn parameters() -> Parameters {
+    let all = values();
+    let named = all.iter().enumerate();
+    named.fold(Parameters::none(), |list, (n, json)| {
+        list.clone().with_text(format!("@v{n}"), json).unwrap_or(list)
+    })
+}
+
+fn path() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "c.a", "c.b", "c.a", "c['a']", "c.o.a", "c.l", "c.l[0]", "c.l[1]", "elem", "elem.a", "c.n",
+    ])
+}
+
+fn comparison() -> impl Strategy<Value = String> {
+    select(vec!["=", "!=", "<", "<=", ">", ">="]).prop_map(str::to_owned)
+}
+
+fn predicate() -> impl Strategy<Value = String> {
+    let list = || prop::collection::vec(constant(), 1..8).prop_map(|list| list.join(", "));
+    let test = select(vec![
+        "IS_DEFINED",
+        "IS_NULL",
+        "IS_BOOL",
+        "IS_BOOLEAN",
+        "IS_NUMBER",
+        "IS_STRING",
+        "IS_ARRAY",
+        "IS_OBJECT",
+        "IS_PRIMITIVE",
+        "IS_INTEGER",
+        "IS_FINITE_NUMBER",
+        "IS_DATETIME",
+    ]);
+    let flag = || select(vec!["", ", false", ", true", ", c.b"]);
+    let pattern = select(vec!["a%", "a", "%", "a_", "_b", "[ab]%", "", "a%b", "\\u00e9%", "x%"]);
+    let array = select(vec!["c.l", "c.a", "c.o", "c.l[0]"]);
+    prop_oneof![
+        4 => (path(), comparison(), constant()).prop_map(|(p, op, k)| format!("{p} {op} {k}")),
+        2 => (path(), comparison(), constant()).prop_map(|(p, op, k)| format!("{k} {op} {p}")),
+        2 => (path(), constant(), constant()).prop_map(|(p, a, b)| format!("({p} BETWEEN {a} AND {b})")),
+        1 => (path(), path(), constant()).prop_map(|(p, q, a)| format!("({p} BETWEEN {a} AND {q})")),
+        2 => (path(), list()).prop_map(|(p, list)| format!("{p} IN ({list})")),
+        1 => (path(), list()).prop_map(|(p, list)| format!("{p} NOT IN ({list})")),
+        1 => (path(), constant(), flag()).prop_map(|(p, k, flag)| format!("STARTSWITH({p}, {k}{flag})")),
+        1 => (path(), constant(), flag()).prop_map(|(p, k, flag)| format!("STRINGEQUALS({k}, {p}{flag})")),
+        1 => (path(), pattern).prop_map(|(p, pattern)| format!("{p} LIKE \"{pattern}\"")),
+        2 => (test, path()).prop_map(|(test, p)| format!("{test}({p})")),
+        1 => path().prop_map(str::to_owned),
+        1 => (path(), path(), comparison()).prop_map(|(p, q, op)| format!("{p} {op} {q}")),
+        1 => (array.clone(), constant(), flag()).prop_map(|(l, k, flag)| format!("ARRAY_CONTAINS({l}, {k}{flag})")),
+        1 => (path(), list(), flag()).prop_map(|(p, list, flag)| format!("ARRAY_CONTAINS([{list}], {p}{flag})")),
+        1 => (array.clone(), list()).prop_map(|(l, list)| format!("ARRAY_CONTAINS_ANY({l}, {list})")),
+        1 => (array.clone(), list()).prop_map(|(l, list)| format!("ARRAY_CONTAINS_ALL({l}, {list})")),
+        1 => (array, comparison(), constant())
+            .prop_map(|(l, op, k)| format!("EXISTS(SELECT VALUE e FROM e IN {l} WHERE e {op} {k} AND c.b != 2)")),
+    ]
+}
+
+fn filter() -> impl Strategy<Value = String> {
+    let leaf =
+        prop_oneof![12 => predicate(), 1 => Just("false".to_owned()), 1 => Just("CONTAINS(c.a, 'a')".to_owned())];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let list = || prop::collection::vec(inner.clone(), 2..4);
+        prop_oneof![
+            2 => list().prop_map(|list| format!("({})", list.join(" AND "))),
+            2 => list().prop_map(|list| format!("({})", list.join(" OR "))),
+            1 => inner.prop_map(|operand| format!("NOT ({operand})")),
+        ]
+    })
+}
+
+/// Items with their numbers, as `n`.
+fn numbered(items: &[String]) -> Vec<String> {
+    let text = |(n, item): (usize, &String)| match item.as_str() {
+        "{}" => format!("{{\"n\":{n}}}"),
+        item => format!("{{\"n\":{n},{}", &item[1..]),
+    };
+    items.iter().enumerate().map(text).collect()
+}
+
+/// The numbers of the items in the rows, in order.
+fn rows(query: &Query, items: &[String]) -> Vec<usize> {
+    let page = query.execution(Environment::default(), PageLimit::NONE, None);
+    let mut page = page.expect("a page");
+    for (rid, item) in items.iter().enumerate() {
+        page.push(item.as_bytes(), rid as u64).expect("no error");
+    }
+    let finished = page.finish(true).expect("it ends");
+    let numbers = finished
+        .rows
+        .iter()
+        .map(|row| serde_json::from_slice(row).expect("a number"));
+    numbers.collect()
+}
+
+/// Sorted, not empty, without overlaps, and no key is apart from what follows it.
+fn is_well_formed(intervals: &[Interval], keys: &[Vec<u8>]) -> bool {
+    let not_empty = |own: &Interval| own.to.as_ref().is_none_or(|to| own.from < *to);
+    let apart = |pair: &[Interval]| pair[0].to.as_ref().is_some_and(|to| *to <= pair[1].from);
+    let stays = |own: &Interval, key: &Vec<u8>| {
+        let with = |more: u8| [key.as_slice(), &[more; 9]].concat();
+        own.contains(key) == own.contains(&with(0)) && own.contains(key) == own.contains(&with(0xFF))
+    };
+    intervals.iter().all(not_empty)
+        && intervals.windows(2).all(apart)
+        && intervals.iter().all(|own| keys.iter().all(|key| stays(own, key)))
+}
+
+fn keys(path: &IndexPath, item: &str) -> Vec<Vec<u8>> {
+    path.keys(&Item::complete(item.as_bytes()).expect("UTF-8"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn every_item_with_a_row_has_a_key_that_each_condition_admits(
+        filter in filter(),
+        items in prop::collection::vec(item(), 1..12),
+    ) {
+        let items = numbered(&items);
+        let join = if filter.contains("elem") { " JOIN elem IN c.l" } else { "" };
+        let text = format!("SELECT VALUE c.n FROM c{join} WHERE {filter}");
+        let Ok(query) = Query::compile(&text, &parameters(), &Schema::metadata()) else {
+            return Err(TestCaseError::fail(format!("{text} does not compile")));
+        };
+        let found: BTreeSet<usize> = rows(&query, &items).into_iter().collect();
+        for condition in query.index_conditions() {
+            for (n, item) in items.iter().enumerate() {
+                let keys = keys(&condition.path, item);
+                prop_assert!(is_well_formed(&condition.intervals, &keys), "{}: {:?}", text, condition);
+                if found.contains(&n) {
+                    prop_assert!(condition.admits(&keys), "{} leaves out {} by {:?}", text, item, condition);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_sorted_rows(items in prop::collection::vec(item(), 0..25), descending: bool) {
+        let items = numbered(&items);
+        let direction = if descending { "DESC" } else { "ASC" };
+        let text = format!("SELECT VALUE c.n FROM c ORDER BY c.a {direction}");
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let query = Query::compile(&text, &Parameters::none(), &schema).expect("a query");
+        let order = query.index_order().expect("one path");
+        prop_assert_eq!((order.path.to_string(), order.descending), ("/a/?".to_owned(), descending));
+        let mut entries: Vec<(Vec<u8>, usize)> = items
+            .iter()
+            .enumerate()
+            .flat_map(|(n, item)| keys(&order.path, item).into_iter().map(move |key| (key, n)))
+            .collect();
+        entries.sort();
+        if descending {
+            entries.reverse();
+        }
+        let sorted = rows(&query, &items);
+        let key_of = |n: &usize| keys(&order.path, &items[*n]).remove(0);
+        let keys: Vec<Vec<u8>> = sorted.iter().map(key_of).collect();
+        prop_assert_eq!(&keys, &entries.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>());
+        for ((n, key), (_, expected)) in sorted.iter().zip(&keys).zip(&entries) {
+            prop_assert!(n == expected || !is_exact(key), "{} and {} have the key {:?}", n, expected, key);
+        }
+    }
+}

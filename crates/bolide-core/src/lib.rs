@@ -31,6 +31,7 @@ mod feeds;
 #[cfg(test)]
 mod fixture;
 mod format;
+mod index;
 mod items;
 mod memory;
 mod partition;
@@ -71,7 +72,7 @@ pub use items::{
 pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage, QueryUsage};
 pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
-pub use runtime::{AccountOptions, RequestContext, ScriptErrors};
+pub use runtime::{AccountOptions, IndexUse, RequestContext, ScriptErrors};
 pub use scan::ScanScope;
 pub use scripts::{
     ExecuteProcedure, Executed, ItemWrite, OperationError, ScriptFigures, ScriptHosting, TriggeredWrite,

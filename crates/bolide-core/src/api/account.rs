@@ -8,7 +8,7 @@ use bolide_storage::Engine;
 
 use super::collections::sweep_later;
 use crate::admin::{Admin, Splits};
-use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
+use crate::background::{Background, IndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
 use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
 use crate::clock;
 use crate::container::Container;
@@ -23,6 +23,7 @@ pub struct Account {
     catalog: Arc<Catalog>,
     background: Arc<Background>,
     purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
+    index_builds: IndexBuilds,
     script_permits: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
@@ -62,6 +63,7 @@ impl Account {
         sweep_later(&catalog, runtime.monotonic());
         let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
+            index_builds: IndexBuilds::start(&background, &catalog),
             catalog,
             background,
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
@@ -91,6 +93,7 @@ impl Account {
         self.script_permits.close();
         self.runtime.executor().close().await;
         self.splits.close().await;
+        self.index_builds.stop().await;
         let purge_scheduler = self.purge_scheduler.lock().take();
         if let Some(scheduler) = purge_scheduler {
             scheduler.stop().await;
@@ -193,6 +196,11 @@ impl Account {
         self.background.purge(container, mode, max).await
     }
 
+    /// Returns what wakes the task that builds indexes.
+    pub(super) fn index_signal(&self) -> &Arc<tokio::sync::Notify> {
+        self.index_builds.signal()
+    }
+
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
@@ -206,6 +214,7 @@ impl Account {
             runtime: &self.runtime,
             permits: &self.script_permits,
             ahead: &self.ahead,
+            index_signal: self.index_signal(),
         }
     }
 

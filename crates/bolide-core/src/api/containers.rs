@@ -119,7 +119,10 @@ impl Account {
         let replace = |catalog: Arc<Catalog>| async move {
             catalog.replace_container(&container, &sent, if_match.as_deref()).await
         };
-        self.catalog().carry_out(replace).await
+        let replaced = self.catalog().carry_out(replace).await;
+        // The indexing policy may name other paths.
+        self.index_signal().notify_one();
+        replaced
     }
 
     /// Deletes a container. Its purge ends too (TTL-271).

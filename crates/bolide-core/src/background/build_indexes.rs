@@ -128,8 +128,13 @@ impl Builder {
             remove_ghost(batch, &self.state, version, ghost);
         }
         for (key, record, new) in &rewritten {
-            remove(batch, &Key::new(Space::Item, key.clone()), record);
-            add(batch, &Epk::from_bytes(keys::epk_of_item(key)), new);
+            remove(batch, &self.state.indexes, &Key::new(Space::Item, key.clone()), record);
+            add(
+                batch,
+                &self.state.indexes,
+                &Epk::from_bytes(keys::epk_of_item(key)),
+                new,
+            );
         }
         Ok(match page.rows.last() {
             Some((last, _)) if page.more => Step::More(keys::after(last)),

@@ -25,6 +25,7 @@ mod driver;
 #[cfg(test)]
 mod fake_jobs;
 mod fault;
+mod index_builds;
 mod job;
 pub(crate) mod jobs;
 mod pacer;
@@ -41,6 +42,7 @@ use crate::container::Container;
 pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
+pub(crate) use index_builds::IndexBuilds;
 pub use job::PurgeMode;
 use job::{Job, JobSource, PartitionJobs};
 use jobs::count_ghosts::CountGhosts;

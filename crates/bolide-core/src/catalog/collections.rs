@@ -309,6 +309,7 @@ pub(super) fn new_row(
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
         collection: Some(definition.clone()),
+        indexes: Arc::default(),
         layout_version: 1,
         next_range: u32::try_from(placements.len()).unwrap_or(u32::MAX),
         placements,

@@ -21,6 +21,7 @@ use super::offers::new_offer;
 use super::rows::{AccountRow, ContainerRow, DroppedRow, Row, RowKey, Unknown};
 use crate::change_log;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
+use crate::index::PropertyIndexes;
 use crate::partition::Placement;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{OfferType, PacingSettings, Throughput};
@@ -428,6 +429,7 @@ impl NewContainer {
             pacing: PacingSettings::of(self.throughput),
             keeps_all_versions: false,
             collection: None,
+            indexes: Arc::new(PropertyIndexes::of_new(&self.properties.indexing_policy)),
             layout_version: 1,
             next_range: placements.len() as u32,
             placements,

@@ -27,6 +27,7 @@ mod databases;
 mod encryption_keys;
 mod events;
 mod history;
+mod indexes;
 mod names;
 mod offers;
 mod open;

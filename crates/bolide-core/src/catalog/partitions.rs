@@ -83,7 +83,7 @@ impl Catalog {
         is_closing: impl Fn() -> bool,
     ) -> Result<()> {
         let rid = container.rid();
-        let (layout, next_range) = (after.layout.clone(), after.next_range);
+        let (layout, next_range, indexes) = (after.layout.clone(), after.next_range, after.indexes.clone());
         let committed = self
             .commit_unseen(move |batch| {
                 let mut row = batch.container(rid)?;
@@ -91,6 +91,7 @@ impl Catalog {
                 row.layout_version = layout.version;
                 row.next_range = next_range;
                 row.placements = layout.placements();
+                row.indexes = indexes.clone();
                 batch.is_exempt();
                 batch.replace(RowKey::Container(rid), row.clone())?;
                 for child in children {

@@ -20,6 +20,7 @@ impl ContainerState {
             pacing: row.pacing,
             keeps_all_versions: row.keeps_all_versions,
             collection: row.collection.clone(),
+            indexes: row.indexes.clone(),
             layout,
             next_range: row.next_range,
             is_deleted: false,
@@ -34,6 +35,7 @@ impl ContainerState {
             && self.offer == row.offer.as_ref().map(OfferRow::offer)
             && self.pacing == row.pacing
             && self.keeps_all_versions == row.keeps_all_versions
+            && self.indexes == row.indexes
             && self.layout.version == row.layout_version
             && self.next_range == row.next_range
     }

@@ -2,6 +2,7 @@
 
 mod collection;
 mod history;
+mod info;
 mod offer;
 mod quarantine;
 mod scripts;
@@ -11,15 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::epk::Epk;
 use bolide_model::error::ItemOperation;
-use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::{Policy, Settings};
-use bolide_model::{Error, Lsn, Reason, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, Reason, Result, UnixMillis, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWriteGuard};
 
 pub use collection::{CollectionDefinition, CollectionIndex};
+pub use info::{ContainerInfo, Range, Ranges};
 pub(crate) use offer::ResourceOffer;
 pub(crate) use quarantine::ScriptQuarantine;
 pub(crate) use scripts::Scripts;
@@ -28,6 +30,7 @@ pub use scripts::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, Tri
 use crate::content::ShardKey;
 use crate::executor::Ending;
 use crate::format::etag::Etag;
+use crate::index::{IndexAdvisor, PropertyIndexes};
 use crate::partition::{Partition, Placement};
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
@@ -46,6 +49,8 @@ pub struct Container {
     state: RwLock<Arc<ContainerState>>,
     readers: Arc<Mutex<BTreeMap<UnixMillis, usize>>>,
     scripts: RwLock<Arc<Scripts>>,
+    /// Counts the items that queries read in vain.
+    advisor: Mutex<IndexAdvisor>,
     /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
     /// Held by a split: only one split at a time changes the ranges.
@@ -68,6 +73,8 @@ pub(crate) struct ContainerState {
     pub keeps_all_versions: bool,
     /// What it has beside the definition of a container if it is a MongoDB collection.
     pub collection: Option<Arc<CollectionDefinition>>,
+    /// Its property indexes.
+    pub indexes: Arc<PropertyIndexes>,
     /// The meter of the database, if the database has throughput.
     pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,
@@ -194,45 +201,6 @@ impl Layout {
     }
 }
 
-/// The names and the definition of a container.
-#[derive(Debug, Clone)]
-pub struct ContainerInfo {
-    /// Its resource id.
-    pub rid: ContainerRid,
-    /// Its database.
-    pub database_rid: DatabaseRid,
-    /// The database's name.
-    pub database_id: String,
-    /// Its definition.
-    pub properties: Arc<ContainerProperties>,
-    /// Version of the definition.
-    pub etag: Etag,
-    /// When the definition was last written.
-    pub last_modified: UnixSeconds,
-}
-
-/// The partition key ranges of a container.
-#[derive(Debug, Clone)]
-pub struct Ranges {
-    /// Changes with every split.
-    pub version: u64,
-    /// The ranges in the order of their keys; together they hold every key.
-    pub ranges: Vec<Range>,
-}
-
-/// A partition key range: one physical partition as clients see it.
-#[derive(Debug, Clone)]
-pub struct Range {
-    /// Id of the range.
-    pub id: u32,
-    /// The keys it holds.
-    pub epk: EpkRange,
-    /// The ranges it was split from, oldest first.
-    pub parents: Vec<u32>,
-    /// Its newest log sequence number.
-    pub lsn: Lsn,
-}
-
 impl Container {
     pub(crate) fn new(rid: ContainerRid, database_id: String, state: ContainerState) -> Arc<Container> {
         let since = state
@@ -249,6 +217,7 @@ impl Container {
             state: RwLock::new(Arc::new(state)),
             readers: Arc::default(),
             scripts: RwLock::default(),
+            advisor: Mutex::default(),
             checking: tokio::sync::Mutex::new(()),
             splitting: tokio::sync::Mutex::new(()),
         })
@@ -310,6 +279,11 @@ impl Container {
     /// Changes the scripts, once the change is durable.
     pub(crate) fn change_scripts(&self, change: impl FnOnce(&mut Scripts)) {
         change(Arc::make_mut(&mut *self.scripts.write()));
+    }
+
+    /// Returns what counts the items that queries read in vain.
+    pub(crate) fn advisor(&self) -> parking_lot::MutexGuard<'_, IndexAdvisor> {
+        self.advisor.lock()
     }
 
     pub(crate) fn state(&self) -> Arc<ContainerState> {

@@ -217,6 +217,7 @@ impl DocumentBatch<'_, '_> {
         for (stored, _) in replaced {
             remove(
                 self.batch,
+                &self.state.indexes,
                 &Key::new(Space::Item, stored.key().clone()),
                 stored.record(),
             );
@@ -236,7 +237,7 @@ impl DocumentBatch<'_, '_> {
         let version = self.batch.next_version();
         let (key, record) = (Key::new(Space::Item, deleted.key().clone()), deleted.record());
         self.charge += charge::write(record.size());
-        remove(self.batch, &key, record);
+        remove(self.batch, &self.state.indexes, &key, record);
         let change = Change::deleted(&key.bytes, record);
         history::log(self.batch, self.state.keeping(), version, change);
         self.note(|| JournalEntry::Deleted { base: deleted.clone() });
@@ -322,7 +323,7 @@ impl DocumentBatch<'_, '_> {
     ) {
         if let Some(replaced) = replaced {
             let key = Key::new(Space::Item, replaced.key().clone());
-            remove(self.batch, &key, replaced.record());
+            remove(self.batch, &self.state.indexes, &key, replaced.record());
         }
         self.store_over(number, draft, replaced, ghosts);
     }
@@ -374,7 +375,7 @@ fn add_version(
     record: &Record,
     (replaced, changes): (Option<&Record>, Option<&FieldChanges>),
 ) {
-    let key = add(batch, epk, record);
+    let key = add(batch, &state.indexes, epk, record);
     let keeping = state.keeping();
     if keeping.is_some() {
         let description = changes.map(description::encode).unwrap_or_default();

@@ -4,21 +4,25 @@
 //!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id
 //!           'U' ‖ constraint ‖ digest → item key         holds a unique key of a container
 //!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
+//!           'P' ‖ index ‖ value ‖ item → empty           finds items by a value at the path of a property index
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
 //!           'FD' ‖ rule ‖ date ‖ lsn ‖ seq → ExpiryEntry  the expiry queues of date rules
 //! ```
 //!
 //! Writes put the entries of the list, replaces and the purge delete them, a split and an import build them, and the full check compares with them.
-//! Entries are a function of the item's key and record, so code that has both never reads an entry in order to remove it. No two items have an entry
+//! Entries are a function of the item's key, its record and the container's property indexes, so code that has them never reads an entry in order to remove it. No two items have an entry
 //! with the same key and the same value, so an entry identifies its item. The history (`crate::change_log`) is not part of the list: it describes
 //! changes, not stored items.
 
+use bolide_model::ttl::Stamp;
+use bolide_query::{Item as QueryItem, SystemProperties};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
 use super::keys;
-use super::record::{ExpiryEntry, LogEntry, Record};
+use super::record::{Content, ExpiryEntry, LogEntry, Record};
+use crate::index::{PropertyIndex, PropertyIndexes};
 
 /// One entry of an item.
 pub(crate) struct Entry<'i> {
@@ -37,12 +41,17 @@ struct Item<'i> {
 enum Kind {
     Id,
     Unique,
+    Property,
     Log,
     Expiry,
 }
 
 /// Returns the entries of the item that is stored as `record` under `item_key`.
-pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<Item = Entry<'i>> {
+pub(crate) fn of<'i>(
+    indexes: &PropertyIndexes,
+    item_key: &'i Bytes,
+    record: &'i Record,
+) -> impl Iterator<Item = Entry<'i>> + use<'i> {
     let item = Item { key: item_key, record };
     let epk = keys::epk_of_item(item_key);
     let entry = move |key, kind| Entry { key, item, kind };
@@ -56,11 +65,58 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
     let deadlines = deadlines.map(move |position| entry(position.key(), Kind::Expiry));
     let id = entry(keys::id_index(epk, record.id_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
+    let properties = property_keys(&indexes.list, item_key, record);
+    let properties = properties.into_iter().map(move |key| entry(key, Kind::Property));
     std::iter::once(id)
         .chain(unique)
+        .chain(properties)
         .chain([log])
         .chain(expiry)
         .chain(deadlines)
+}
+
+/// Returns the keys of the entries that an item has in property indexes.
+pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<Key> {
+    if indexes.is_empty() || record.content() != Content::Json {
+        return Vec::new();
+    }
+    // A stored document is JSON; of one that is damaged all the same, no entries are left.
+    let properties = IndexedProperties(record);
+    let Ok(item) = QueryItem::stored(record.document_bytes(), &properties) else {
+        return Vec::new();
+    };
+    let keys = |index: &PropertyIndex| {
+        let values = index.path.keys(&item);
+        let id = index.id;
+        values
+            .into_iter()
+            .map(move |value| keys::property_entry(id, &value, item_key))
+    };
+    indexes.iter().flat_map(keys).collect()
+}
+
+/// The system properties that can be indexed.
+struct IndexedProperties<'i>(&'i Record);
+
+impl SystemProperties for IndexedProperties<'_> {
+    fn last_modified(&self) -> i64 {
+        self.0.last_modified().0
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.0.stamp()
+    }
+
+    fn members_bytes(&self) -> usize {
+        let mut members = String::new();
+        self.write_members(&mut members);
+        members.len()
+    }
+
+    fn write_members(&self, out: &mut String) {
+        out.push_str("\"_ts\":");
+        out.push_str(&self.last_modified().to_string());
+    }
 }
 
 /// Whether a row is an entry of an item: it follows from that item, so that it need not be copied.
@@ -81,6 +137,7 @@ impl Entry<'_> {
         match self.kind {
             Kind::Id => Bytes::copy_from_slice(&record.number().to_be_bytes()),
             Kind::Unique => key.clone(),
+            Kind::Property => Bytes::new(),
             Kind::Log => LogEntry {
                 class: record.stamp().class,
                 last_modified: record.last_modified(),

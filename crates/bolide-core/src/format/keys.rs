@@ -5,6 +5,7 @@
 //!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
 //!           'K' ‖ index(4) ‖ epk ‖ digest(16)            → item key of the holder       documents of collections
+//!           'P' ‖ index(4) ‖ value ‖ rid(8) ‖ epk ‖ length of the epk(1) → empty         property indexes
 //!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
 //!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `change_log`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
@@ -18,7 +19,7 @@
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
 //! `epk ‖ tag` identifies a logical partition (see `content::logical`) and is called its epk below. No epk of a definition is a prefix of another, so
 //! no separator follows it. The keys of items begin with their effective partition key, so a range is an interval of keys. Index keys hold it after
-//! their first bytes.
+//! their first bytes. In property indexes the rid stands before the epk, so that equal values are in the order in which queries return ties.
 
 use bolide_model::ttl::{DateHorizon, Deadline, RuleId};
 use bolide_model::{Lsn, UnixMillis, UnixSeconds, epk::Epk};
@@ -35,6 +36,7 @@ pub(crate) const DIGEST_BYTES: usize = 16;
 const ID_INDEX: u8 = b'I';
 const UNIQUE_INDEX: u8 = b'U';
 const COLLECTION_UNIQUE_INDEX: u8 = b'K';
+const PROPERTY_INDEX: u8 = b'P';
 
 /// Digest of the values at the paths of one unique key constraint, or of a key of a unique index.
 pub(crate) type UniqueDigest = [u8; DIGEST_BYTES];
@@ -98,6 +100,60 @@ pub(crate) fn unique_index(epk: &[u8], content: Content, unique: &UniqueKey) -> 
     bytes.put_slice(epk);
     bytes.put_slice(&unique.digest);
     Key::new(Space::Index, bytes.freeze())
+}
+
+/// Returns the key of the entry that a property index has for a value of an item.
+///
+/// # Panics
+/// If the effective partition key has more than 255 bytes; they have at most 97.
+pub(crate) fn property_entry(index: u32, value: &[u8], item_key: &[u8]) -> Key {
+    let epk = epk_of_item(item_key);
+    let mut bytes = BytesMut::with_capacity(PROPERTY_PREFIX_BYTES + value.len() + item_key.len() + 1);
+    bytes.put_slice(&property_prefix(index));
+    bytes.put_slice(value);
+    bytes.put_slice(&item_key[epk.len()..]);
+    bytes.put_slice(epk);
+    bytes.put_u8(u8::try_from(epk.len()).expect("an effective partition key has fewer bytes"));
+    Key::new(Space::Index, bytes.freeze())
+}
+
+const PROPERTY_PREFIX_BYTES: usize = 5;
+
+/// Returns what the keys of a property index begin with.
+pub(crate) fn property_prefix(index: u32) -> [u8; PROPERTY_PREFIX_BYTES] {
+    let mut prefix = [PROPERTY_INDEX; PROPERTY_PREFIX_BYTES];
+    prefix[1..].copy_from_slice(&index.to_be_bytes());
+    prefix
+}
+
+/// A key of a property index, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PropertyEntry<'k> {
+    pub index: u32,
+    pub value: &'k [u8],
+    number: &'k [u8],
+    epk: &'k [u8],
+}
+
+impl<'k> PropertyEntry<'k> {
+    /// Takes a key of the index space apart; `None` if it is not of a property index.
+    pub fn parse(key: &'k [u8]) -> Option<PropertyEntry<'k>> {
+        let (index, rest) = key.strip_prefix(&[PROPERTY_INDEX])?.split_first_chunk()?;
+        let (length, rest) = rest.split_last()?;
+        let (rest, epk) = rest.split_at_checked(rest.len().checked_sub(usize::from(*length))?)?;
+        let (value, number) = rest.split_at_checked(rest.len().checked_sub(RID_BYTES)?)?;
+        Some(PropertyEntry {
+            index: u32::from_be_bytes(*index),
+            value,
+            number,
+            epk,
+        })
+    }
+
+    /// Returns the key of the item.
+    pub fn item_key(&self) -> Bytes {
+        [self.epk, self.number].concat().into()
+    }
 }
 
 /// Returns the effective partition key followed by the id, from an index entry that finds an item by its id; `None` for other entries.

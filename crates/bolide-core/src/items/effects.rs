@@ -10,6 +10,7 @@ use crate::container::ContainerState;
 use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
+use crate::index::PropertyIndexes;
 use crate::partition::visibility::{GhostCause, StoredVersion};
 use crate::partition::write_batch::WriteBatch;
 
@@ -19,9 +20,9 @@ pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
 }
 
 /// Adds a record with all its entries; returns its key.
-pub(crate) fn add(batch: &mut WriteBatch<'_>, epk: &Epk, record: &Record) -> Bytes {
+pub(crate) fn add(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
-    for entry in entries::of(&key.bytes, record) {
+    for entry in entries::of(indexes, &key.bytes, record) {
         let value = entry.value();
         batch.put(entry.key, value);
     }
@@ -32,8 +33,8 @@ pub(crate) fn add(batch: &mut WriteBatch<'_>, epk: &Epk, record: &Record) -> Byt
 }
 
 /// Removes a record with all its entries (TTL-267).
-pub(crate) fn remove(batch: &mut WriteBatch<'_>, key: &Key, record: &Record) {
-    for entry in entries::of(&key.bytes, record) {
+pub(crate) fn remove(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, key: &Key, record: &Record) {
+    for entry in entries::of(indexes, &key.bytes, record) {
         batch.delete(entry.key);
     }
     batch.delete(key.clone());
@@ -92,7 +93,7 @@ fn remove_as(
     ghost: &StoredVersion,
 ) -> RequestUnits {
     let StoredVersion { key, record } = ghost;
-    remove(batch, key, record);
+    remove(batch, &state.indexes, key, record);
     if let Some(change) = change {
         history::log(batch, state.keeping(), position, change);
     }

@@ -124,7 +124,7 @@ impl LogicalPartition {
         existing.record.etag().check(if_match)?;
         let version = batch.next_version();
         let charge = charge::write(existing.record.size());
-        remove(batch, &existing.key, &existing.record);
+        remove(batch, &self.state.indexes, &existing.key, &existing.record);
         let change = Change::deleted(&existing.key.bytes, &existing.record);
         history::log(batch, self.state.keeping(), version, change);
         Ok(Written {
@@ -268,7 +268,7 @@ impl LogicalPartition {
         }
         let version = batch.next_version();
         if let Some(replaced) = &replaced {
-            remove(batch, &replaced.key, &replaced.record);
+            remove(batch, &self.state.indexes, &replaced.key, &replaced.record);
         }
         let last_modified = batch.seconds();
         let record = Record::new(&Parts {
@@ -283,7 +283,7 @@ impl LogicalPartition {
             content: Content::Json,
             document: &draft.text,
         });
-        let key = add(batch, &self.epk, &record);
+        let key = add(batch, &self.state.indexes, &self.epk, &record);
         let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
         history::log(batch, self.state.keeping(), version, change);
         // Tells the purge when this version expires.

@@ -53,7 +53,7 @@ pub(crate) use pages::RawPages;
 use pending::{send, transact};
 use shared::Shared;
 pub(crate) use signals::Signals;
-pub(crate) use snapshot::{AsOf, HistoryPage, Snapshot, StoredRow, read_history};
+pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};
 use state::PartitionState;
 use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;

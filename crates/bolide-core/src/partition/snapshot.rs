@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Partition::snapshot       items: visible records only, by one horizon and one set of tombstones
+//!   Partition::read_index     entries of property indexes, which may belong to ghosts, and no items
 //!   Partition::read_log       the log: which versions were written when, and no items
 //!   Partition::read_history   the history: changes, replaced and deleted versions included
 //!   Partition::read_raw       rows as they are stored, ghosts included: for `background` and `admin` only
@@ -52,6 +53,16 @@ pub(crate) struct Snapshot {
     gets: Vec<Option<Bytes>>,
     pages: Vec<Page>,
 }
+
+/// Keys of the index space: from the first, inclusive, to the end, exclusive.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexInterval {
+    pub from: Bytes,
+    pub to: Option<Bytes>,
+}
+
+/// Maximum number of bytes of the entries of one read.
+const INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
 
 /// A row that was scanned and that may be a ghost.
 pub(crate) struct StoredRow {
@@ -156,6 +167,29 @@ impl Partition {
             gets: reply.gets,
             pages: reply.pages,
         })
+    }
+
+    /// Reads the keys of entries of property indexes in ascending order, as many as `max_rows` in each interval.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read_index(&self, intervals: &[IndexInterval], max_rows: usize) -> Result<(Head, Vec<Page>)> {
+        let scan = |interval: &IndexInterval| Scan {
+            space: Space::Index,
+            from: interval.from.clone(),
+            to: interval.to.clone(),
+            reverse: false,
+            max_rows,
+            max_bytes: usize::MAX,
+            keys_only: true,
+        };
+        let request = ReadRequest {
+            scans: intervals.iter().map(scan).collect(),
+            max_bytes: INDEX_READ_BYTES,
+            ..ReadRequest::default()
+        };
+        let reply = self.read_raw(request).await?;
+        Ok((reply.head, reply.pages))
     }
 
     /// Reads entries of the log from a position on.

@@ -8,9 +8,12 @@
 //! Every page is a request of its own, whose items are live or expired as of the time of that request (TTL-247). A continuation holds the position
 //! in the scan and the execution's own state about what it has returned; neither depends on the process.
 
+mod advice;
 mod ahead;
+mod candidates;
 mod counting;
 mod page;
+mod page_done;
 mod route;
 mod usage;
 
@@ -25,6 +28,7 @@ use bolide_query::{
 };
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
@@ -33,12 +37,14 @@ use crate::feeds::page_items;
 use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::response::{ChargedResult, Cost, Response};
-use crate::runtime::{RequestContext, Runtime};
+use crate::runtime::{IndexUse, RequestContext, Runtime};
 use crate::scan::ScanScope;
 use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-use page::{PageDone, PageRun};
+use candidates::Candidates;
+use page::PageRun;
+use page_done::PageDone;
 
 /// A request to run a query.
 #[derive(Debug, Clone, Default)]
@@ -138,6 +144,8 @@ pub(crate) struct Queries<'a> {
     /// Where user-defined functions run.
     pub permits: &'a Arc<ScriptPermits>,
     pub ahead: &'a Arc<AheadCache>,
+    /// Wakes what builds the indexes of which queries would profit.
+    pub index_signal: &'a Arc<Notify>,
 }
 
 impl Queries<'_> {
@@ -162,6 +170,8 @@ impl Queries<'_> {
             page_time: self.runtime.query_page_time(),
             memory: QueryMemory::of(self.runtime.memory()),
             ahead: self.ahead.clone(),
+            index_signal: self.index_signal.clone(),
+            index_use: self.runtime.options().index_use,
         };
         let done = self
             .runtime
@@ -272,6 +282,8 @@ struct QueryJob {
     page_time: Duration,
     memory: Arc<QueryMemory>,
     ahead: Arc<AheadCache>,
+    index_signal: Arc<Notify>,
+    index_use: IndexUse,
 }
 
 impl QueryJob {
@@ -302,11 +314,14 @@ impl QueryJob {
         if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
             self.admission.admit(first, state)?;
         }
+        let candidates = self.candidates(&compiled, &route).await?;
+        let is_indexed = candidates.is_some();
         let run = PageRun {
             container,
             state,
             query: &compiled,
             slices: route.slices,
+            candidates,
             filter,
             ahead: self.keeps_ahead(&compiled).then(|| self.ahead.of(container, query)),
             environment: self.environment(&watch),
@@ -322,6 +337,12 @@ impl QueryJob {
         let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
+        if !is_indexed {
+            let is_wanted = advice::record(container, state, &compiled, &done.metrics);
+            if is_wanted {
+                self.index_signal.notify_one();
+            }
+        }
 
         let metrics = QueryMetrics {
             compile_ms,
@@ -329,6 +350,16 @@ impl QueryJob {
             ..done.metrics
         };
         Ok(self.page(&compiled, route.key_components, done, metrics))
+    }
+
+    /// Returns the items that an index finds, if that is faster than a scan.
+    async fn candidates(&self, compiled: &Query, route: &route::Route) -> Result<Option<Candidates>> {
+        // What has one partition key is rarely so much that an index over all keys helps.
+        if route.key_components > 0 {
+            return Ok(None);
+        }
+        let how = (self.index_use, self.memory.budget());
+        candidates::find(compiled, &self.state, &route.slices, how).await
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by

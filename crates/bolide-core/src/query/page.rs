@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Ahead, Environment, Execution, Finished, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
+use bolide_query::{Ahead, Environment, Execution, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
 use bolide_storage::Head;
 use bytes::Bytes;
 
-use super::QueryMetrics;
 use super::ahead::{AheadOf, Heads, Kept};
+use super::candidates::Candidates;
 use super::counting::{Counting, work};
+use super::page_done::PageDone;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation::query::{After, Owner, QueryPosition};
@@ -41,6 +42,8 @@ pub(super) struct PageRun<'a> {
     pub state: &'a Arc<ContainerState>,
     pub query: &'a Query,
     pub slices: Vec<Slice>,
+    /// The items in `slices` that the filter can select, if an index tells.
+    pub candidates: Option<Candidates>,
     /// Where the rows begin, as given by the client.
     pub filter: Option<Arc<ResumeFilter>>,
     /// The cache of rows that follow a page, for queries that can use it; the first page keeps none.
@@ -54,33 +57,6 @@ pub(super) struct PageRun<'a> {
     pub ends_with_empty_page: bool,
     /// The time at which the page ends because it has taken long enough.
     pub until: Instant,
-}
-
-/// A finished page.
-pub(super) struct PageDone {
-    pub count: usize,
-    pub rows: Bytes,
-    pub continuation: Option<String>,
-    pub metrics: QueryMetrics,
-    pub touched: Vec<RangePosition>,
-}
-
-impl PageDone {
-    fn of(finished: Finished, continuation: Option<String>, touched: Vec<RangePosition>) -> PageDone {
-        PageDone {
-            count: finished.rows.len(),
-            continuation,
-            metrics: QueryMetrics {
-                retrieved_items: finished.metrics.items,
-                retrieved_bytes: finished.metrics.item_bytes,
-                output_rows: finished.metrics.rows,
-                output_bytes: finished.metrics.row_bytes,
-                ..QueryMetrics::default()
-            },
-            rows: Bytes::from(finished.rows.into_joined()),
-            touched,
-        }
-    }
 }
 
 impl PageRun<'_> {
@@ -101,19 +77,8 @@ impl PageRun<'_> {
             execution.keep_following_rows();
         }
         let mut execution = Counting::of(execution);
-        let mut walk = ItemScan::new(
-            self.watch.clock(),
-            self.memory,
-            self.container,
-            self.state,
-            self.slices.clone(),
-            now,
-            position
-                .after
-                .key()
-                .filter(|_| !self.query.replays())
-                .map(|key| &key[..]),
-        );
+        let after = position.after.key().filter(|_| !self.query.replays());
+        let mut walk = self.walk(now, after);
         let scanned = match position.after {
             After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
             after => self.scan(&mut execution, &mut walk, after).await?,
@@ -346,8 +311,33 @@ impl PageRun<'_> {
         Ok(false)
     }
 
+    /// Returns a scan of the items behind a key.
+    fn walk(&self, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
+        let slices = match &self.candidates {
+            Some(candidates) => &candidates.slices,
+            None => &self.slices,
+        };
+        let mut walk = ItemScan::new(
+            self.watch.clock(),
+            self.memory,
+            self.container,
+            self.state,
+            slices.clone(),
+            now,
+            after.map(|key| &key[..]),
+        );
+        for (range, lsn) in self.candidates.iter().flat_map(|candidates| &candidates.read) {
+            walk.record_read(*range, *lsn);
+        }
+        walk
+    }
+
     /// Returns whether only a few slices of a single partition are read.
     fn is_in_one_partition(&self) -> bool {
+        // The order is that of a scan.
+        if let Some(candidates) = &self.candidates {
+            return candidates.is_small;
+        }
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
         self.slices.len() <= SLICES_READ_AHEAD && ranges.all(|range| Some(range) == first)
@@ -435,15 +425,7 @@ impl PageRun<'_> {
     async fn has_more(&self, now: UnixMillis, position: &QueryPosition) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, position.resume.as_deref())?;
-        let mut walk = ItemScan::new(
-            self.watch.clock(),
-            self.memory,
-            self.container,
-            self.state,
-            self.slices.clone(),
-            now,
-            position.after.key().map(|key| &key[..]),
-        );
+        let mut walk = self.walk(now, position.after.key());
         while let Some(read) = walk.next_page().await? {
             self.check()?;
             for scanned_item in read.items {

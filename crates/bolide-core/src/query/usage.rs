@@ -1,13 +1,15 @@
 //! The paths that a query's text compares, and whether the indexing policy has an index for them.
 
-use bolide_model::container::indexing::{IndexStep, IndexingPolicy};
+use bolide_model::container::indexing::IndexingPolicy;
 use bolide_query::{PathStep, Usage};
 
 use super::QueryUsage;
+use crate::index::index_steps;
 
 /// Returns the paths of a query, by whether an indexing policy has an index for them.
 pub(super) fn of(usage: Usage, policy: &IndexingPolicy) -> QueryUsage {
-    let (indexed, unindexed): (Vec<_>, Vec<_>) = (usage.paths.iter()).partition(|path| policy.is_indexed(&steps(path)));
+    let (indexed, unindexed): (Vec<_>, Vec<_>) =
+        (usage.paths.iter()).partition(|path| policy.is_indexed(&index_steps(path)));
     let texts = |paths: Vec<&Vec<PathStep>>| paths.into_iter().map(|path| text(path)).collect();
     QueryUsage {
         indexed: texts(indexed),
@@ -19,14 +21,6 @@ pub(super) fn of(usage: Usage, policy: &IndexingPolicy) -> QueryUsage {
             .collect(),
         advice: usage.advice,
     }
-}
-
-fn steps(path: &[PathStep]) -> Vec<IndexStep> {
-    let step = |step: &PathStep| match step {
-        PathStep::Name(name) => IndexStep::Name(name.clone()),
-        _ => IndexStep::Element,
-    };
-    path.iter().map(step).collect()
 }
 
 /// Returns a path as policies write it: names with characters other than letters, digits and underscores are quoted.

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::executor::{Ending, Executor, Watch};
 use crate::memory::MemoryBudget;
 pub(crate) use id_cache::IdCache;
-pub use options::{AccountOptions, ScriptErrors};
+pub use options::{AccountOptions, IndexUse, ScriptErrors};
 
 /// What a request carries from its beginning on: its server time, read once (TTL-211).
 #[derive(Debug, Clone, Copy)]

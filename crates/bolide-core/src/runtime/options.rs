@@ -10,6 +10,18 @@ use bolide_script::{Hosting as ScriptHosting, OperationError};
 /// What a script gets to know of an operation that was refused.
 pub type ScriptErrors = fn(&Error) -> OperationError;
 
+/// When queries use property indexes. Every choice gives the same rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IndexUse {
+    /// Where that is faster than a scan.
+    #[default]
+    WhereFaster,
+    /// Wherever an index serves the query, for tests.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
 /// The options of an account.
 #[derive(Debug, Clone)]
 pub struct AccountOptions {
@@ -41,6 +53,8 @@ pub struct AccountOptions {
     pub query_page_time: Duration,
     /// Maximum duration of one request of a query, in any case.
     pub query_time: Duration,
+    /// When queries use property indexes.
+    pub index_use: IndexUse,
     /// Which fields of MongoDB collections may have a TTL index, and which values count in them.
     pub mongo_ttl_mode: TtlMode,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`](crate::Account::set_purge_fault) set; must not return to the purge alive.
@@ -68,6 +82,7 @@ impl Default for AccountOptions {
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(1),
             query_time: Duration::from_secs(60),
+            index_use: IndexUse::default(),
             mongo_ttl_mode: TtlMode::default(),
             on_purge_fault: None,
             monotonic: Monotonic::system(),

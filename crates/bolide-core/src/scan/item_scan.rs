@@ -313,6 +313,11 @@ impl<'a> ItemScan<'a> {
         }
     }
 
+    /// Records that a range was read at an LSN, by others than this scan.
+    pub fn record_read(&mut self, range: u32, lsn: Lsn) {
+        record_range(&mut self.touched, range, lsn);
+    }
+
     /// Returns the range of the partition that is read next.
     pub fn next_range(&self) -> Option<u32> {
         self.slices.front().map(|slice| slice.partition.range)

@@ -196,8 +196,13 @@ impl TestContainer {
 
     /// Opens the same data in a new server process.
     pub async fn reopen(self) -> TestContainer {
+        self.reopen_with(options()).await
+    }
+
+    /// Opens the same data in a new server process with these options.
+    pub async fn reopen_with(self, options: AccountOptions) -> TestContainer {
         let TestContainer { clock, engine, .. } = self;
-        let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
+        let account = Account::open(engine.clone() as Arc<dyn Engine>, options)
             .await
             .expect("an account");
         let container = account.all_containers().pop().expect("its container");

@@ -60,6 +60,12 @@ impl IndexPath {
         self.of_elements
     }
 
+    /// The steps of the path; [`PathStep::Each`] is the last one if the index has the elements of an array.
+    pub fn steps(&self) -> Vec<PathStep> {
+        let elements = self.of_elements.then_some(PathStep::Each);
+        self.names.iter().cloned().chain(elements).collect()
+    }
+
     /// The path of the elements of the array at this path.
     pub(super) fn elements(self) -> Option<IndexPath> {
         (!self.of_elements).then_some(IndexPath {

@@ -265,7 +265,11 @@ impl Compactor {
 
     /// Whether a key space that is due rests after its last compaction, or waits for more tombstones.
     fn rests(&self, space: Space, store: &Store, now: Instant) -> bool {
-        let (known, tombstones, rows) = (self.spaces[space as usize], self.tombstones(space, store), rows(store, space));
+        let (known, tombstones, rows) = (
+            self.spaces[space as usize],
+            self.tombstones(space, store),
+            rows(store, space),
+        );
         let rests = known.rests_until.is_some_and(|until| until > now);
         let is_new = known.due_since.is_some_and(|since| now < since + MAX_REST);
         let waits = is_new && tombstones.saturating_mul(ROWS_OF_TOMBSTONE_BESIDE_REQUESTS) < rows;

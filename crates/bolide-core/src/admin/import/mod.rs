@@ -262,7 +262,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                     add_document(batch, &state, &item.epk, &record);
                     continue;
                 }
-                let key = add(batch, &item.epk, &record);
+                let key = add(batch, &state.indexes, &item.epk, &record);
                 history::log(batch, state.keeping(), version, Change::written(&key, &record, None));
             }
             Ok(())

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
+use crate::index::PropertyIndexes;
 use crate::partition::state::{Amount, PartitionState};
 use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
@@ -31,6 +32,8 @@ type Rows = BTreeMap<Key, Option<Bytes>>;
 /// See the module.
 pub(super) struct Child {
     engine: Arc<dyn Engine>,
+    /// The property indexes of which it has the entries.
+    indexes: Arc<PropertyIndexes>,
     pub placement: Placement,
     head: Head,
     /// Number of commits. Each needs a token of its own.
@@ -44,12 +47,18 @@ pub(super) struct Child {
 
 impl Child {
     /// Creates the partition.
-    pub async fn create(engine: Arc<dyn Engine>, placement: Placement, now: UnixMillis) -> Result<Child> {
+    pub async fn create(
+        engine: Arc<dyn Engine>,
+        indexes: Arc<PropertyIndexes>,
+        placement: Placement,
+        now: UnixMillis,
+    ) -> Result<Child> {
         let head = Head::first(now);
         // Ids are never used twice, so the partition is empty.
         engine.create(placement.id, head).await.map_err(engine_error)?;
         Ok(Child {
             engine,
+            indexes,
             placement,
             head,
             commits: 0,
@@ -57,6 +66,11 @@ impl Child {
             waiting_bytes: 0,
             stored: Amount::default(),
         })
+    }
+
+    /// Tells whether it has the entries of the property index with this id.
+    pub fn has_entries_of(&self, index: u32) -> bool {
+        self.indexes.list.iter().any(|known| known.id == index)
     }
 
     /// Tells whether a key that begins with an effective partition key belongs to this range.
@@ -68,7 +82,8 @@ impl Child {
     /// Adds an item that the child does not hold, with its entries.
     pub fn add_item(&mut self, key: Key, record: &Record) {
         self.stored.add(record.size());
-        for entry in entries::of(&key.bytes, record) {
+        let indexes = self.indexes.clone();
+        for entry in entries::of(&indexes, &key.bytes, record) {
             let value = entry.value();
             self.set(entry.key, Some(value));
         }
@@ -86,7 +101,9 @@ impl Child {
                 let Some(record) = value.map(Record::decode).transpose()? else {
                     continue;
                 };
-                own.extend(entries::of(&key.bytes, &record).map(|entry| (entry.key.clone(), entry.value())));
+                own.extend(
+                    entries::of(&self.indexes, &key.bytes, &record).map(|entry| (entry.key.clone(), entry.value())),
+                );
                 self.stored.remove(record.size());
                 self.set(key.clone(), None);
             }

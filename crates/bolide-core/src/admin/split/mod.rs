@@ -123,9 +123,10 @@ impl Split {
 
     async fn copy_and_seal(&self, parent: &Arc<Partition>, placements: Vec<Placement>) -> Result<SplitReport> {
         let now = self.catalog.now().await?;
+        let indexes = self.container.state().indexes.clone();
         let mut children = Vec::new();
         for placement in placements {
-            children.push(Child::create(self.catalog.engine().clone(), placement, now).await?);
+            children.push(Child::create(self.catalog.engine().clone(), indexes.clone(), placement, now).await?);
         }
         let mut copy = Copy::begin(parent.clone(), children, self.running.clone()).await?;
         copy.copy_pages().await?;
@@ -178,7 +179,10 @@ async fn seal(
         parents: vec![parent.range],
         children: children.iter().map(|child| child.range).collect(),
     };
-    let after = with_children(&state, parent, children);
+    let mut after = with_children(&state, parent, children);
+    // The children lack the entries of indexes that were added meanwhile.
+    let has_entries = |index: u32| copy.children.iter().all(|child| child.has_entries_of(index));
+    Arc::make_mut(&mut after.indexes).build_again(|index| !has_entries(index.id));
     after.pace_meters(now.seconds());
     catalog
         .commit_split(container, &change, after, parent.id, || running.must_end())

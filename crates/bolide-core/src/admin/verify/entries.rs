@@ -8,7 +8,7 @@ use super::{VerifyReport, look_up_some, scan};
 use crate::container::ContainerState;
 use crate::content::logical;
 use crate::format::entries;
-use crate::format::keys::{self, LogPosition};
+use crate::format::keys::{self, LogPosition, PropertyEntry};
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
@@ -43,7 +43,7 @@ pub(super) fn check(
     for (((key, value), holder), record) in page.rows.iter().zip(holders).zip(records) {
         let record = record.map(Record::decode).transpose()?;
         let is_asked_for = record.is_some_and(|record| {
-            let mut entries = entries::of(&holder.bytes, &record);
+            let mut entries = entries::of(&state.indexes, &holder.bytes, &record);
             entries.any(|entry| entry.key.space == space && entry.key.bytes == *key)
         });
         if !is_asked_for {
@@ -63,6 +63,7 @@ fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> R
     match space {
         Space::Log => Ok(LogEntry::decode(value)?.item_key),
         Space::Expiry => Ok(ExpiryEntry::decode(value)?.item_key),
+        Space::Index if let Some(entry) = PropertyEntry::parse(key) => Ok(entry.item_key()),
         _ => match keys::id_in_index(key) {
             None => Ok(value.clone()),
             // Documents of an unsharded collection have no effective partition key: the value is the whole item key.

@@ -41,7 +41,7 @@ pub(super) fn check(
     }
     let wanted: Vec<Entry<'_>> = items
         .iter()
-        .flat_map(|(key, record)| entries::of(key, record))
+        .flat_map(|(key, record)| entries::of(&state.indexes, key, record))
         .collect();
     let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
     let stored = batch.get_all_raw(&entries)?;

@@ -36,6 +36,7 @@ fn container(more: &Value) -> ContainerRow {
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
         collection: None,
+        indexes: Arc::default(),
         layout_version: 1,
         next_range: 1,
         placements: vec![placement],

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{OfferRow, Unknown, json};
 use crate::container::{CollectionDefinition, PolicyPeriod};
 use crate::format::etag::Etag;
+use crate::index::PropertyIndexes;
 use crate::partition::Placement;
 use crate::throughput::PacingSettings;
 
@@ -40,12 +41,20 @@ pub(crate) struct ContainerRow {
     /// Only of MongoDB collections.
     #[serde(default, with = "json::collection", skip_serializing_if = "Option::is_none")]
     pub collection: Option<Arc<CollectionDefinition>>,
+    /// Rows of older versions do not have it.
+    #[serde(default, with = "json::property_indexes", skip_serializing_if = "has_none")]
+    pub indexes: Arc<PropertyIndexes>,
     pub layout_version: u64,
     pub next_range: u32,
     #[serde(rename = "ranges", with = "json::placements")]
     pub placements: Vec<Placement>,
     #[serde(flatten)]
     pub unknown: Unknown,
+}
+
+/// Whether a container has never had a property index.
+fn has_none(indexes: &PropertyIndexes) -> bool {
+    *indexes == PropertyIndexes::default()
 }
 
 impl ContainerRow {
@@ -71,6 +80,9 @@ impl ContainerRow {
                 self.history.remove(0);
             }
             self.history.push(PolicyPeriod { start: now, policy });
+        }
+        if self.collection.is_none() {
+            Arc::make_mut(&mut self.indexes).follow(&properties.indexing_policy);
         }
         self.properties = Arc::new(properties);
     }

@@ -17,7 +17,9 @@ use crate::catalog::permissions::{PermissionMode, PermissionProperties};
 use crate::container::{CollectionDefinition, PolicyPeriod, ScriptDraft, TriggerFires};
 
 use super::collection::StoredCollection;
+use super::property_indexes::StoredIndexes;
 use crate::format::etag::Etag;
+use crate::index::PropertyIndexes;
 use crate::partition::Placement;
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
 
@@ -96,6 +98,10 @@ stored!(collection: Option<Arc<CollectionDefinition>> as Option<StoredCollection
     Some(stored) => stored.definition().map(|definition| Some(Arc::new(definition))),
     None => Some(None),
 });
+
+stored!(property_indexes: Arc<PropertyIndexes> as StoredIndexes,
+    |indexes| StoredIndexes::of(indexes),
+    |stored| stored.indexes().map(Arc::new));
 
 stored!(script: ScriptDraft as StoredScript, StoredScript::of, StoredScript::draft);
 

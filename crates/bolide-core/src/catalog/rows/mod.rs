@@ -26,6 +26,7 @@ mod account;
 mod collection;
 mod container;
 mod json;
+mod property_indexes;
 mod script;
 
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};

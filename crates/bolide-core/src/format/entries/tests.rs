@@ -36,7 +36,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn entries(class: Class) -> Vec<(Space, String, String)> {
     let (key, record) = (Bytes::from_static(ITEM_KEY), record(class));
-    let entries = of(&key, &record);
+    let entries = of(&PropertyIndexes::default(), &key, &record);
     entries
         .map(|entry| (entry.key.space, hex(&entry.key.bytes), hex(&entry.value())))
         .collect()
@@ -85,7 +85,7 @@ fn only_a_ttl_of_its_own_puts_an_item_into_the_expiry_queue() {
 #[test]
 fn entries_are_told_from_what_they_follow_from() {
     let (key, record) = (Bytes::from_static(ITEM_KEY), record(Class::Own));
-    assert!(of(&key, &record).all(|entry| is_entry(&entry.key)));
+    assert!(of(&PropertyIndexes::default(), &key, &record).all(|entry| is_entry(&entry.key)));
     let history = keys::history(record.version());
     for other in [Key::new(Space::Item, key), history, keys::state()] {
         assert!(!is_entry(&other), "{other:?}");
@@ -127,7 +127,7 @@ fn a_document_has_these_entries_to_the_byte() {
             format!("00000008{}", hex(ITEM_KEY)),
         )
     };
-    let entries: Vec<_> = of(&key, &record)
+    let entries: Vec<_> = of(&PropertyIndexes::default(), &key, &record)
         .filter(|entry| matches!(entry.key.space, Space::Expiry) || entry.key.bytes.starts_with(b"K"))
         .map(|entry| (entry.key.space, hex(&entry.key.bytes), hex(&entry.value())))
         .collect();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_core::{Account, Container, Pacing, PacingSettings, PurgeMode, SplitReport, Throughput};
+use bolide_core::{
+    Account, AccountOptions, Container, IndexUse, Pacing, PacingSettings, PurgeMode, SplitReport, Throughput,
+};
 use bolide_model::RequestUnits;
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::EpkRange;
@@ -193,7 +195,11 @@ impl Runner {
 }
 
 async fn open(store: &Store) -> Arc<Account> {
-    Account::open(store.engine().clone(), options())
+    let options = AccountOptions {
+        index_use: IndexUse::Always,
+        ..options()
+    };
+    Account::open(store.engine().clone(), options)
         .await
         .expect("an account")
 }
@@ -214,7 +220,8 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
 }
 
 fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {
-    let mut more = json!({});
+    // Queries with a condition on `n` find their items through this index (P4, P5).
+    let mut more = json!({"indexingPolicy": {"includedPaths": [{"path": "/*"}, {"path": "/n/?"}]}});
     if setup.keeps_history {
         // Longer than any program runs.
         more["changeFeedPolicy"] = json!({"retentionDuration": 10_000_000});

@@ -15,6 +15,7 @@ mod forecast;
 mod ghosts;
 mod items;
 mod limits;
+mod property_indexes;
 mod purge;
 mod queries;
 mod settings;

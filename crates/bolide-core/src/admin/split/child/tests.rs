@@ -19,7 +19,7 @@ async fn child() -> Child {
         parents: vec![0],
     };
     let engine = Arc::new(MemoryEngine::new(clock));
-    Child::create(engine, placement, UnixMillis(0))
+    Child::create(engine, Arc::default(), placement, UnixMillis(0))
         .await
         .expect("a partition")
 }
@@ -69,7 +69,10 @@ fn rows_of(items: &[&(Key, Record)]) -> BTreeMap<Key, Bytes> {
     let mut rows = BTreeMap::new();
     for (key, record) in items {
         rows.insert(key.clone(), record.bytes().clone());
-        rows.extend(entries::of(&key.bytes, record).map(|entry| (entry.key.clone(), entry.value())));
+        rows.extend(
+            entries::of(&PropertyIndexes::default(), &key.bytes, record)
+                .map(|entry| (entry.key.clone(), entry.value())),
+        );
     }
     rows
 }

@@ -80,7 +80,7 @@ async fn begin(fixture: &Fixture) -> Copy {
             epk,
             parents: vec![0],
         };
-        let child = Child::create(fixture.engine.clone(), placement, UnixMillis(0)).await;
+        let child = Child::create(fixture.engine.clone(), state.indexes.clone(), placement, UnixMillis(0)).await;
         children.push(child.expect("a partition"));
     }
     let running = Arc::new(Splits::new(Monotonic::manual())).begin().await;
@@ -115,7 +115,10 @@ async fn assert_children_are_whole(fixture: &Fixture, copy: &Copy) {
                     let record = Record::decode(value.clone()).expect("a record");
                     stored.add(record.size());
                     expected.insert(key.clone(), value.clone());
-                    expected.extend(entries::of(&key.bytes, &record).map(|entry| (entry.key.clone(), entry.value())));
+                    expected.extend(
+                        entries::of(&fixture.state().indexes, &key.bytes, &record)
+                            .map(|entry| (entry.key.clone(), entry.value())),
+                    );
                 }
                 Some(Copied::History) => {
                     let item_key = HistoryEntry::decode(value).expect("an entry").item_key;

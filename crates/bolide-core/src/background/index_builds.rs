@@ -1,0 +1,300 @@
+//! Builds property indexes: gives the items that existed before an index its entries, and removes the entries of dropped indexes.
+//!
+//! From the commit that adds an index on, writers maintain its entries. The builder goes through the items of each partition in steps, as background work of
+//! the partition's worker, and puts the entries of each; an entry that is there already is put again. At the end a change of the catalog lets queries use
+//! the index. A build that is interrupted begins again, at the next start at the latest: no query uses an index before it is complete.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bolide_model::epk::Epk;
+use bolide_model::{ErrorKind, Result};
+use bolide_query::index::IndexPath;
+use bolide_storage::{Key, Scan, Space};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use super::Background;
+use crate::catalog::Catalog;
+use crate::container::Container;
+use crate::format::entries;
+use crate::format::keys;
+use crate::format::record::Record;
+use crate::index::{PropertyIndex, PropertyIndexes, allows};
+use crate::partition::write_batch::{Decision, WriteBatch};
+
+/// Maximum number of items of one step, and approximately of bytes, so that writers in the same write batch do not wait long.
+const STEP_ROWS: usize = 200;
+const STEP_BYTES: usize = 512 * 1024;
+/// While users are active, the builder rests this many times as long as a step took.
+const RESTS_BESIDE_USERS: u32 = 2;
+/// Delay before work that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The task that builds indexes.
+pub(crate) struct IndexBuilds {
+    signal: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl IndexBuilds {
+    /// Starts the task. It ends by itself when the account is dropped.
+    pub fn start(background: &Arc<Background>, catalog: &Arc<Catalog>) -> IndexBuilds {
+        let (stop, stopped) = watch::channel(false);
+        let signal = Arc::new(Notify::new());
+        let task = run(
+            Arc::downgrade(background),
+            Arc::downgrade(catalog),
+            signal.clone(),
+            stopped,
+        );
+        IndexBuilds {
+            signal,
+            stop,
+            task: Mutex::new(Some(tokio::spawn(task))),
+        }
+    }
+
+    /// Returns what wakes the task: there may be an index to build or to remove.
+    pub fn signal(&self) -> &Arc<Notify> {
+        &self.signal
+    }
+
+    /// Stops the task, and waits for its current step.
+    pub async fn stop(&self) {
+        let _ = self.stop.send(true);
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            let _ = task.await;
+        }
+    }
+}
+
+/// Builds and removes what the catalog and the queries ask for until the account is closed.
+async fn run(
+    background: Weak<Background>,
+    catalog: Weak<Catalog>,
+    signal: Arc<Notify>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    loop {
+        let (Some(open), Some(known)) = (background.upgrade(), catalog.upgrade()) else {
+            return;
+        };
+        let clock = open.clock.clone();
+        let mut has_failed = false;
+        for container in known.all_containers() {
+            let builder = Builder {
+                background: &open,
+                catalog: &known,
+                container: &container,
+                stopped: &stopped,
+            };
+            match builder.bring_up_to_date().await {
+                Err(error) if error.kind != ErrorKind::NotFound => {
+                    tracing::warn!(%error, "an index was not built and will be tried again");
+                    has_failed = true;
+                }
+                _ => {}
+            }
+        }
+        drop((open, known));
+        tokio::select! {
+            () = signal.notified() => {}
+            () = clock.sleep(RETRY), if has_failed => {}
+            _ = stopped.changed() => return,
+        }
+    }
+}
+
+struct Builder<'a> {
+    background: &'a Background,
+    catalog: &'a Arc<Catalog>,
+    container: &'a Arc<Container>,
+    stopped: &'a watch::Receiver<bool>,
+}
+
+impl Builder<'_> {
+    async fn bring_up_to_date(&self) -> Result<()> {
+        let wanted = self.container.advisor().take_wanted();
+        if !wanted.is_empty() {
+            self.add(wanted).await?;
+        }
+        if !self.container.state().indexes.has_work() {
+            return Ok(());
+        }
+        self.build().await?;
+        self.remove_dropped().await
+    }
+
+    /// Adds indexes on paths of which queries would profit.
+    async fn add(&self, wanted: Vec<IndexPath>) -> Result<()> {
+        let state = self.container.state();
+        let policy = &state.properties.indexing_policy;
+        let paths: Vec<Arc<IndexPath>> = wanted
+            .into_iter()
+            .filter(|path| allows(policy, path))
+            .map(Arc::new)
+            .collect();
+        let add = move |indexes: &mut PropertyIndexes| {
+            for path in &paths {
+                indexes.add(path.clone(), true);
+            }
+        };
+        self.catalog.change_indexes(self.container, None, add).await.map(drop)
+    }
+
+    /// Builds the indexes that are not built.
+    async fn build(&self) -> Result<()> {
+        loop {
+            let state = self.container.state();
+            let unbuilt: Vec<PropertyIndex> = state
+                .indexes
+                .list
+                .iter()
+                .filter(|index| !index.is_ready)
+                .cloned()
+                .collect();
+            if unbuilt.is_empty() || self.is_stopped() {
+                return Ok(());
+            }
+            let layout = state.layout.version;
+            drop(state);
+            let ids: Vec<u32> = unbuilt.iter().map(|index| index.id).collect();
+            if !self.run_steps(Task::Put(unbuilt.into())).await? {
+                return Ok(());
+            }
+            let built = ids.clone();
+            // A range that was split meanwhile may lack entries; all ranges are gone through again.
+            let is_built = self
+                .catalog
+                .change_indexes(self.container, Some(layout), move |indexes| {
+                    for index in indexes.list.iter_mut().filter(|index| built.contains(&index.id)) {
+                        index.is_ready = true;
+                    }
+                })
+                .await?;
+            if is_built {
+                tracing::info!(container = %self.container.rid(), indexes = ?ids, "indexes are built");
+            }
+        }
+    }
+
+    /// Removes the entries of indexes that were dropped.
+    async fn remove_dropped(&self) -> Result<()> {
+        loop {
+            let state = self.container.state();
+            let (dropped, layout) = (state.indexes.dropped.clone(), state.layout.version);
+            drop(state);
+            if dropped.is_empty() || self.is_stopped() {
+                return Ok(());
+            }
+            for index in &dropped {
+                if !self.run_steps(Task::Remove(*index)).await? {
+                    return Ok(());
+                }
+            }
+            self.catalog
+                .change_indexes(self.container, Some(layout), move |indexes| {
+                    indexes.dropped.retain(|index| !dropped.contains(index));
+                })
+                .await?;
+        }
+    }
+
+    /// Runs the steps of a task in each partition. Returns `false` if the account is closing.
+    async fn run_steps(&self, task: Task) -> Result<bool> {
+        let mut from = Bytes::new();
+        let mut requests = self.background.requests();
+        loop {
+            if self.is_stopped() {
+                return Ok(false);
+            }
+            let guard = self.container.enter().await?;
+            // In the order of their keys: a range that is split meanwhile is continued in its children.
+            let partition = guard.state.layout.partition_of(&Epk::from_bytes(&from[..]))?.clone();
+            let began = self.background.clock.now();
+            let (step, at) = (task.clone(), from.clone());
+            let next = partition.background(move |batch| step.run(batch, &at)).await?;
+            drop(guard);
+            from = match next {
+                Some(next) => next,
+                None if partition.epk.max < Epk::end() => Bytes::copy_from_slice(partition.epk.max.as_bytes()),
+                None => return Ok(true),
+            };
+            let took = self.background.clock.since(began);
+            let before = std::mem::replace(&mut requests, self.background.requests());
+            match requests == before {
+                true => tokio::task::yield_now().await,
+                false => self.background.clock.sleep(took * RESTS_BESIDE_USERS).await,
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+}
+
+/// What steps do in each partition.
+#[derive(Clone)]
+enum Task {
+    /// Put the entries of these indexes.
+    Put(Arc<[PropertyIndex]>),
+    /// Remove the entries of a dropped index.
+    Remove(u32),
+}
+
+impl Task {
+    /// Runs the step that begins at an item key. Returns where the next one in the same partition begins; `None`: nothing is left there.
+    fn run(&self, batch: &mut WriteBatch<'_>, from: &Bytes) -> Decision<Option<Bytes>> {
+        match self {
+            Task::Put(indexes) => put_entries(batch, indexes, from),
+            Task::Remove(index) => Ok(remove_entries(batch, *index)?.then(|| from.clone())),
+        }
+    }
+}
+
+fn put_entries(batch: &mut WriteBatch<'_>, indexes: &[PropertyIndex], from: &Bytes) -> Decision<Option<Bytes>> {
+    let scan = Scan {
+        space: Space::Item,
+        from: from.clone(),
+        to: None,
+        reverse: false,
+        max_rows: STEP_ROWS,
+        max_bytes: STEP_BYTES,
+        keys_only: false,
+    };
+    let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
+    for (key, value) in &page.rows {
+        let record = Record::decode(value.clone())?;
+        for entry in entries::property_keys(indexes, key, &record) {
+            batch.put(entry, Bytes::new());
+        }
+    }
+    let last = page.rows.last().filter(|_| page.more);
+    Ok(last.map(|(last, _)| keys::after(last)))
+}
+
+/// Removes some entries of an index. Returns whether there may be more.
+fn remove_entries(batch: &mut WriteBatch<'_>, index: u32) -> Decision<bool> {
+    let prefix = keys::property_prefix(index);
+    let scan = Scan {
+        space: Space::Index,
+        from: Bytes::copy_from_slice(&prefix),
+        to: keys::after_prefix(&prefix),
+        reverse: false,
+        max_rows: STEP_ROWS,
+        max_bytes: STEP_BYTES,
+        keys_only: true,
+    };
+    let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
+    let more = page.more;
+    for (key, _) in page.rows {
+        batch.delete(Key::new(Space::Index, key));
+    }
+    Ok(more)
+}

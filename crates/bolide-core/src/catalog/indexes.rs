@@ -1,0 +1,47 @@
+//! The property indexes of containers: added, put into use, dropped.
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+
+use super::Catalog;
+use crate::container::Container;
+use crate::index::PropertyIndexes;
+
+impl Catalog {
+    /// Changes the property indexes of a container: all requests see either those before or those after the change. `layout`: if the container's ranges
+    /// have another version, nothing changes. The definition that clients see stays the same, with its etag.
+    ///
+    /// Returns whether anything was changed.
+    ///
+    /// # Errors
+    /// `NotFound` if the container was deleted.
+    pub async fn change_indexes<F>(
+        self: &Arc<Self>,
+        container: &Arc<Container>,
+        layout: Option<u64>,
+        mut change: F,
+    ) -> Result<bool>
+    where
+        F: FnMut(&mut PropertyIndexes) + Send + 'static,
+    {
+        let container = container.clone();
+        self.carry_out(|catalog| async move {
+            let guard = container.lock().await;
+            let known = guard.state().indexes.clone();
+            let decide = move |_, row: &mut super::rows::ContainerRow| {
+                if layout.is_some_and(|layout| layout != row.layout_version) {
+                    return Ok(false);
+                }
+                let mut changed = (*row.indexes).clone();
+                change(&mut changed);
+                // Also if others have made the change: then only this process does not know it yet.
+                let has_changed = changed != *known;
+                row.indexes = Arc::new(changed);
+                Ok(has_changed)
+            };
+            Ok(catalog.commit_state(&container, &guard, decide).await?.is_some())
+        })
+        .await
+    }
+}

@@ -1,0 +1,59 @@
+//! The property indexes of a container, as its row has them.
+
+use std::sync::Arc;
+
+use bolide_query::index::IndexPath;
+use serde::{Deserialize, Serialize};
+
+use crate::index::{PropertyIndex, PropertyIndexes};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredIndexes {
+    list: Vec<StoredIndex>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<u32>,
+    next: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredIndex {
+    id: u32,
+    path: String,
+    #[serde(default)]
+    ready: bool,
+    #[serde(default)]
+    automatic: bool,
+}
+
+impl StoredIndexes {
+    pub fn of(indexes: &PropertyIndexes) -> StoredIndexes {
+        let stored = |index: &PropertyIndex| StoredIndex {
+            id: index.id,
+            path: index.path.to_string(),
+            ready: index.is_ready,
+            automatic: index.is_automatic,
+        };
+        StoredIndexes {
+            list: indexes.list.iter().map(stored).collect(),
+            dropped: indexes.dropped.clone(),
+            next: indexes.next,
+        }
+    }
+
+    /// Returns `None` if a path is none.
+    pub fn indexes(self) -> Option<PropertyIndexes> {
+        let index = |stored: StoredIndex| {
+            Some(PropertyIndex {
+                id: stored.id,
+                path: Arc::new(IndexPath::parse(&stored.path)?),
+                is_ready: stored.ready,
+                is_automatic: stored.automatic,
+            })
+        };
+        Some(PropertyIndexes {
+            list: self.list.into_iter().map(index).collect::<Option<_>>()?,
+            dropped: self.dropped,
+            next: self.next,
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The property indexes of a container: which paths of its items have index entries, and whether queries may use these.
+//!
+//! Writers maintain the entries of every index of the list from the commit on that adds it. It is used when the entries of the items that existed before are
+//! there too (`crate::background::index_builds`). Ids are never used again and a path never changes, so the entries of an item follow from
+//! its record and the list.
+
+mod advisor;
+mod policy;
+
+use std::sync::Arc;
+
+use bolide_model::container::indexing::IndexingPolicy;
+use bolide_query::index::IndexPath;
+
+pub(crate) use advisor::IndexAdvisor;
+pub(crate) use policy::{allows, index_steps};
+
+/// Maximum number of indexes of a container.
+pub(crate) const MAX_INDEXES: usize = 64;
+/// Maximum number of these that are created because queries would profit.
+pub(crate) const MAX_AUTOMATIC: usize = 16;
+
+/// The property indexes of a container. A MongoDB collection has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PropertyIndexes {
+    pub list: Vec<PropertyIndex>,
+    /// Ids of dropped indexes whose entries are still stored.
+    pub dropped: Vec<u32>,
+    /// The id of the next index.
+    pub next: u32,
+}
+
+/// An index on the values at one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PropertyIndex {
+    /// Unique in the container, never used again.
+    pub id: u32,
+    pub path: Arc<IndexPath>,
+    /// Whether every stored item has its entries, so that queries may use it.
+    pub is_ready: bool,
+    /// Whether it was created because queries would profit; otherwise the indexing policy names its path.
+    pub is_automatic: bool,
+}
+
+impl Default for PropertyIndexes {
+    fn default() -> PropertyIndexes {
+        PropertyIndexes {
+            list: Vec::new(),
+            dropped: Vec::new(),
+            next: 1,
+        }
+    }
+}
+
+impl PropertyIndexes {
+    /// Returns the indexes of a new container, which has no items: those that its policy names.
+    pub fn of_new(policy: &IndexingPolicy) -> PropertyIndexes {
+        let mut indexes = PropertyIndexes::default();
+        indexes.follow(policy);
+        for index in &mut indexes.list {
+            index.is_ready = true;
+        }
+        indexes
+    }
+
+    /// Adds what a policy names, and drops what it does not allow or no longer names.
+    pub fn follow(&mut self, policy: &IndexingPolicy) {
+        let named = policy::named_paths(policy);
+        self.retain(|index| match index.is_automatic {
+            true => allows(policy, &index.path),
+            false => named.contains(&index.path),
+        });
+        for path in named {
+            self.add(Arc::new(path), false);
+        }
+    }
+
+    /// Returns the index on a path.
+    pub fn on(&self, path: &IndexPath) -> Option<&PropertyIndex> {
+        self.list.iter().find(|index| *index.path == *path)
+    }
+
+    /// Returns the index on a path, if queries may use it.
+    pub fn usable(&self, path: &IndexPath) -> Option<&PropertyIndex> {
+        self.on(path).filter(|index| index.is_ready)
+    }
+
+    /// Adds an index that is to be built. Returns whether it did: there may be one on the path already, or too many.
+    pub fn add(&mut self, path: Arc<IndexPath>, is_automatic: bool) -> bool {
+        let automatic = self.list.iter().filter(|index| index.is_automatic).count();
+        let is_full = self.list.len() >= MAX_INDEXES || (is_automatic && automatic >= MAX_AUTOMATIC);
+        if is_full || self.on(&path).is_some() {
+            return false;
+        }
+        self.list.push(PropertyIndex {
+            id: self.next,
+            path,
+            is_ready: false,
+            is_automatic,
+        });
+        self.next += 1;
+        true
+    }
+
+    /// Marks indexes as not built.
+    pub fn build_again(&mut self, is_incomplete: impl Fn(&PropertyIndex) -> bool) {
+        for index in &mut self.list {
+            index.is_ready &= !is_incomplete(index);
+        }
+    }
+
+    /// Whether an index is to be built, or entries of a dropped one are to be removed.
+    pub fn has_work(&self) -> bool {
+        !self.dropped.is_empty() || self.list.iter().any(|index| !index.is_ready)
+    }
+
+    /// Drops the indexes that `keeps` does not keep. Their entries are removed later.
+    pub fn retain(&mut self, keeps: impl Fn(&PropertyIndex) -> bool) {
+        let dropped = self.list.extract_if(.., |index| !keeps(index)).map(|index| index.id);
+        self.dropped.extend(dropped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Arc<IndexPath> {
+        Arc::new(IndexPath::parse(text).expect("a path"))
+    }
+
+    #[test]
+    fn ids_are_never_used_again() {
+        let mut indexes = PropertyIndexes::default();
+        assert!(indexes.add(path("/a/?"), false));
+        assert!(!indexes.add(path("/a/?"), true), "there is one");
+        indexes.retain(|_| false);
+        assert_eq!((indexes.list.len(), &indexes.dropped[..]), (0, &[1][..]));
+        assert!(indexes.add(path("/a/?"), true));
+        assert_eq!(indexes.on(&path("/a/?")).map(|index| index.id), Some(2));
+        assert_eq!(indexes.usable(&path("/a/?")), None, "it is not built yet");
+    }
+
+    #[test]
+    fn their_number_is_bounded() {
+        let mut indexes = PropertyIndexes::default();
+        let add = |indexes: &mut PropertyIndexes, at: usize, is_automatic| {
+            indexes.add(path(&format!("/p{at}")), is_automatic)
+        };
+        assert_eq!(
+            (0..100).filter(|at| add(&mut indexes, *at, true)).count(),
+            MAX_AUTOMATIC
+        );
+        assert_eq!(
+            (100..200).filter(|at| add(&mut indexes, *at, false)).count(),
+            MAX_INDEXES - MAX_AUTOMATIC
+        );
+    }
+}

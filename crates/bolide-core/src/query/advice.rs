@@ -1,0 +1,29 @@
+//! Tells the container's advisor which queries would profit from an index.
+
+use bolide_query::Query;
+
+use super::QueryMetrics;
+use crate::container::{Container, ContainerState};
+use crate::index::allows;
+
+/// A scan is not in vain if it returns a row for at most this many items.
+const SELECTED_FOR_SCAN: u64 = 8;
+/// Minimum number of items that a page reads in vain to be recorded.
+const MIN_IN_VAIN: u64 = 500;
+
+/// Records the items that a page without an index read in vain. Returns whether a path is now to get an index.
+pub(super) fn record(container: &Container, state: &ContainerState, query: &Query, metrics: &QueryMetrics) -> bool {
+    let in_vain = metrics
+        .retrieved_items
+        .saturating_sub(SELECTED_FOR_SCAN * metrics.output_rows);
+    if in_vain < MIN_IN_VAIN || state.collection.is_some() {
+        return false;
+    }
+    let policy = &state.properties.indexing_policy;
+    let mut conditions = query.index_conditions();
+    conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
+    // An equality selects less than a range.
+    conditions.sort_by_key(|condition| !condition.is_equality);
+    let first = conditions.first();
+    first.is_some_and(|condition| container.advisor().record(&condition.path, in_vain))
+}

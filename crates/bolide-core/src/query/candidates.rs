@@ -1,0 +1,176 @@
+//! Finds the items that a filter can select through a property index.
+//!
+//! Each condition that an index serves describes a superset of the items that pass the filter. The entries of the most selective one, read at one snapshot
+//! of each partition, name the candidates. They are read and judged in the order of their keys, exactly as a scan reads items: what is visible, what passes
+//! and where a page continues does not depend on the index, so a plan may change between two pages. An item that passes the filter all the time is
+//! among the candidates, whatever others write meanwhile.
+
+use bolide_model::{Lsn, Result};
+use bolide_query::Query;
+use bolide_query::index::{IndexCondition, Interval};
+use bytes::Bytes;
+
+use crate::container::ContainerState;
+use crate::format::keys::{self, PropertyEntry};
+use crate::index::PropertyIndex;
+use crate::memory::{MemoryBudget, MemoryShare};
+use crate::partition::{IndexInterval, Partition};
+use crate::runtime::IndexUse;
+use crate::scan::Slice;
+
+/// A scan reads at least this many items at once, so that with fewer no index helps.
+const FEW_ITEMS: u64 = 1_000;
+/// Maximum number of candidates. Above it, reading each by its key takes as long as a scan of a container of medium size.
+const MAX_CANDIDATES: usize = 10_000;
+/// Scanning this many items takes as long as reading one by its key.
+const ITEMS_PER_CANDIDATE: u64 = 8;
+/// Number of entries with which the conditions are compared first.
+const PROBED_ENTRIES: usize = 256;
+/// Memory for a candidate, in bytes.
+const CANDIDATE_BYTES: usize = 2 * size_of::<Slice>() + 128;
+
+/// The items that a filter can select.
+pub(super) struct Candidates {
+    /// A slice for each, in the order of their keys.
+    pub slices: Vec<Slice>,
+    /// Where each range's entries were read.
+    pub read: Vec<(u32, Lsn)>,
+    /// Whether a scan would hold all items in one read and process them in the order of their creation.
+    pub is_small: bool,
+    _memory: MemoryShare,
+}
+
+/// Finds the candidates of a query in some slices; `None` if a scan is better, or if no index serves the query.
+///
+/// # Errors
+/// From the engine.
+pub(super) async fn find(
+    query: &Query,
+    state: &ContainerState,
+    slices: &[Slice],
+    (index_use, memory): (IndexUse, &MemoryBudget),
+) -> Result<Option<Candidates>> {
+    if index_use == IndexUse::Never || !state.indexes.list.iter().any(|index| index.is_ready) {
+        return Ok(None);
+    }
+    let conditions = query.index_conditions();
+    let served: Vec<Served<'_>> = conditions
+        .iter()
+        .filter_map(|condition| Some((state.indexes.usable(&condition.path)?, condition)))
+        .collect();
+    if served.is_empty() {
+        return Ok(None);
+    }
+    let mut stored = 0;
+    for slice in slices {
+        stored += slice.partition.stored_items().await?;
+    }
+    let is_small = stored <= FEW_ITEMS && slices.len() == 1;
+    let limit = match index_use {
+        IndexUse::Always => MAX_CANDIDATES,
+        _ if stored <= FEW_ITEMS => return Ok(None),
+        _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+            .unwrap_or(usize::MAX)
+            .min(MAX_CANDIDATES),
+    };
+    for limit in [limit.min(PROBED_ENTRIES), limit] {
+        let mut best: Option<Found> = None;
+        for served in &served {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            best = candidates_of(*served, slices, limit).await?.or(best);
+        }
+        if let Some(best) = best {
+            let Ok(memory) = memory.try_take(best.keys.len() * CANDIDATE_BYTES) else {
+                return Ok(None);
+            };
+            return Ok(Some(best.into_candidates(slices, is_small, memory)));
+        }
+    }
+    Ok(None)
+}
+
+/// An index, and the condition that it serves.
+type Served<'q> = (&'q PropertyIndex, &'q IndexCondition);
+
+struct Found {
+    /// Each with the index of its slice.
+    keys: Vec<(usize, Bytes)>,
+    read: Vec<(u32, Lsn)>,
+}
+
+impl Found {
+    fn into_candidates(self, slices: &[Slice], is_small: bool, memory: MemoryShare) -> Candidates {
+        let slice = |(at, key): (usize, Bytes)| Slice {
+            partition: slices[at].partition.clone(),
+            to: Some(keys::after(&key)),
+            from: key,
+            prefix: None,
+        };
+        Candidates {
+            slices: self.keys.into_iter().map(slice).collect(),
+            read: self.read,
+            is_small,
+            _memory: memory,
+        }
+    }
+}
+
+/// Reads the entries of a condition; `None` if there are more than `limit`.
+async fn candidates_of((index, condition): Served<'_>, slices: &[Slice], limit: usize) -> Result<Option<Found>> {
+    let mut found = Found {
+        keys: Vec::new(),
+        read: Vec::new(),
+    };
+    for (at, slice) in slices.iter().enumerate() {
+        let Some((lsn, mut keys)) = keys_in(&slice.partition, index, &condition.intervals, limit).await? else {
+            return Ok(None);
+        };
+        // An item with several values in an array has several entries.
+        keys.sort_unstable();
+        keys.dedup();
+        let inside = keys.into_iter().filter(|key| slice.contains(key));
+        found.keys.extend(inside.map(|key| (at, key)));
+        found.read.push((slice.partition.range, lsn));
+        if found.keys.len() > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Reads the entries of some intervals of values in one partition, all at one snapshot; `None` if there are more than `limit`.
+async fn keys_in(
+    partition: &Partition,
+    index: &PropertyIndex,
+    intervals: &[Interval],
+    limit: usize,
+) -> Result<Option<(Lsn, Vec<Bytes>)>> {
+    let intervals: Vec<IndexInterval> = intervals.iter().map(|values| interval(index.id, values)).collect();
+    let (head, pages) = partition.read_index(&intervals, limit + 1).await?;
+    let mut keys = Vec::new();
+    for page in pages {
+        keys.extend(
+            page.rows
+                .iter()
+                .filter_map(|(key, _)| PropertyEntry::parse(key))
+                .map(|entry| entry.item_key()),
+        );
+        if page.more || keys.len() > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some((head.lsn, keys)))
+}
+
+/// Returns the keys of the entries of an interval of values.
+fn interval(index: u32, values: &Interval) -> IndexInterval {
+    let prefix = keys::property_prefix(index);
+    let with_prefix = |value: &[u8]| Bytes::from([&prefix, value].concat());
+    IndexInterval {
+        from: with_prefix(&values.from),
+        to: match &values.to {
+            Some(to) => Some(with_prefix(to)),
+            None => keys::after_prefix(&prefix),
+        },
+    }
+}

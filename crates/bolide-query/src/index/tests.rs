@@ -50,7 +50,12 @@ fn primitives() -> Vec<String> {
         r#""true""#,
         r#""\uD83D\uDE00""#,
     ];
-    let long = [
+    plain.iter().map(ToString::to_string).chain(long_strings()).collect()
+}
+
+/// Strings about as long as a key, and longer.
+fn long_strings() -> Vec<String> {
+    let ends = [
         (996, ""),
         (997, ""),
         (998, ""),
@@ -60,8 +65,8 @@ fn primitives() -> Vec<String> {
         (996, "\\u0000"),
         (997, "\\u0000"),
     ];
-    let long = long.map(|(count, end)| format!("\"{}{end}\"", "x".repeat(count)));
-    plain.iter().map(ToString::to_string).chain(long).collect()
+    let text = |(count, end)| format!("\"{}{end}\"", "x".repeat(count));
+    ends.map(text).to_vec()
 }
 
 fn values() -> Vec<String> {
@@ -79,7 +84,8 @@ fn values() -> Vec<String> {
 
 fn value() -> impl Strategy<Value = String> {
     // Few values most of the time, so that filters find something.
-    prop_oneof![3 => select(values()), 2 => select(vec!["1", "2", "\"a\"", "true", "null"]).prop_map(str::to_owned)]
+    let few = select(vec!["1", "2", "\"a\"", "true", "null"]).prop_map(str::to_owned);
+    prop_oneof![4 => select(values()), 4 => few, 1 => select(long_strings())]
 }
 
 /// The text of an item; `n` is its number.
@@ -112,6 +118,7 @@ fn constant() -> impl Strategy<Value = String> {
     prop_oneof![
         2 => select(literals),
         2 => by_number,
+        1 => select(long_strings()),
         3 => select(vec!["1", "2", "'a'", "true", "null"]).prop_map(str::to_owned),
     ]
 }
@@ -170,6 +177,10 @@ fn predicate() -> impl Strategy<Value = String> {
         1 => (path(), list(), flag()).prop_map(|(p, list, flag)| format!("ARRAY_CONTAINS([{list}], {p}{flag})")),
         1 => (array.clone(), list()).prop_map(|(l, list)| format!("ARRAY_CONTAINS_ANY({l}, {list})")),
         1 => (array.clone(), list()).prop_map(|(l, list)| format!("ARRAY_CONTAINS_ALL({l}, {list})")),
+        1 => (array.clone(), comparison(), constant())
+            .prop_map(|(l, op, k)| format!("EXISTS(SELECT VALUE COUNT(1) FROM e IN {l} WHERE e {op} {k})")),
+        1 => (array.clone(), constant(), constant())
+            .prop_map(|(l, a, b)| format!("(ARRAY_CONTAINS({l}, {a}) AND ARRAY_CONTAINS({l}, {b}))")),
         1 => (array, comparison(), constant())
             .prop_map(|(l, op, k)| format!("EXISTS(SELECT VALUE e FROM e IN {l} WHERE e {op} {k} AND c.b != 2)")),
     ]

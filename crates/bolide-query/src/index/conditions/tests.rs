@@ -306,16 +306,22 @@ fn long_strings_are_compared_by_what_is_left_of_them() {
     assert!(!admits("=", &long(""), &other) && !admits(">", &long(""), &other) && !admits("<", &other, &long("")));
 }
 
+/// The number of intervals of each condition.
+fn intervals(filter: &str) -> Vec<usize> {
+    let conditions = compile(&format!("SELECT * FROM c WHERE {filter}")).index_conditions();
+    conditions.iter().map(|condition| condition.intervals.len()).collect()
+}
+
+#[test]
+fn nothing_equals_nan_and_everything_differs_from_it() {
+    assert_eq!(intervals("c.a = SQRT(-1)"), [0]);
+    assert_eq!(intervals("c.a IN (1, SQRT(-1))"), [1]);
+    assert_eq!(intervals("c.a != SQRT(-1)"), [1]);
+}
+
 #[test]
 fn intervals_are_limited() {
     let list = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
-    let intervals = |filter: &str| {
-        let conditions = compile(&format!("SELECT * FROM c WHERE {filter}")).index_conditions();
-        conditions
-            .iter()
-            .map(|condition| condition.intervals.len())
-            .collect::<Vec<_>>()
-    };
     let (most, more) = (list(MAX_INTERVALS), list(MAX_INTERVALS + 1));
     assert_eq!(intervals(&format!("c.a IN ({most})")), [MAX_INTERVALS]);
     assert_eq!(intervals(&format!("c.a IN ({more})")), [0_usize; 0]);

@@ -12,6 +12,7 @@ mod advice;
 mod ahead;
 mod candidates;
 mod counting;
+mod metrics;
 mod page;
 mod page_done;
 mod route;
@@ -43,6 +44,7 @@ use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
 use candidates::Candidates;
+pub use metrics::QueryMetrics;
 use page::PageRun;
 use page_done::PageDone;
 
@@ -105,36 +107,6 @@ pub struct QueryUsage {
     pub sort: Vec<(String, bool)>,
     /// The ids of the rules of query advice that apply, such as `QA1002`.
     pub advice: Vec<&'static str>,
-}
-
-/// Counts and times of the work on a page.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct QueryMetrics {
-    /// Items whose content was loaded and read, and their bytes; a bare count reads no content.
-    pub retrieved_items: u64,
-    /// See `retrieved_items`.
-    pub retrieved_bytes: u64,
-    /// Rows returned, and their bytes.
-    pub output_rows: u64,
-    /// See `output_rows`.
-    pub output_bytes: u64,
-    /// Time to compile the query, and to run the page, in milliseconds.
-    pub compile_ms: f64,
-    /// See `compile_ms`.
-    pub run_ms: f64,
-    /// The part of `run_ms` in which items were read, in milliseconds.
-    pub load_ms: f64,
-}
-
-impl QueryMetrics {
-    /// Returns the metrics of a query that did not read the content of the items it scanned.
-    fn without_documents(self) -> QueryMetrics {
-        QueryMetrics {
-            retrieved_items: 0,
-            retrieved_bytes: 0,
-            ..self
-        }
-    }
 }
 
 /// Runs queries.
@@ -296,11 +268,11 @@ impl QueryJob {
         } = &self;
         let clock = watch.clock().clone();
         let started = clock.now();
-        let properties = &state.properties;
+        let schema = schema_of(&state.properties);
         let compiled = compile(
             &query.text,
             &parameters(&query.parameters),
-            &schema_of(properties),
+            &schema,
             &watch,
             &self.memory,
         )?;
@@ -337,13 +309,9 @@ impl QueryJob {
         let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
-        if !is_indexed {
-            let is_wanted = advice::record(container, state, &compiled, &done.metrics);
-            if is_wanted {
-                self.index_signal.notify_one();
-            }
+        if !is_indexed && advice::record(container, state, &compiled, &done.metrics) {
+            self.index_signal.notify_one();
         }
-
         let metrics = QueryMetrics {
             compile_ms,
             run_ms: milliseconds(clock.since(started)) - compile_ms,

@@ -101,6 +101,8 @@ enum Command {
     Split(split::Options),
     /// Queries over 1 KB items, compared with DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
+    /// Queries through property indexes in a small and in a large container.
+    Growth(query::growth::Options),
     /// The query language's scanner of stored items, compared with serde_json over the same texts.
     Json(json::Options),
     /// Inserts, reads, updates and aggregations of MongoDB's API, compared with FerretDB.
@@ -138,6 +140,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
         Command::Stalls(options) => print_section(&stalls::run(&options)?),
+        Command::Growth(options) => print_section(&query::growth::run(&options)?),
         Command::Json(options) => print_section(&json::run(&options)?),
         Command::Split(options) => print_section(&split::run(&options)?),
         Command::Mongo(options) => print_section(&mongo::run(&bolide()?, &options)?),

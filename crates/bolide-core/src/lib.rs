@@ -80,7 +80,7 @@ pub use scripts::{
 };
 
 pub use admin::{
-    ContainerFigures, ExportPage, ExportPosition, ForecastSlice, SplitReport, TtlPreview, TtlReport, TtlRule, TtlState,
-    TtlWhy, Usage, VerifyReport,
+    ContainerFigures, ExportPage, ExportPosition, ForecastSlice, IndexFigures, IndexReport, SplitReport, TtlPreview,
+    TtlReport, TtlRule, TtlState, TtlWhy, Usage, VerifyReport,
 };
 pub use throughput::{OfferType, Pacing, PacingSettings, Throughput};

@@ -71,6 +71,8 @@ pub mod rank {
 pub mod sql_rank {
     use super::rank;
 
+    /// A missing value.
+    pub const UNDEFINED: u8 = rank::UNDEFINED;
     /// Null.
     pub const NULL: u8 = rank::NULL;
     /// False, and true one above it.
@@ -87,7 +89,7 @@ pub mod sql_rank {
     pub const END: u8 = 0x37;
 
     // The six bytes of numbers are before strings.
-    const _: () = assert!(NULL < FALSE && FALSE + 1 < NUMBER && NUMBER + 5 < STRING);
+    const _: () = assert!(UNDEFINED < NULL && NULL < FALSE && FALSE + 1 < NUMBER && NUMBER + 5 < STRING);
     const _: () = assert!(STRING < ARRAY && ARRAY < OBJECT && OBJECT < END);
 }
 

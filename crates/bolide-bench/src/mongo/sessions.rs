@@ -82,19 +82,20 @@ struct Round {
 }
 
 impl Round {
-    fn before(&self, kind: Kind) -> Latencies {
+    fn before(&self, kind: Option<Kind>) -> Latencies {
         self.between(kind, self.counted_from, self.end_at)
     }
 
-    fn during(&self, kind: Kind) -> Latencies {
+    fn during(&self, kind: Option<Kind>) -> Latencies {
         self.between(kind, self.end_at, self.purged_at)
     }
 
-    fn between(&self, kind: Kind, from: Instant, to: Instant) -> Latencies {
+    /// The latencies of one kind, or of all requests.
+    fn between(&self, kind: Option<Kind>, from: Instant, to: Instant) -> Latencies {
         let inside = self
             .samples
             .iter()
-            .filter(|sample| sample.kind == kind && (from..to).contains(&sample.intended));
+            .filter(|sample| kind.is_none_or(|kind| sample.kind == kind) && (from..to).contains(&sample.intended));
         inside.map(|sample| sample.latency).collect()
     }
 }
@@ -119,8 +120,9 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         "p99 during µs",
         "p99 ratio",
     ]);
-    for (kind, name) in KINDS {
-        let percentile = |percent, latencies: fn(&Round, Kind) -> Latencies| {
+    let kinds = KINDS.map(|(kind, name)| (Some(kind), name));
+    for (kind, name) in kinds.into_iter().chain([(None, "all")]) {
+        let percentile = |percent, latencies: fn(&Round, Option<Kind>) -> Latencies| {
             let each = rounds
                 .iter()
                 .map(|round| micros(latencies(round, kind).percentile(percent)));

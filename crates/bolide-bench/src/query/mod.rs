@@ -7,10 +7,11 @@
 //!   sqlite    a table of one TEXT column in a database file                      } measures around the query
 //! ```
 //!
-//! Every side reads all items: none has an index for the queries. Each returns its whole result, and the results must be equal. Stores are kept in a
+//! Every side reads all items: none has an index for the queries ([`growth`] measures those). Each returns its whole result, and the results must be equal. Stores are kept in a
 //! directory and filled only once, so that a run only measures.
 
 pub mod data;
+pub mod growth;
 mod memory;
 mod peers;
 mod questions;

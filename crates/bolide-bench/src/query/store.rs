@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, QueryItems};
+use bolide_core::{Account, AccountOptions, Container, IndexUse, QueryItems};
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::Clock;
 use bolide_storage::Engine;
@@ -73,7 +73,12 @@ impl Store {
     }
 
     async fn open(engine: Arc<dyn Engine>) -> Result<Store> {
-        let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
+        // Its peers have no indexes.
+        let options = AccountOptions {
+            index_use: IndexUse::Never,
+            ..AccountOptions::default()
+        };
+        let account = Account::open(engine, options).await.map_err(text)?;
         let database = account.database_by_name("bench").map_err(text)?;
         let container = account.container_by_name(database.rid, "items").map_err(text)?;
         Ok(Store { account, container })

@@ -2,11 +2,13 @@
 
 mod export;
 mod import;
+mod indexes;
 mod split;
 pub(crate) mod statistics;
 mod verify;
 
 pub use export::{ExportPage, ExportPosition};
+pub use indexes::{IndexFigures, IndexReport};
 pub use split::SplitReport;
 pub(crate) use split::Splits;
 pub use statistics::{ContainerFigures, ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage};

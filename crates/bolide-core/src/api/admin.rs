@@ -10,7 +10,8 @@ use futures_util::Stream;
 
 use super::Account;
 use crate::admin::{
-    ContainerFigures, ExportPage, ExportPosition, SplitReport, TtlPreview, TtlReport, TtlWhy, Usage, VerifyReport,
+    ContainerFigures, ExportPage, ExportPosition, IndexReport, SplitReport, TtlPreview, TtlReport, TtlWhy, Usage,
+    VerifyReport,
 };
 use crate::container::Container;
 use crate::runtime::RequestContext;
@@ -24,6 +25,14 @@ impl Account {
     /// users write faster than the split can copy, or if the account closes. After an error nothing has changed.
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
         self.admin().split(container, range).await
+    }
+
+    /// Returns the property indexes of a container, and how far a running build is.
+    ///
+    /// # Errors
+    /// `BadRequest` for a MongoDB collection; errors of the engine.
+    pub async fn index_report(&self, container: &Container) -> Result<IndexReport> {
+        self.admin().index_report(container).await
     }
 
     /// Returns the exact number and size of a container's items now.

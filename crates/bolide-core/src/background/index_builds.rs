@@ -4,6 +4,7 @@
 //! the partition's worker, and puts the entries of each; an entry that is there already is put again. At the end a change of the catalog lets queries use
 //! the index. A build that is interrupted begins again, at the next start at the latest: no query uses an index before it is complete.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -207,6 +208,8 @@ impl Builder<'_> {
 
     /// Runs the steps of a task in each partition. Returns `false` if the account is closing.
     async fn run_steps(&self, task: Task) -> Result<bool> {
+        let built = self.container.built_items();
+        built.store(0, Ordering::Relaxed);
         let mut from = Bytes::new();
         let mut requests = self.background.requests();
         loop {
@@ -218,8 +221,9 @@ impl Builder<'_> {
             let partition = guard.state.layout.partition_of(&Epk::from_bytes(&from[..]))?.clone();
             let began = self.background.clock.now();
             let (step, at) = (task.clone(), from.clone());
-            let next = partition.background(move |batch| step.run(batch, &at)).await?;
+            let (rows, next) = partition.background(move |batch| step.run(batch, &at)).await?;
             drop(guard);
+            built.fetch_add(rows as u64, Ordering::Relaxed);
             from = match next {
                 Some(next) => next,
                 None if partition.epk.max < Epk::end() => Bytes::copy_from_slice(partition.epk.max.as_bytes()),
@@ -235,7 +239,8 @@ impl Builder<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        *self.stopped.borrow()
+        // The account was closed, or dropped.
+        *self.stopped.borrow() || self.stopped.has_changed().is_err()
     }
 }
 
@@ -249,16 +254,21 @@ enum Task {
 }
 
 impl Task {
-    /// Runs the step that begins at an item key. Returns where the next one in the same partition begins; `None`: nothing is left there.
-    fn run(&self, batch: &mut WriteBatch<'_>, from: &Bytes) -> Decision<Option<Bytes>> {
+    /// Runs the step that begins at an item key. Returns the number of items that it has gone through, and where the next one in the same partition begins;
+    /// `None`: nothing is left there.
+    fn run(&self, batch: &mut WriteBatch<'_>, from: &Bytes) -> Decision<(usize, Option<Bytes>)> {
         match self {
             Task::Put(indexes) => put_entries(batch, indexes, from),
-            Task::Remove(index) => Ok(remove_entries(batch, *index)?.then(|| from.clone())),
+            Task::Remove(index) => Ok((0, remove_entries(batch, *index)?.then(|| from.clone()))),
         }
     }
 }
 
-fn put_entries(batch: &mut WriteBatch<'_>, indexes: &[PropertyIndex], from: &Bytes) -> Decision<Option<Bytes>> {
+fn put_entries(
+    batch: &mut WriteBatch<'_>,
+    indexes: &[PropertyIndex],
+    from: &Bytes,
+) -> Decision<(usize, Option<Bytes>)> {
     let scan = Scan {
         space: Space::Item,
         from: from.clone(),
@@ -276,7 +286,7 @@ fn put_entries(batch: &mut WriteBatch<'_>, indexes: &[PropertyIndex], from: &Byt
         }
     }
     let last = page.rows.last().filter(|_| page.more);
-    Ok(last.map(|(last, _)| keys::after(last)))
+    Ok((page.rows.len(), last.map(|(last, _)| keys::after(last))))
 }
 
 /// Removes some entries of an index. Returns whether there may be more.

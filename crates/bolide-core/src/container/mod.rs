@@ -9,6 +9,7 @@ mod scripts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
@@ -51,6 +52,8 @@ pub struct Container {
     scripts: RwLock<Arc<Scripts>>,
     /// Counts the items that queries read in vain.
     advisor: Mutex<IndexAdvisor>,
+    /// Number of items that the running build of indexes has gone through.
+    built_items: AtomicU64,
     /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
     /// Held by a split: only one split at a time changes the ranges.
@@ -218,6 +221,7 @@ impl Container {
             readers: Arc::default(),
             scripts: RwLock::default(),
             advisor: Mutex::default(),
+            built_items: AtomicU64::new(0),
             checking: tokio::sync::Mutex::new(()),
             splitting: tokio::sync::Mutex::new(()),
         })
@@ -284,6 +288,11 @@ impl Container {
     /// Returns what counts the items that queries read in vain.
     pub(crate) fn advisor(&self) -> parking_lot::MutexGuard<'_, IndexAdvisor> {
         self.advisor.lock()
+    }
+
+    /// Returns the number of items that the running build of indexes has gone through.
+    pub(crate) fn built_items(&self) -> &AtomicU64 {
+        &self.built_items
     }
 
     pub(crate) fn state(&self) -> Arc<ContainerState> {

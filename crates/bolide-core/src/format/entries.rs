@@ -16,6 +16,7 @@
 //! changes, not stored items.
 
 use bolide_model::ttl::Stamp;
+use bolide_query::index::KEY_OF_UNDEFINED;
 use bolide_query::{Item as QueryItem, SystemProperties};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
@@ -86,7 +87,10 @@ pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: 
         return Vec::new();
     };
     let keys = |index: &PropertyIndex| {
-        let values = index.path.keys(&item);
+        let mut values = index.path.keys(&item);
+        if values.is_empty() && index.has_undefined() {
+            values.push(KEY_OF_UNDEFINED.to_vec());
+        }
         let id = index.id;
         values
             .into_iter()

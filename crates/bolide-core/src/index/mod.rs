@@ -42,6 +42,13 @@ pub(crate) struct PropertyIndex {
     pub is_automatic: bool,
 }
 
+impl PropertyIndex {
+    /// Whether items without a value at the path have an entry: they have rows where a query sorts by a path that the policy names (cosmos-sql §13).
+    pub fn has_undefined(&self) -> bool {
+        !self.is_automatic && !self.path.is_of_elements()
+    }
+}
+
 impl Default for PropertyIndexes {
     fn default() -> PropertyIndexes {
         PropertyIndexes {
@@ -83,6 +90,14 @@ impl PropertyIndexes {
     /// Returns the index on a path, if queries may use it.
     pub fn usable(&self, path: &IndexPath) -> Option<&PropertyIndex> {
         self.on(path).filter(|index| index.is_ready)
+    }
+
+    /// Returns the indexes that are complete.
+    pub fn ready(&self) -> PropertyIndexes {
+        PropertyIndexes {
+            list: self.list.iter().filter(|index| index.is_ready).cloned().collect(),
+            ..self.clone()
+        }
     }
 
     /// Adds an index that is to be built. Returns whether it did: there may be one on the path already, or too many.

@@ -169,16 +169,21 @@ impl Partition {
         })
     }
 
-    /// Reads the keys of entries of property indexes in ascending order, as many as `max_rows` in each interval.
+    /// Reads the keys of entries of property indexes, at most `max_rows` in each interval.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn read_index(&self, intervals: &[IndexInterval], max_rows: usize) -> Result<(Head, Vec<Page>)> {
+    pub async fn read_index(
+        &self,
+        intervals: &[IndexInterval],
+        descending: bool,
+        max_rows: usize,
+    ) -> Result<(Head, Vec<Page>)> {
         let scan = |interval: &IndexInterval| Scan {
             space: Space::Index,
             from: interval.from.clone(),
             to: interval.to.clone(),
-            reverse: false,
+            reverse: descending,
             max_rows,
             max_bytes: usize::MAX,
             keys_only: true,

@@ -24,6 +24,10 @@ pub(super) fn record(container: &Container, state: &ContainerState, query: &Quer
     conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
     // An equality selects less than a range.
     conditions.sort_by_key(|condition| !condition.is_equality);
-    let first = conditions.first();
-    first.is_some_and(|condition| container.advisor().record(&condition.path, in_vain))
+    // An automatic index has no items without a value.
+    let order = query.index_order().filter(|order| !order.has_undefined);
+    let order = order.map(|order| order.path);
+    let order = order.filter(|path| allows(policy, path) && state.indexes.on(path).is_none());
+    let path = conditions.into_iter().map(|condition| condition.path).next().or(order);
+    path.is_some_and(|path| container.advisor().record(&path, in_vain))
 }

@@ -12,20 +12,20 @@ use bytes::Bytes;
 
 use crate::container::ContainerState;
 use crate::format::keys::{self, PropertyEntry};
-use crate::index::PropertyIndex;
+use crate::index::{PropertyIndex, PropertyIndexes};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{IndexInterval, Partition};
 use crate::runtime::IndexUse;
 use crate::scan::Slice;
 
 /// A scan reads at least this many items at once, so that with fewer no index helps.
-const FEW_ITEMS: u64 = 1_000;
+pub(super) const FEW_ITEMS: u64 = 1_000;
 /// Maximum number of candidates. Above it, reading each by its key takes as long as a scan of a container of medium size.
-const MAX_CANDIDATES: usize = 10_000;
+pub(super) const MAX_CANDIDATES: usize = 10_000;
 /// Scanning this many items takes as long as reading one by its key.
-const ITEMS_PER_CANDIDATE: u64 = 8;
-/// Number of entries with which the conditions are compared first.
-const PROBED_ENTRIES: usize = 256;
+pub(super) const ITEMS_PER_CANDIDATE: u64 = 8;
+/// So few candidates are read whatever else could be done.
+pub(super) const FEW_CANDIDATES: usize = 256;
 /// Memory for a candidate, in bytes.
 const CANDIDATE_BYTES: usize = 2 * size_of::<Slice>() + 128;
 
@@ -40,7 +40,7 @@ pub(super) struct Candidates {
     _memory: MemoryShare,
 }
 
-/// Finds the candidates of a query in some slices; `None` if a scan is better, or if no index serves the query.
+/// Finds the candidates of a query in some slices, if there are at most `most`; `None` if there are more, if a scan is better, or if no index serves the query.
 ///
 /// # Errors
 /// From the engine.
@@ -48,6 +48,7 @@ pub(super) async fn find(
     query: &Query,
     state: &ContainerState,
     slices: &[Slice],
+    most: usize,
     (index_use, memory): (IndexUse, &MemoryBudget),
 ) -> Result<Option<Candidates>> {
     if index_use == IndexUse::Never || !state.indexes.list.iter().any(|index| index.is_ready) {
@@ -67,26 +68,36 @@ pub(super) async fn find(
     }
     let is_small = stored <= FEW_ITEMS && slices.len() == 1;
     let limit = match index_use {
-        IndexUse::Always => MAX_CANDIDATES,
+        IndexUse::Always => most,
         _ if stored <= FEW_ITEMS => return Ok(None),
         _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
             .unwrap_or(usize::MAX)
-            .min(MAX_CANDIDATES),
+            .min(most),
     };
-    for limit in [limit.min(PROBED_ENTRIES), limit] {
-        let mut best: Option<Found> = None;
-        for served in &served {
-            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
-            best = candidates_of(*served, slices, limit).await?.or(best);
-        }
-        if let Some(best) = best {
-            let Ok(memory) = memory.try_take(best.keys.len() * CANDIDATE_BYTES) else {
-                return Ok(None);
-            };
-            return Ok(Some(best.into_candidates(slices, is_small, memory)));
-        }
+    let mut best: Option<Found> = None;
+    for served in &served {
+        let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+        best = candidates_of(*served, slices, limit).await?.or(best);
     }
-    Ok(None)
+    let Some(best) = best else { return Ok(None) };
+    Ok(match memory.try_take(best.keys.len() * CANDIDATE_BYTES) {
+        Ok(memory) => Some(best.into_candidates(slices, is_small, memory)),
+        Err(_) => None,
+    })
+}
+
+/// Describes, in a line for each, the indexes that a query can use. Which one it uses, if any, depends on the number of its entries.
+pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
+    let conditions = query.index_conditions().into_iter();
+    let conditions = conditions.filter(|condition| indexes.usable(&condition.path).is_some());
+    let lines = conditions.map(|condition| format!("index: {} serves a condition\n", condition.path));
+    let order = query.index_order();
+    let order = order.filter(|order| {
+        let index = indexes.usable(&order.path);
+        index.is_some_and(|index| index.has_undefined() || !order.has_undefined)
+    });
+    let order = order.map(|order| format!("index: {} serves the order\n", order.path));
+    lines.chain(order).collect()
 }
 
 /// An index, and the condition that it serves.
@@ -100,14 +111,8 @@ struct Found {
 
 impl Found {
     fn into_candidates(self, slices: &[Slice], is_small: bool, memory: MemoryShare) -> Candidates {
-        let slice = |(at, key): (usize, Bytes)| Slice {
-            partition: slices[at].partition.clone(),
-            to: Some(keys::after(&key)),
-            from: key,
-            prefix: None,
-        };
         Candidates {
-            slices: self.keys.into_iter().map(slice).collect(),
+            slices: self.keys.into_iter().map(|(at, key)| point(&slices[at], key)).collect(),
             read: self.read,
             is_small,
             _memory: memory,
@@ -146,7 +151,7 @@ async fn keys_in(
     limit: usize,
 ) -> Result<Option<(Lsn, Vec<Bytes>)>> {
     let intervals: Vec<IndexInterval> = intervals.iter().map(|values| interval(index.id, values)).collect();
-    let (head, pages) = partition.read_index(&intervals, limit + 1).await?;
+    let (head, pages) = partition.read_index(&intervals, false, limit + 1).await?;
     let mut keys = Vec::new();
     for page in pages {
         keys.extend(
@@ -162,8 +167,18 @@ async fn keys_in(
     Ok(Some((head.lsn, keys)))
 }
 
+/// Returns the slice that holds one item of a slice.
+pub(super) fn point(slice: &Slice, key: Bytes) -> Slice {
+    Slice {
+        partition: slice.partition.clone(),
+        to: Some(keys::after(&key)),
+        from: key,
+        prefix: None,
+    }
+}
+
 /// Returns the keys of the entries of an interval of values.
-fn interval(index: u32, values: &Interval) -> IndexInterval {
+pub(super) fn interval(index: u32, values: &Interval) -> IndexInterval {
     let prefix = keys::property_prefix(index);
     let with_prefix = |value: &[u8]| Bytes::from([&prefix, value].concat());
     IndexInterval {

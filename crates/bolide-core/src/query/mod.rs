@@ -13,6 +13,7 @@ mod ahead;
 mod candidates;
 mod counting;
 mod metrics;
+mod ordered;
 mod page;
 mod page_done;
 mod route;
@@ -43,8 +44,9 @@ use crate::scan::ScanScope;
 use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-use candidates::Candidates;
+use candidates::{Candidates, FEW_CANDIDATES, MAX_CANDIDATES};
 pub use metrics::QueryMetrics;
+use ordered::OrderedScan;
 use page::PageRun;
 use page_done::PageDone;
 
@@ -206,11 +208,13 @@ impl Queries<'_> {
         values: &[(String, Value)],
     ) -> Result<String> {
         let schema = schema_of(&container.properties());
+        let indexes = container.state().indexes.clone();
         let (text, parameters) = (text.to_owned(), parameters(values));
         let memory = QueryMemory::of(self.runtime.memory());
         let work = async move |watch| {
             let query = compile(&text, &parameters, &schema, &watch, &memory)?;
-            query.explain().map_err(query_error)
+            let explained = query.explain().map_err(query_error)?;
+            Ok(explained + &candidates::explain(&query, &indexes))
         };
         self.runtime.executor().run(self.runtime.query_time(), work).await
     }
@@ -286,16 +290,19 @@ impl QueryJob {
         if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
             self.admission.admit(first, state)?;
         }
-        let candidates = self.candidates(&compiled, &route).await?;
-        let is_indexed = candidates.is_some();
+        let (candidates, ordered) = self.index_access(&compiled, &route).await?;
+        let is_indexed = candidates.is_some() || ordered.is_some();
         let run = PageRun {
             container,
             state,
             query: &compiled,
             slices: route.slices,
             candidates,
+            index_use: self.index_use,
             filter,
-            ahead: self.keeps_ahead(&compiled).then(|| self.ahead.of(container, query)),
+            // An index finds the following rows as fast.
+            ahead: (ordered.is_none() && self.keeps_ahead(&compiled)).then(|| self.ahead.of(container, query)),
+            ordered,
             environment: self.environment(&watch),
             memory: self.memory.budget(),
             watch,
@@ -320,14 +327,27 @@ impl QueryJob {
         Ok(self.page(&compiled, route.key_components, done, metrics))
     }
 
-    /// Returns the items that an index finds, if that is faster than a scan.
-    async fn candidates(&self, compiled: &Query, route: &route::Route) -> Result<Option<Candidates>> {
+    /// Returns how an index finds the items of the query, if that is faster than a scan.
+    async fn index_access(
+        &self,
+        query: &Query,
+        route: &route::Route,
+    ) -> Result<(Option<Candidates>, Option<OrderedScan>)> {
         // What has one partition key is rarely so much that an index over all keys helps.
         if route.key_components > 0 {
-            return Ok(None);
+            return Ok((None, None));
         }
+        let (state, slices) = (&*self.state, &route.slices);
         let how = (self.index_use, self.memory.budget());
-        candidates::find(compiled, &self.state, &route.slices, how).await
+        let few = candidates::find(query, state, slices, FEW_CANDIDATES, how).await?;
+        if few.is_some() {
+            return Ok((few, None));
+        }
+        let ordered = ordered::plan(query, state, slices, self.index_use).await?;
+        if ordered.is_some() {
+            return Ok((None, ordered));
+        }
+        Ok((candidates::find(query, state, slices, MAX_CANDIDATES, how).await?, None))
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by

@@ -9,8 +9,9 @@ use bolide_storage::Head;
 use bytes::Bytes;
 
 use super::ahead::{AheadOf, Heads, Kept};
-use super::candidates::Candidates;
+use super::candidates::{self, Candidates, MAX_CANDIDATES};
 use super::counting::{Counting, work};
+use super::ordered::OrderedScan;
 use super::page_done::PageDone;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -20,6 +21,7 @@ use crate::memory::MemoryBudget;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::visibility::Visibility;
 use crate::response::RangePosition;
+use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
@@ -44,6 +46,9 @@ pub(super) struct PageRun<'a> {
     pub slices: Vec<Slice>,
     /// The items in `slices` that the filter can select, if an index tells.
     pub candidates: Option<Candidates>,
+    pub index_use: IndexUse,
+    /// The index in whose order the items are read, if there is one and no candidates.
+    pub ordered: Option<OrderedScan>,
     /// Where the rows begin, as given by the client.
     pub filter: Option<Arc<ResumeFilter>>,
     /// The cache of rows that follow a page, for queries that can use it; the first page keeps none.
@@ -72,17 +77,11 @@ impl PageRun<'_> {
         {
             return Ok(done);
         }
-        let mut execution = self.execution(self.limit, position.resume.as_deref())?;
-        if self.ahead.is_some() {
-            execution.keep_following_rows();
-        }
-        let mut execution = Counting::of(execution);
-        let after = position.after.key().filter(|_| !self.query.replays());
-        let mut walk = self.walk(now, after);
-        let scanned = match position.after {
-            After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
-            after => self.scan(&mut execution, &mut walk, after).await?,
-        };
+        let Pushed {
+            execution,
+            walk,
+            scanned,
+        } = self.push_items(now, position).await?;
         let (execution, costs) = execution.into_parts();
         let is_open = self.ends_with_empty_page && execution.metrics().rows == self.limit.rows as u64;
         let mut finished = execution.finish(scanned.is_end && !is_open).map_err(query_error)?;
@@ -109,6 +108,68 @@ impl PageRun<'_> {
         let mut done = PageDone::of(finished, continuation, touched);
         done.metrics.load_ms = walk.read_time().as_secs_f64() * 1000.0;
         Ok(done)
+    }
+
+    /// Pushes the items of the page, found in the order of an index, as candidates, or by a scan.
+    async fn push_items(&self, now: UnixMillis, position: QueryPosition) -> Result<Pushed<'_>> {
+        let Some(ordered) = &self.ordered else {
+            return self.push_scanned(now, position, self.candidates.as_ref()).await;
+        };
+        if let Some(pushed) = self.push_in_index_order(now, &position, ordered).await? {
+            return Ok(pushed);
+        }
+        let how = (self.index_use, self.memory);
+        let found = candidates::find(self.query, self.state, &self.slices, MAX_CANDIDATES, how).await?;
+        self.push_scanned(now, position, found.as_ref()).await
+    }
+
+    /// Pushes candidates, or the items of a scan if there are none.
+    async fn push_scanned(
+        &self,
+        now: UnixMillis,
+        position: QueryPosition,
+        candidates: Option<&Candidates>,
+    ) -> Result<Pushed<'_>> {
+        let mut execution = self.execution(self.limit, position.resume.as_deref())?;
+        if self.ahead.is_some() {
+            execution.keep_following_rows();
+        }
+        let mut execution = Counting::of(execution);
+        let after = position.after.key().filter(|_| !self.query.replays());
+        let mut walk = self.walk(candidates, now, after);
+        let scanned = match position.after {
+            After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
+            after => self.scan(&mut execution, &mut walk, after).await?,
+        };
+        Ok(Pushed {
+            execution,
+            walk,
+            scanned,
+        })
+    }
+
+    /// Pushes items in the order of an index; `None` if a scan is needed after all.
+    async fn push_in_index_order(
+        &self,
+        now: UnixMillis,
+        position: &QueryPosition,
+        ordered: &OrderedScan,
+    ) -> Result<Option<Pushed<'_>>> {
+        let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
+        let mut walk = self.walk_over(Vec::new(), now, None);
+        if !self.scan_in_order(&mut execution, &mut walk, ordered).await? {
+            return Ok(None);
+        }
+        let scanned = Scanned {
+            after: After::Nothing,
+            is_end: true,
+            is_at_boundary: false,
+        };
+        Ok(Some(Pushed {
+            execution,
+            walk,
+            scanned,
+        }))
     }
 
     /// Runs a page from the rows that the page before left over; `None` if they are not the rows that come next, or too few.
@@ -311,25 +372,30 @@ impl PageRun<'_> {
         Ok(false)
     }
 
-    /// Returns a scan of the items behind a key.
-    fn walk(&self, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
-        let slices = match &self.candidates {
+    /// Returns a scan of the items behind a key; only of the candidates if there are any.
+    fn walk(&self, candidates: Option<&Candidates>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
+        let slices = match candidates {
             Some(candidates) => &candidates.slices,
             None => &self.slices,
         };
-        let mut walk = ItemScan::new(
+        let mut walk = self.walk_over(slices.clone(), now, after);
+        for (range, lsn) in candidates.iter().flat_map(|candidates| &candidates.read) {
+            walk.record_read(*range, *lsn);
+        }
+        walk
+    }
+
+    /// Returns a scan of the items of some slices behind a key.
+    fn walk_over(&self, slices: Vec<Slice>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
+        ItemScan::new(
             self.watch.clock(),
             self.memory,
             self.container,
             self.state,
-            slices.clone(),
+            slices,
             now,
             after.map(|key| &key[..]),
-        );
-        for (range, lsn) in self.candidates.iter().flat_map(|candidates| &candidates.read) {
-            walk.record_read(*range, *lsn);
-        }
-        walk
+        )
     }
 
     /// Returns whether only a few slices of a single partition are read.
@@ -407,7 +473,7 @@ impl PageRun<'_> {
     }
 
     /// Ends a page that no request waits for. A page that finds no items reaches no other check.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         self.watch.check()
     }
 
@@ -425,7 +491,7 @@ impl PageRun<'_> {
     async fn has_more(&self, now: UnixMillis, position: &QueryPosition) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, position.resume.as_deref())?;
-        let mut walk = self.walk(now, position.after.key());
+        let mut walk = self.walk(self.candidates.as_ref(), now, position.after.key());
         while let Some(read) = walk.next_page().await? {
             self.check()?;
             for scanned_item in read.items {
@@ -457,6 +523,13 @@ async fn read_ahead(walk: &mut ItemScan<'_>) -> Result<ScannedItems> {
     }
 }
 
+/// An execution with the items of its page.
+struct Pushed<'a> {
+    execution: Counting,
+    walk: ItemScan<'a>,
+    scanned: Scanned,
+}
+
 /// How far a scan got.
 struct Scanned {
     after: After,
@@ -466,7 +539,7 @@ struct Scanned {
     is_at_boundary: bool,
 }
 
-fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
+pub(super) fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
     Item::stored(item.document_json(), item)
         .and_then(|pushed| execution.push_item(&pushed, item.record().number()))
         .map_err(query_error)

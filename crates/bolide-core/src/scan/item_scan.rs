@@ -313,6 +313,13 @@ impl<'a> ItemScan<'a> {
         }
     }
 
+    /// Continues with other slices, as of the same time, after all slices before were read.
+    pub fn continue_with(&mut self, slices: impl Iterator<Item = Slice>) {
+        self.slices.extend(slices);
+        self.slices_at_once = MAX_SLICES;
+        self.is_whole = None;
+    }
+
     /// Records that a range was read at an LSN, by others than this scan.
     pub fn record_read(&mut self, range: u32, lsn: Lsn) {
         record_range(&mut self.touched, range, lsn);

@@ -51,6 +51,21 @@ pub(super) async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Resu
     Ok(ok(&json!({"purged": purged})))
 }
 
+/// `…/indexes`: the property indexes, and how far a build is.
+pub(super) async fn indexes(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
+    let report = admin.state.account.index_report(container).await?;
+    let indexes = report.indexes.iter().map(|index| {
+        let state = if index.is_ready { "ready" } else { "building" };
+        json!({"path": index.path, "state": state, "automatic": index.is_automatic})
+    });
+    Ok(ok(&json!({
+        "indexes": indexes.collect::<Vec<_>>(),
+        "builtItems": report.built_items,
+        "storedItems": report.stored_items,
+        "dropped": report.dropped,
+    })))
+}
+
 pub(super) async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let report = admin.state.account.verify(container).await?;
     Ok(ok(

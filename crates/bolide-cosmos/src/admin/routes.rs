@@ -60,7 +60,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 23] = [
+pub(crate) static ROUTES: [AdminRoute; 24] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
@@ -75,6 +75,7 @@ pub(crate) static ROUTES: [AdminRoute; 23] = [
     route(Method::POST, "reset",                          FULL,      server!(snapshots::reset)),
     route(Method::POST, "dbs/{db}/colls/{c}/query",       READ_ONLY, container!(query::answer)),
     route(Method::GET,  "dbs/{db}/colls/{c}/export",      READ_ONLY, container!(export::answer)),
+    route(Method::GET,  "dbs/{db}/colls/{c}/indexes",     READ_ONLY, container!(containers::indexes)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl",         READ_ONLY, container!(ttl::report)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl/preview", READ_ONLY, container!(ttl::preview)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl/why",     READ_ONLY, container!(ttl::why)),

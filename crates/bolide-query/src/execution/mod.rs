@@ -31,6 +31,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
+use crate::index::Interval;
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -339,6 +340,20 @@ impl Execution {
             is_full,
             ahead,
         })
+    }
+
+    /// Number of sorted rows that the page needs, with one more that tells whether others follow; `None`: all.
+    pub fn rows_wanted(&self) -> Option<usize> {
+        self.output.rows_wanted()
+    }
+
+    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted. It narrows while items are
+    /// pushed. `None` if the query is not sorted by keys.
+    pub fn wanted_keys(&self) -> Option<Interval> {
+        match &self.stage {
+            Stage::Sort(sorter) => Some(sorter.wanted_keys()),
+            _ => None,
+        }
     }
 
     fn begin_item(&mut self) {

@@ -80,6 +80,11 @@ impl ResumeFilter {
         }
     }
 
+    /// The value of the first sort key at the position.
+    pub(super) fn first_value(&self) -> Option<&SortValue> {
+        self.values.first()
+    }
+
     /// Whether a row remains.
     pub(super) fn accepts(&self, position: &SortPosition, directions: Directions) -> bool {
         match directions.compare_values(&position.values, &self.values) {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::emitted_rows;
 use super::sort_hash::sort_hash;
+use crate::index;
 use crate::number::Number;
 use crate::value::{Kind, Value};
 
@@ -36,6 +37,21 @@ impl SortValue {
             other if other.kind() == Kind::Array => SortValue::Array(sort_hash(other)),
             other => SortValue::Object(sort_hash(other)),
         }
+    }
+
+    /// The key that the value has in an index, see [`crate::index`]; of a cut string, the bytes with which its key begins.
+    pub fn index_key(&self) -> Vec<u8> {
+        let value = match self {
+            SortValue::Undefined => return index::KEY_OF_UNDEFINED.to_vec(),
+            SortValue::Null => Value::Null,
+            SortValue::Bool(value) => Value::Bool(*value),
+            SortValue::Number(number) => Value::Number(*number),
+            SortValue::String(text) => return index::key_of_string(text),
+            SortValue::Cut { start, .. } => return index::key_of_prefix(start),
+            SortValue::Array(_) => return index::KEY_OF_ARRAYS.to_vec(),
+            SortValue::Object(_) => return index::KEY_OF_OBJECTS.to_vec(),
+        };
+        index::key_of(&value).unwrap_or_default()
     }
 
     fn rank(&self) -> u8 {

@@ -40,7 +40,8 @@ impl Interval {
         self.from.len() + self.to.as_ref().map_or(0, Vec::len)
     }
 
-    fn overlap(&self, other: &Interval) -> Option<Interval> {
+    /// The keys that are in both intervals; `None` if there are none.
+    pub fn overlap(&self, other: &Interval) -> Option<Interval> {
         let ends_first = order_of_ends(self, other).is_le();
         let first = if ends_first { self } else { other };
         Interval::new(self.from.clone().max(other.from.clone()), first.to.clone())

@@ -50,8 +50,28 @@ impl Key {
     }
 }
 
+/// The key of an item without a value, in indexes that have one.
+pub const KEY_OF_UNDEFINED: &[u8] = &[sql_rank::UNDEFINED];
+/// The key of all arrays.
+pub(crate) const KEY_OF_ARRAYS: &[u8] = &[sql_rank::ARRAY];
+/// The key of all objects.
+pub(crate) const KEY_OF_OBJECTS: &[u8] = &[sql_rank::OBJECT];
+
+/// The key of a value; `None` for undefined.
+pub(crate) fn key_of(value: &Value<'_>) -> Option<Vec<u8>> {
+    Key::of(value).map(|key| key.bytes)
+}
+
+/// The key of a string.
+pub(crate) fn key_of_string(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Encoder::new(&mut bytes).string(beginning(text));
+    bytes.truncate(KEY_BYTES);
+    bytes
+}
+
 /// The bytes with which the keys of all strings begin that begin with `prefix`.
-pub(super) fn of_prefix(prefix: &str) -> Vec<u8> {
+pub(crate) fn of_prefix(prefix: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     Encoder::new(&mut bytes).string(beginning(prefix));
     bytes.truncate((bytes.len() - END_OF_STRING.len()).min(KEY_BYTES));
@@ -65,7 +85,7 @@ fn beginning(text: &str) -> &str {
 }
 
 /// The lowest bytes above all that begin with `prefix`; `None` if there are none.
-pub(super) fn after(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn after(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;

@@ -29,11 +29,12 @@ mod values;
 
 pub use conditions::{IndexCondition, MAX_INTERVALS};
 pub use interval::Interval;
-pub use key::{KEY_BYTES, is_exact};
+pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 pub use order::IndexOrder;
 pub use path::IndexPath;
 
 pub(crate) use conditions::conditions;
+pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use order::order;
 
 #[cfg(test)]

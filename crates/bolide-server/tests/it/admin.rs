@@ -160,6 +160,21 @@ fn a_preview_changes_nothing() {
 }
 
 #[test]
+fn indexes_are_shown() {
+    let (_server, mut client) = started(&[]);
+    assert_eq!(get(&mut client, "indexes")["indexes"], json!([]));
+    let named = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+        "indexingPolicy":{"includedPaths":[{"path":"/status/?"},{"path":"/*"}]}}"#;
+    client.send(&Request::put("/dbs/d/colls/c", named)).expect(200);
+    let shown = (0..1_000).map(|_| get(&mut client, "indexes"));
+    let ready = json!([{"path": "/status/?", "state": "ready", "automatic": false}]);
+    let found = shown
+        .map(|shown| shown["indexes"].clone())
+        .find(|indexes| *indexes == ready);
+    assert!(found.is_some(), "it is built at some time");
+}
+
+#[test]
 fn an_item_that_never_expires_differs_from_a_container_without_ttl() {
     let (_server, mut client) = started(&[]);
     let own = Request::post("/dbs/d/colls/c/docs", r#"{"id":"b","pk":"p","ttl":-1}"#).pk();

@@ -39,9 +39,11 @@ pub(super) fn check(
     for (key, value) in page.rows {
         items.push((key, Record::decode(value)?));
     }
+    // An index that is being built may lack entries.
+    let indexes = state.indexes.ready();
     let wanted: Vec<Entry<'_>> = items
         .iter()
-        .flat_map(|(key, record)| entries::of(&state.indexes, key, record))
+        .flat_map(|(key, record)| entries::of(&indexes, key, record))
         .collect();
     let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
     let stored = batch.get_all_raw(&entries)?;

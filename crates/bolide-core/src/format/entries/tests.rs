@@ -144,3 +144,29 @@ fn a_document_has_these_entries_to_the_byte() {
         ]
     );
 }
+
+#[test]
+fn a_property_index_has_an_entry_for_each_value() {
+    let (key, item) = (Bytes::from_static(ITEM_KEY), record(Class::Inherited));
+    let mut indexes = PropertyIndexes::default();
+    let path = |text: &str| std::sync::Arc::new(bolide_query::index::IndexPath::parse(text).expect("a path"));
+    indexes.add(path("/none/?"), true);
+    indexes.add(path("/missing/?"), false);
+    let entries = |record: &Record| -> Vec<String> {
+        let keys = property_keys(&indexes.list, &key, record).into_iter();
+        keys.map(|key| hex(&key.bytes)).collect()
+    };
+    // 'P', the index, the value, the number, the epk and its length.
+    let undefined = "50 00000002 18 0000000000000009 45 01".replace(' ', "");
+    assert_eq!(
+        entries(&item),
+        [undefined],
+        "only an index that a policy names has items without a value"
+    );
+    let entry = keys::property_entry(7, &[0x20], ITEM_KEY);
+    let parsed = keys::PropertyEntry::parse(&entry.bytes).expect("an entry");
+    assert_eq!(
+        (parsed.index, parsed.value, &parsed.item_key()[..]),
+        (7, &[0x20][..], ITEM_KEY)
+    );
+}

@@ -211,3 +211,124 @@ async fn a_path_on_which_queries_read_much_in_vain_gets_an_index() {
     wait_until_read(&test, text, 1).await;
     test.assert_sound().await;
 }
+
+/// Queries with the values of [`many_values`].
+const QUERIES: [&str; 10] = [
+    "SELECT VALUE c.id FROM c ORDER BY c.v",
+    "SELECT VALUE c.id FROM c ORDER BY c.v DESC",
+    "SELECT VALUE c.id FROM c WHERE c.v > 20 AND c.n != 5 ORDER BY c.v",
+    "SELECT VALUE c.id FROM c WHERE c.v >= 20 ORDER BY c.v DESC OFFSET 5 LIMIT 40",
+    "SELECT TOP 30 VALUE c.id FROM c WHERE c.n < 100 ORDER BY c.v",
+    "SELECT VALUE c.id FROM c WHERE c.v < 30",
+    "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.v, 'te')",
+    "SELECT DISTINCT VALUE c.v FROM c WHERE c.v < 10",
+    "SELECT c.v, COUNT(1) AS n FROM c WHERE c.v IN (1, 2, 3, 'text', null, true) GROUP BY c.v",
+    "SELECT VALUE COUNT(1) FROM c WHERE IS_NUMBER(c.v)",
+];
+
+/// Items with values of all types at `v`, many of them equal; some of the items are ghosts.
+async fn many_values(options: AccountOptions) -> TestContainer {
+    let test = TestContainer::with_options(naming(&["/v/?"]), None, options).await;
+    for n in 0..200 {
+        let value = match n % 20 {
+            0 => json!("text"),
+            1 => json!(format!("{}{n}", "long ".repeat(300))),
+            2 => json!([n]),
+            3 => json!({"n": n}),
+            4 => Value::Null,
+            5 => json!(n % 40 == 5),
+            _ => json!(n * 7 % 41),
+        };
+        let mut item = json!({"id": n.to_string(), "pk": n.to_string(), "v": value, "n": n});
+        if n % 7 == 0 {
+            item["ttl"] = 10.into();
+        }
+        test.create(item).await.unwrap();
+    }
+    test.create(json!({"id": "without", "pk": "x", "n": 1})).await.unwrap();
+    test.at(START + 10);
+    test
+}
+
+async fn page(
+    test: &TestContainer,
+    text: &str,
+    size: usize,
+    from: Option<String>,
+) -> (Vec<Value>, u64, Option<String>) {
+    let query = QueryItems {
+        text: text.to_owned(),
+        cross_partition: true,
+        max_items: Some(size),
+        continuation: from,
+        ..QueryItems::default()
+    };
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+    let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
+    (rows, page.metrics.retrieved_items, page.continuation)
+}
+
+/// Returns the rows of all pages in order, and the number of items that each page read.
+async fn pages(test: &TestContainer, text: &str, size: usize) -> (Vec<Value>, Vec<u64>) {
+    let (mut rows, mut read, mut from) = (Vec::new(), Vec::new(), None);
+    loop {
+        let (page_rows, page_read, next) = page(test, text, size, from).await;
+        rows.extend(page_rows);
+        read.push(page_read);
+        match next {
+            Some(next) => from = Some(next),
+            None => return (rows, read),
+        }
+    }
+}
+
+#[tokio::test]
+async fn with_an_index_and_without_a_query_has_the_same_rows_in_the_same_order() {
+    let never = AccountOptions {
+        index_use: IndexUse::Never,
+        ..options()
+    };
+    let (with, without) = (many_values(always()).await, many_values(never).await);
+    for text in QUERIES {
+        for size in [1, 7, 1_000] {
+            let (found, expected) = (pages(&with, text, size).await.0, pages(&without, text, size).await.0);
+            assert_eq!(found, expected, "{text} in pages of {size}");
+        }
+        assert!(!pages(&with, text, 7).await.0.is_empty(), "{text}");
+    }
+    with.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_page_of_a_sorted_query_reads_only_its_items_whatever_its_number() {
+    let test = many_values(always()).await;
+    for text in &QUERIES[..2] {
+        let (rows, read) = pages(&test, text, 7).await;
+        assert!(rows.len() > 150, "{text}");
+        // A page needs one row more, reads some in reserve, and all items with the key of its last row: there are ten arrays.
+        let most = read.iter().max().unwrap();
+        assert!(*most <= 8 + 16 + 10, "{text}: {read:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_plan_may_change_between_two_pages() {
+    let mut test = many_values(always()).await;
+    for text in QUERIES {
+        let (expected, _) = pages(&test, text, 1_000).await;
+        let (mut rows, mut from) = (Vec::new(), None);
+        for index_use in [IndexUse::Always, IndexUse::Never].into_iter().cycle() {
+            test.account.end().await;
+            let options = AccountOptions { index_use, ..options() };
+            test = test.reopen_with(options).await;
+            let (page_rows, _, next) = page(&test, text, 9, from).await;
+            rows.extend(page_rows);
+            from = next;
+            if from.is_none() {
+                break;
+            }
+        }
+        assert_eq!(rows, expected, "{text}");
+    }
+}

@@ -5,7 +5,12 @@ fn order_of(text: &str, schema: &Schema) -> String {
     let query = Query::compile(text, &Parameters::none(), schema).unwrap_or_else(|error| panic!("{text}: {error}"));
     let order = query.index_order();
     order.map_or(String::new(), |order| {
-        format!("{} {}", order.path, if order.descending { "DESC" } else { "ASC" })
+        let undefined = if order.has_undefined { ", undefined too" } else { "" };
+        format!(
+            "{} {}{undefined}",
+            order.path,
+            if order.descending { "DESC" } else { "ASC" }
+        )
     })
 }
 
@@ -29,7 +34,7 @@ fn rows_sorted_by_one_path_come_in_the_order_of_an_index() {
         ("SELECT * FROM c ORDER BY c._ts DESC", "/_ts/? DESC"),
         ("SELECT * FROM c ORDER BY c.id", "/id/? ASC"),
         // Items without the value have a row.
-        ("SELECT * FROM c ORDER BY c.named", ""),
+        ("SELECT * FROM c ORDER BY c.named", "/named/? ASC, undefined too"),
         ("SELECT * FROM c ORDER BY c.a, c.b", ""),
         ("SELECT DISTINCT c.x FROM c ORDER BY c.x", ""),
         ("SELECT c.x FROM c GROUP BY c.x ORDER BY c.x", ""),
@@ -44,5 +49,6 @@ fn rows_sorted_by_one_path_come_in_the_order_of_an_index() {
         assert_eq!(order_of(text, &schema), expected, "{text}");
     }
     // Feeds without index rules keep items without the value.
-    assert_eq!(order_of("SELECT * FROM c ORDER BY c.x", &Schema::metadata()), "");
+    let of_feed = order_of("SELECT * FROM c ORDER BY c.x", &Schema::metadata());
+    assert_eq!(of_feed, "/x/? ASC, undefined too");
 }

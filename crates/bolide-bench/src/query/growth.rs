@@ -1,0 +1,192 @@
+//! Queries through property indexes in a small and in a large container: the times should hardly differ.
+//!
+//! Both containers have four ranges, on an embedded engine in this process; the query is merged in the core. Values are spread over the ranges. Each run of a query
+//! asks for other values.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bolide_core::{Account, AccountOptions, Container, QueryItems, Throughput};
+use bolide_model::container::ContainerProperties;
+use bolide_model::time::Clock;
+use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
+use serde_json::json;
+
+use super::data;
+use super::store::runtime;
+use crate::figures::{Latencies, micros};
+use crate::table::Table;
+use crate::{Result, item};
+
+/// Throughput with which a container has four ranges.
+const FOUR_RANGES: Throughput = Throughput::Manual { ru: 24_000 };
+const PATHS: [&str; 4] = ["/number/?", "/created/?", "/customer/name/?", "/words/[]/?"];
+/// The time of the first order, in seconds after 1970.
+const FIRST_CREATED: u64 = 1_700_000_000;
+
+/// The size of the measurement.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Items of the large container.
+    #[arg(long, default_value_t = 1_000_000)]
+    items: u64,
+    /// Items of the small container.
+    #[arg(long, default_value_t = 1_000)]
+    few: u64,
+    /// Runs of each query.
+    #[arg(long, default_value_t = 500)]
+    runs: u64,
+}
+
+/// A query; `{n}` stands for a number below that of the items, `{from}` and `{to}` for the times of a hundred orders.
+struct Question {
+    name: &'static str,
+    text: &'static str,
+}
+
+const QUESTIONS: [Question; 6] = [
+    Question {
+        name: "equality, one match",
+        text: "SELECT * FROM c WHERE c.number = {n}",
+    },
+    Question {
+        name: "range of 100",
+        text: "SELECT VALUE c.id FROM c WHERE c.created >= {from} AND c.created < {to}",
+    },
+    Question {
+        name: "ORDER BY, TOP 20",
+        text: "SELECT TOP 20 c.id, c.created FROM c WHERE c.created >= {from} ORDER BY c.created",
+    },
+    Question {
+        name: "STARTSWITH, one match",
+        text: "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.customer.name, 'Customer {n} ')",
+    },
+    Question {
+        name: "ARRAY_CONTAINS, one match",
+        text: "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.words, 'word {n}')",
+    },
+    Question {
+        name: "COUNT of a range of 100",
+        text: "SELECT VALUE COUNT(1) FROM c WHERE c.created >= {from} AND c.created < {to}",
+    },
+];
+
+/// A filled container, and how long the fill took.
+struct Filled {
+    account: Arc<Account>,
+    container: Arc<Container>,
+    items: u64,
+    _dir: tempfile::TempDir,
+}
+
+/// Runs the benchmark.
+pub fn run(options: &Options) -> Result<String> {
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let small = fill(options.few).await?;
+        let large = fill(options.items).await?;
+        let mut table = Table::new(["query", "p50 small µs", "p50 large µs", "p99 small µs", "p99 large µs", "p99 ratio"]);
+        for question in &QUESTIONS {
+            let (small, large) = (measure(&small, question, options.runs).await?, measure(&large, question, options.runs).await?);
+            let of = |latencies: &Latencies, percent| micros(latencies.percentile(percent));
+            table.row([
+                question.name.to_owned(),
+                format!("{:.0}", of(&small, 50.0)),
+                format!("{:.0}", of(&large, 50.0)),
+                format!("{:.0}", of(&small, 99.0)),
+                format!("{:.0}", of(&large, 99.0)),
+                format!("{:.2}", of(&large, 99.0) / of(&small, 99.0)),
+            ]);
+        }
+        Ok(format!(
+            "## Queries through indexes, small and large\n\n{} and {} items of 1 KB in four ranges, {} runs of each query.\n\n{table}",
+            options.few, options.items, options.runs
+        ))
+    })
+}
+
+async fn fill(items: u64) -> Result<Filled> {
+    let dir = tempfile::tempdir()?;
+    let options = LsmOptions {
+        durability: Durability::Buffered,
+        ..LsmOptions::default()
+    };
+    let engine = Arc::new(LsmEngine::open(dir.path(), Arc::new(Clock::System), options)?);
+    let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
+    let ctx = account.begin().await.map_err(text)?;
+    let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
+    let paths = PATHS.iter().chain(&["/*"]).map(|path| json!({"path": path}));
+    let paths: Vec<_> = paths.collect();
+    let definition = json!({
+        "id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
+        "indexingPolicy": {"includedPaths": paths},
+    });
+    let properties = ContainerProperties::from_json(&definition).map_err(text)?;
+    let container = account
+        .create_container(&ctx, database.rid, properties, Some(FOUR_RANGES))
+        .await
+        .map_err(text)?;
+    item::create_all(&account, &container, items, document).await?;
+    Ok(Filled {
+        account,
+        container,
+        items,
+        _dir: dir,
+    })
+}
+
+/// An order with its number, as a value, in the customer's name and in an array.
+fn document(number: u64) -> String {
+    let order = data::document(number).replacen("\"name\":\"Customer ", &format!("\"name\":\"Customer {number} "), 1);
+    let members = order.strip_suffix('}').unwrap_or(&order);
+    format!("{members},\"number\":{number},\"words\":[\"order\",\"word {number}\"]}}")
+}
+
+async fn measure(filled: &Filled, question: &Question, runs: u64) -> Result<Latencies> {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut latencies = Vec::new();
+    for run in 0..runs + runs / 10 {
+        let number = random.u64(..filled.items - 100);
+        let from = FIRST_CREATED + number;
+        let query = question
+            .text
+            .replace("{n}", &number.to_string())
+            .replace("{from}", &from.to_string())
+            .replace("{to}", &(from + 100).to_string());
+        let took = ask(filled, &query).await?;
+        // The first ones warm the caches.
+        if run >= runs / 10 {
+            latencies.push(took);
+        }
+    }
+    Ok(latencies.into_iter().collect())
+}
+
+async fn ask(filled: &Filled, query: &str) -> Result<Duration> {
+    let mut request = QueryItems {
+        text: query.to_owned(),
+        cross_partition: true,
+        merges_ranges: true,
+        max_items: Some(1_000),
+        ..QueryItems::default()
+    };
+    let (began, mut rows) = (Instant::now(), 0);
+    loop {
+        let ctx = filled.account.begin().await.map_err(text)?;
+        let page = filled.account.query(&ctx, &filled.container, &request).await;
+        let page = page.map_err(|refusal| refusal.error.to_string())?.value;
+        rows += page.count;
+        request.continuation = page.continuation;
+        if request.continuation.is_none() {
+            break;
+        }
+    }
+    match rows {
+        0 => Err(format!("no rows: {query}").into()),
+        _ => Ok(began.elapsed()),
+    }
+}
+
+fn text(error: bolide_model::Error) -> String {
+    error.to_string()
+}

@@ -1,0 +1,175 @@
+//! Reads the items of a sorted query in the order of an index, and ends when no later one can be among the rows of the page.
+//!
+//! The execution sorts as in a scan; the index only tells which items need not be read: those before the end of the previous page, and those behind the
+//! worst row of a page that is full. Entries of one range are read at one version of the range. If it changes before enough was read, the page is made by a scan: an
+//! item that moved behind what was read would be lost.
+
+use bolide_model::{Lsn, Result};
+use bolide_query::Query;
+use bolide_query::index::{IndexOrder, Interval};
+use bytes::Bytes;
+
+use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, MAX_CANDIDATES, interval, point};
+use super::counting::Counting;
+use super::page::{PageRun, push};
+use crate::container::ContainerState;
+use crate::format::keys::{self, PropertyEntry};
+use crate::partition::IndexInterval;
+use crate::runtime::IndexUse;
+use crate::scan::{ItemScan, Slice};
+
+/// Number of entries of the first read beyond those that the page needs if all of their items are visible and pass the filter.
+const SPARE_ENTRIES: usize = 16;
+/// Maximum number of entries of a read.
+const READ_ENTRIES: usize = 1_024;
+
+/// An index in whose order a page reads items.
+pub(super) struct OrderedScan {
+    index: u32,
+    descending: bool,
+    /// The keys that pass the filter, in the direction of the order.
+    intervals: Vec<Interval>,
+    /// Maximum number of entries that the page reads.
+    max_entries: usize,
+}
+
+/// Returns the index in whose order a page of `rows` rows is read; `None` if a scan is better.
+///
+/// # Errors
+/// From the engine.
+pub(super) async fn plan(
+    query: &Query,
+    state: &ContainerState,
+    slices: &[Slice],
+    index_use: IndexUse,
+) -> Result<Option<OrderedScan>> {
+    let Some(IndexOrder {
+        path,
+        descending,
+        has_undefined,
+    }) = query.index_order()
+    else {
+        return Ok(None);
+    };
+    let index = state.indexes.usable(&path);
+    let index = index.filter(|index| index_use != IndexUse::Never && (index.has_undefined() || !has_undefined));
+    let Some(index) = index else { return Ok(None) };
+    let mut stored = 0;
+    for slice in slices {
+        stored += slice.partition.stored_items().await?;
+    }
+    if index_use != IndexUse::Always && stored <= FEW_ITEMS {
+        return Ok(None);
+    }
+    let conditions = query.index_conditions();
+    let condition = conditions.into_iter().find(|condition| condition.path == path);
+    let whole = Interval {
+        from: Vec::new(),
+        to: None,
+    };
+    let mut intervals = condition.map_or_else(|| vec![whole], |condition| condition.intervals);
+    if descending {
+        intervals.reverse();
+    }
+    Ok(Some(OrderedScan {
+        index: index.id,
+        descending,
+        intervals,
+        max_entries: match index_use {
+            IndexUse::Always => usize::MAX,
+            _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+                .unwrap_or(usize::MAX)
+                .min(MAX_CANDIDATES),
+        },
+    }))
+}
+
+impl PageRun<'_> {
+    /// Pushes items in the order of an index until the page has its rows. Returns `false` if a scan is needed after all; the execution cannot be used then.
+    pub async fn scan_in_order(
+        &self,
+        execution: &mut Counting,
+        walk: &mut ItemScan<'_>,
+        ordered: &OrderedScan,
+    ) -> Result<bool> {
+        let mut entries = 0;
+        for slice in &self.slices {
+            execution.enter(slice.partition.range);
+            let mut version = None;
+            for interval in &ordered.intervals {
+                let is_complete = self
+                    .scan_interval(
+                        (execution, walk),
+                        ordered,
+                        (slice, interval),
+                        (&mut version, &mut entries),
+                    )
+                    .await?;
+                if !is_complete {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Pushes the items of one interval in one range. `version`: the one at which the range's entries are read.
+    async fn scan_interval(
+        &self,
+        (execution, walk): (&mut Counting, &mut ItemScan<'_>),
+        ordered: &OrderedScan,
+        (slice, interval): (&Slice, &Interval),
+        (version, entries): (&mut Option<Lsn>, &mut usize),
+    ) -> Result<bool> {
+        let needed = execution.rows_wanted().unwrap_or(usize::MAX);
+        let mut rows = needed.saturating_add(SPARE_ENTRIES).min(READ_ENTRIES);
+        let mut read_to: Option<Bytes> = None;
+        loop {
+            let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
+            let Some(rest) = wanted.and_then(|wanted| ordered.rest(&wanted, read_to.as_ref())) else {
+                return Ok(true);
+            };
+            let partition = &slice.partition;
+            let (head, mut pages) = partition.read_index(&[rest], ordered.descending, rows).await?;
+            let page = pages.pop().unwrap_or_default();
+            walk.record_read(partition.range, head.lsn);
+            *entries += page.rows.len();
+            if *version.get_or_insert(head.lsn) != head.lsn || *entries > ordered.max_entries {
+                return Ok(false);
+            }
+            let found = page.rows.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
+            let mut found: Vec<Bytes> = found.map(|entry| entry.item_key()).collect();
+            found.retain(|key| slice.contains(key));
+            found.sort_unstable();
+            walk.continue_with(found.into_iter().map(|key| point(slice, key)));
+            while let Some(read) = walk.next_page().await? {
+                self.check()?;
+                for scanned in read.items {
+                    push(execution, &scanned.item)?;
+                }
+            }
+            read_to = page.rows.last().map(|(key, _)| key.clone());
+            if !page.more {
+                return Ok(true);
+            }
+            rows = (2 * rows).min(READ_ENTRIES);
+        }
+    }
+}
+
+impl OrderedScan {
+    /// Returns the entries of an interval behind those that were read; `None` if there are none.
+    fn rest(&self, wanted: &Interval, read_to: Option<&Bytes>) -> Option<IndexInterval> {
+        let mut rest = interval(self.index, wanted);
+        match read_to {
+            None => {}
+            Some(last) if self.descending => {
+                let to = rest.to.map_or_else(|| last.clone(), |to| to.min(last.clone()));
+                rest.to = Some(to);
+            }
+            Some(last) => rest.from = rest.from.max(keys::after(last)),
+        }
+        let is_possible = rest.to.as_ref().is_none_or(|to| rest.from < *to);
+        is_possible.then_some(rest)
+    }
+}

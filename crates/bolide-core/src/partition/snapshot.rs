@@ -107,10 +107,21 @@ impl Snapshot {
         self.gets.get(at).and_then(Option::as_ref)
     }
 
-    /// Returns the bytes that the rows of its scans take in memory, with `row_bytes` added for each row.
-    pub fn scanned_bytes(&self, row_bytes: usize) -> usize {
+    /// Returns the bytes that its rows take in memory, with `row_bytes` added for each row.
+    pub fn row_bytes(&self, row_bytes: usize) -> usize {
         let of_page = |page: &Page| page.bytes() + page.rows.len() * row_bytes;
-        self.pages.iter().map(of_page).sum()
+        let of_get = |value: &Bytes| value.len() + row_bytes;
+        self.pages.iter().map(of_page).sum::<usize>() + self.gets.iter().flatten().map(of_get).sum::<usize>()
+    }
+
+    /// Takes the rows of the requested keys, as far as they were read; `None` for a key without a row.
+    pub fn take_gets(&mut self, keys: &[Bytes]) -> Vec<Option<StoredRow>> {
+        let gets = std::mem::take(&mut self.gets).into_iter().zip(keys);
+        let row = |(value, key): (Option<Bytes>, &Bytes)| {
+            let key = key.clone();
+            value.map(|value| StoredRow { key, value })
+        };
+        gets.map(row).collect()
     }
 
     /// Takes the pages of the scans, in the order of the request.

@@ -8,6 +8,7 @@
 //! Every page is a request of its own, whose items are live or expired as of the time of that request (TTL-247). A continuation holds the position
 //! in the scan and the execution's own state about what it has returned; neither depends on the process.
 
+mod access;
 mod advice;
 mod ahead;
 mod candidates;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
-use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge, limits};
+use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge};
 use bolide_query::{
     Environment, KeyRanges, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
@@ -35,7 +36,6 @@ use tokio::sync::Notify;
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
 use crate::executor::Watch;
-use crate::feeds::page_items;
 use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::response::{ChargedResult, Cost, Response};
@@ -47,7 +47,7 @@ pub(crate) use ahead::AheadCache;
 use candidates::{Candidates, FEW_CANDIDATES, MAX_CANDIDATES};
 pub use metrics::QueryMetrics;
 use ordered::OrderedScan;
-use page::PageRun;
+use page::{PageRun, page_limit};
 use page_done::PageDone;
 
 /// A request to run a query.
@@ -308,10 +308,7 @@ impl QueryJob {
             watch,
             ends_with_empty_page: route.ends_with_empty_page,
             until: started + self.page_time,
-            limit: PageLimit {
-                rows: page_items(query.max_items),
-                bytes: limits::PAGE_BYTES,
-            },
+            limit: page_limit(query.max_items),
         };
         let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bolide_model::{RequestUnits, Result, UnixMillis, charge};
+use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Ahead, Environment, Execution, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
 use bolide_storage::Head;
 use bytes::Bytes;
 
+use super::access::Pushed;
 use super::ahead::{AheadOf, Heads, Kept};
-use super::candidates::{self, Candidates, MAX_CANDIDATES};
+use super::candidates::Candidates;
 use super::counting::{Counting, work};
 use super::ordered::OrderedScan;
 use super::page_done::PageDone;
@@ -17,6 +18,7 @@ use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation::query::{After, Owner, QueryPosition};
 use crate::executor::Watch;
+use crate::feeds::page_items;
 use crate::memory::MemoryBudget;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::visibility::Visibility;
@@ -108,68 +110,6 @@ impl PageRun<'_> {
         let mut done = PageDone::of(finished, continuation, touched);
         done.metrics.load_ms = walk.read_time().as_secs_f64() * 1000.0;
         Ok(done)
-    }
-
-    /// Pushes the items of the page, found in the order of an index, as candidates, or by a scan.
-    async fn push_items(&self, now: UnixMillis, position: QueryPosition) -> Result<Pushed<'_>> {
-        let Some(ordered) = &self.ordered else {
-            return self.push_scanned(now, position, self.candidates.as_ref()).await;
-        };
-        if let Some(pushed) = self.push_in_index_order(now, &position, ordered).await? {
-            return Ok(pushed);
-        }
-        let how = (self.index_use, self.memory);
-        let found = candidates::find(self.query, self.state, &self.slices, MAX_CANDIDATES, how).await?;
-        self.push_scanned(now, position, found.as_ref()).await
-    }
-
-    /// Pushes candidates, or the items of a scan if there are none.
-    async fn push_scanned(
-        &self,
-        now: UnixMillis,
-        position: QueryPosition,
-        candidates: Option<&Candidates>,
-    ) -> Result<Pushed<'_>> {
-        let mut execution = self.execution(self.limit, position.resume.as_deref())?;
-        if self.ahead.is_some() {
-            execution.keep_following_rows();
-        }
-        let mut execution = Counting::of(execution);
-        let after = position.after.key().filter(|_| !self.query.replays());
-        let mut walk = self.walk(candidates, now, after);
-        let scanned = match position.after {
-            After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
-            after => self.scan(&mut execution, &mut walk, after).await?,
-        };
-        Ok(Pushed {
-            execution,
-            walk,
-            scanned,
-        })
-    }
-
-    /// Pushes items in the order of an index; `None` if a scan is needed after all.
-    async fn push_in_index_order(
-        &self,
-        now: UnixMillis,
-        position: &QueryPosition,
-        ordered: &OrderedScan,
-    ) -> Result<Option<Pushed<'_>>> {
-        let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
-        let mut walk = self.walk_over(Vec::new(), now, None);
-        if !self.scan_in_order(&mut execution, &mut walk, ordered).await? {
-            return Ok(None);
-        }
-        let scanned = Scanned {
-            after: After::Nothing,
-            is_end: true,
-            is_at_boundary: false,
-        };
-        Ok(Some(Pushed {
-            execution,
-            walk,
-            scanned,
-        }))
     }
 
     /// Runs a page from the rows that the page before left over; `None` if they are not the rows that come next, or too few.
@@ -267,7 +207,7 @@ impl PageRun<'_> {
         touched
     }
 
-    fn execution(&self, limit: PageLimit, resume: Option<&str>) -> Result<Execution> {
+    pub(super) fn execution(&self, limit: PageLimit, resume: Option<&str>) -> Result<Execution> {
         let environment = Environment {
             interrupts: Some(self.watch.interrupts()),
             ..self.environment.clone()
@@ -282,7 +222,12 @@ impl PageRun<'_> {
     ///
     /// If one read holds all items, they are processed in the order of creation, as in the service, where that order shows in TOP without ORDER BY;
     /// larger parts are processed in the order of keys.
-    async fn scan(&self, execution: &mut Counting, walk: &mut ItemScan<'_>, after: After) -> Result<Scanned> {
+    pub(super) async fn scan(
+        &self,
+        execution: &mut Counting,
+        walk: &mut ItemScan<'_>,
+        after: After,
+    ) -> Result<Scanned> {
         let replayed = after.key().cloned().filter(|_| self.query.replays());
         let mut scanned = Scanned {
             after,
@@ -372,32 +317,6 @@ impl PageRun<'_> {
         Ok(false)
     }
 
-    /// Returns a scan of the items behind a key; only of the candidates if there are any.
-    fn walk(&self, candidates: Option<&Candidates>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
-        let slices = match candidates {
-            Some(candidates) => &candidates.slices,
-            None => &self.slices,
-        };
-        let mut walk = self.walk_over(slices.clone(), now, after);
-        for (range, lsn) in candidates.iter().flat_map(|candidates| &candidates.read) {
-            walk.record_read(*range, *lsn);
-        }
-        walk
-    }
-
-    /// Returns a scan of the items of some slices behind a key.
-    fn walk_over(&self, slices: Vec<Slice>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
-        ItemScan::new(
-            self.watch.clock(),
-            self.memory,
-            self.container,
-            self.state,
-            slices,
-            now,
-            after.map(|key| &key[..]),
-        )
-    }
-
     /// Returns whether only a few slices of a single partition are read.
     fn is_in_one_partition(&self) -> bool {
         // The order is that of a scan.
@@ -410,7 +329,7 @@ impl PageRun<'_> {
     }
 
     /// Continues after an item in the order of creation. If the part has grown beyond one read meanwhile, each page processes one read's worth.
-    async fn scan_in_order_of_creation(
+    pub(super) async fn scan_in_order_of_creation(
         &self,
         execution: &mut Counting,
         walk: &mut ItemScan<'_>,
@@ -523,20 +442,21 @@ async fn read_ahead(walk: &mut ItemScan<'_>) -> Result<ScannedItems> {
     }
 }
 
-/// An execution with the items of its page.
-struct Pushed<'a> {
-    execution: Counting,
-    walk: ItemScan<'a>,
-    scanned: Scanned,
+/// Returns the maximum size of a page.
+pub(super) fn page_limit(max_items: Option<usize>) -> PageLimit {
+    PageLimit {
+        rows: page_items(max_items),
+        bytes: limits::PAGE_BYTES,
+    }
 }
 
 /// How far a scan got.
-struct Scanned {
-    after: After,
+pub(super) struct Scanned {
+    pub after: After,
     /// Every item has been pushed, or no more items are needed.
-    is_end: bool,
+    pub is_end: bool,
     /// The scan stopped between two ranges.
-    is_at_boundary: bool,
+    pub is_at_boundary: bool,
 }
 
 pub(super) fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
-use bolide_storage::{ReadRequest, Scan, Space};
+use bolide_storage::{Key, ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
@@ -251,6 +251,10 @@ impl<'a> ItemScan<'a> {
     /// Reads several slices at once, up to the first one that is too large for the read.
     async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let count = alike.min(self.slices_at_once);
+        let points: Vec<Bytes> = self.slices.iter().take(count).map_while(Slice::as_point).collect();
+        if !points.is_empty() {
+            return self.next_of_points(partition, &points).await;
+        }
         let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
         let ranges: Vec<KeyRange> = self.slices.iter().take(count).map(of_slice).collect();
         let (mut snapshot, memory) = self.read(partition, &ranges).await?;
@@ -279,22 +283,46 @@ impl<'a> ItemScan<'a> {
 
     /// Reads ranges of items. Reads less if there is no memory for what a read returned.
     async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Snapshot, MemoryShare)> {
+        let scan = |(from, to): &KeyRange, page_bytes: usize| Scan {
+            space: Space::Item,
+            from: from.clone(),
+            to: to.clone(),
+            reverse: false,
+            max_rows: WALK_ROWS.div_ceil(ranges.len()),
+            max_bytes: page_bytes.div_ceil(ranges.len()),
+            keys_only: false,
+        };
+        let request = |page_bytes| ReadRequest {
+            scans: ranges.iter().map(|range| scan(range, page_bytes)).collect(),
+            max_bytes: page_bytes,
+            ..ReadRequest::default()
+        };
+        self.snapshot(partition, request).await
+    }
+
+    /// Reads the items of single keys, up to the first that does not fit in the read.
+    async fn next_of_points(&mut self, partition: &Partition, points: &[Bytes]) -> Result<Rows> {
+        let request = |page_bytes| ReadRequest {
+            gets: points.iter().map(|key| Key::new(Space::Item, key.clone())).collect(),
+            max_bytes: page_bytes,
+            ..ReadRequest::default()
+        };
+        let (mut snapshot, memory) = self.snapshot(partition, request).await?;
+        let found = snapshot.take_gets(points);
+        self.slices.drain(..found.len());
+        self.slices_at_once = (2 * self.slices_at_once).min(MAX_SLICES);
+        let rows = found.into_iter().flatten().collect();
+        Ok(Rows { snapshot, rows, memory })
+    }
+
+    /// Reads what `request` asks for with a maximum number of bytes.
+    async fn snapshot(
+        &mut self,
+        partition: &Partition,
+        request: impl Fn(usize) -> ReadRequest,
+    ) -> Result<(Snapshot, MemoryShare)> {
         loop {
             let page_bytes = self.page_bytes;
-            let scan = |(from, to): &KeyRange| Scan {
-                space: Space::Item,
-                from: from.clone(),
-                to: to.clone(),
-                reverse: false,
-                max_rows: WALK_ROWS.div_ceil(ranges.len()),
-                max_bytes: page_bytes.div_ceil(ranges.len()),
-                keys_only: false,
-            };
-            let request = || ReadRequest {
-                scans: ranges.iter().map(scan).collect(),
-                max_bytes: page_bytes,
-                ..ReadRequest::default()
-            };
             let as_of = match &self.horizon {
                 Some(horizon) => AsOf::Horizon(horizon),
                 None => AsOf::Time {
@@ -303,9 +331,9 @@ impl<'a> ItemScan<'a> {
                 },
             };
             let started = self.clock.now();
-            let snapshot = partition.snapshot(request, as_of).await?;
+            let snapshot = partition.snapshot(|| request(page_bytes), as_of).await?;
             self.read_time += self.clock.since(started);
-            match self.memory.try_take(snapshot.scanned_bytes(ROW_BYTES)) {
+            match self.memory.try_take(snapshot.row_bytes(ROW_BYTES)) {
                 Ok(memory) => return Ok((snapshot, memory)),
                 Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),
                 Err(_) => self.page_bytes = SHORT_BYTES,

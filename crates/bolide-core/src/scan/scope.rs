@@ -37,6 +37,12 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    /// Returns the key of the only item that the slice can hold; `None` for other slices.
+    pub fn as_point(&self) -> Option<Bytes> {
+        let is_point = self.prefix.is_none() && self.to.as_ref() == Some(&keys::after(&self.from));
+        is_point.then(|| self.from.clone())
+    }
+
     /// Returns whether an item key lies inside the slice.
     pub fn contains(&self, item_key: &[u8]) -> bool {
         item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..]) && self.has_prefix(item_key)

@@ -111,6 +111,11 @@ impl Query {
         self.inner.bound.select.grouping.is_some() && ast.group_by.is_empty() && is_list
     }
 
+    /// Whether rows are made of several items: groups and aggregates.
+    pub fn aggregates(&self) -> bool {
+        self.inner.bound.select.grouping.is_some()
+    }
+
     /// Whether the content of items is read; a count of all items does not need it.
     pub fn reads_content(&self) -> bool {
         self.inner.bound.select.reads_content()

@@ -24,7 +24,10 @@ impl Account {
     /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split; `NotFound` if the container was deleted; `Unavailable` if
     /// users write faster than the split can copy, or if the account closes. After an error nothing has changed.
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
-        self.admin().split(container, range).await
+        let split = self.admin().split(container, range).await;
+        // Its children may lack the entries of an index.
+        self.index_signal().notify_one();
+        split
     }
 
     /// Returns the property indexes of a container, and how far a running build is.

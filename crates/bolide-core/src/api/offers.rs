@@ -55,7 +55,10 @@ impl Account {
         let replace =
             |catalog: Arc<Catalog>| async move { catalog.replace_offer(rid, throughput, if_match.as_deref()).await };
         let offer = self.catalog().carry_out(replace).await?;
-        self.admin().split_for_throughput(&offer).await?;
+        let split = self.admin().split_for_throughput(&offer).await;
+        // The children may lack the entries of an index.
+        self.index_signal().notify_one();
+        split?;
         Ok(offer)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bolide_model::epk::Epk;
-use bolide_model::{ErrorKind, Result};
+use bolide_model::{ErrorKind, Reason, Result};
 use bolide_query::index::IndexPath;
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
@@ -31,6 +31,8 @@ const STEP_ROWS: usize = 200;
 const STEP_BYTES: usize = 512 * 1024;
 /// While users are active, the builder rests this many times as long as a step took.
 const RESTS_BESIDE_USERS: u32 = 2;
+/// Longest rest: nothing interrupts it.
+const MAX_REST: Duration = Duration::from_secs(1);
 /// Delay before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -120,6 +122,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     async fn bring_up_to_date(&self) -> Result<()> {
+        self.follow_policy().await?;
         let wanted = self.container.advisor().take_wanted();
         if !wanted.is_empty() {
             self.add(wanted).await?;
@@ -131,15 +134,37 @@ impl Builder<'_> {
         self.remove_dropped().await
     }
 
+    /// Adds the indexes that the policy names: a container of an earlier version has none.
+    async fn follow_policy(&self) -> Result<()> {
+        let state = self.container.state();
+        if state.collection.is_some() {
+            return Ok(());
+        }
+        let properties = state.properties.clone();
+        let mut followed = (*state.indexes).clone();
+        followed.follow(&properties.indexing_policy);
+        if followed == *state.indexes {
+            return Ok(());
+        }
+        let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties.indexing_policy);
+        self.catalog
+            .change_indexes(self.container, None, follow)
+            .await
+            .map(drop)
+    }
+
     /// Adds indexes on paths of which queries would profit.
     async fn add(&self, wanted: Vec<IndexPath>) -> Result<()> {
         let state = self.container.state();
         let policy = &state.properties.indexing_policy;
         let paths: Vec<Arc<IndexPath>> = wanted
             .into_iter()
-            .filter(|path| allows(policy, path))
+            .filter(|path| allows(policy, path) && state.indexes.has_room_for_automatic())
             .map(Arc::new)
             .collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
         let add = move |indexes: &mut PropertyIndexes| {
             for path in &paths {
                 indexes.add(path.clone(), true);
@@ -164,6 +189,7 @@ impl Builder<'_> {
             }
             let layout = state.layout.version;
             drop(state);
+            self.wait_for_earlier_writes().await?;
             let ids: Vec<u32> = unbuilt.iter().map(|index| index.id).collect();
             if !self.run_steps(Task::Put(unbuilt.into())).await? {
                 return Ok(());
@@ -178,6 +204,10 @@ impl Builder<'_> {
                     }
                 })
                 .await?;
+            if !is_built && self.container.state().layout.version == layout {
+                // The stored ranges are others than those that are known here.
+                return Err(Reason::RangeGone { range: 0 }.into());
+            }
             if is_built {
                 tracing::info!(container = %self.container.rid(), indexes = ?ids, "indexes are built");
             }
@@ -193,6 +223,7 @@ impl Builder<'_> {
             if dropped.is_empty() || self.is_stopped() {
                 return Ok(());
             }
+            self.wait_for_earlier_writes().await?;
             for index in &dropped {
                 if !self.run_steps(Task::Remove(*index)).await? {
                     return Ok(());
@@ -204,6 +235,16 @@ impl Builder<'_> {
                 })
                 .await?;
         }
+    }
+
+    /// Waits for the writes that were queued before the indexes changed: they decide by the indexes of before, also if their requests are gone.
+    async fn wait_for_earlier_writes(&self) -> Result<()> {
+        let guard = self.container.enter().await?;
+        for partition in &guard.state.layout.partitions {
+            partition.write(|_| Ok(())).await?;
+            partition.write_batch(|_| Ok(())).await?;
+        }
+        Ok(())
     }
 
     /// Runs the steps of a task in each partition. Returns `false` if the account is closing.
@@ -231,9 +272,11 @@ impl Builder<'_> {
             };
             let took = self.background.clock.since(began);
             let before = std::mem::replace(&mut requests, self.background.requests());
-            match requests == before {
-                true => tokio::task::yield_now().await,
-                false => self.background.clock.sleep(took * RESTS_BESIDE_USERS).await,
+            if requests == before {
+                tokio::task::yield_now().await;
+            } else {
+                let rest = (took * RESTS_BESIDE_USERS).min(MAX_REST);
+                self.background.clock.sleep(rest).await;
             }
         }
     }

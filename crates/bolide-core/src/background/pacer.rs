@@ -19,6 +19,8 @@ const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 const ITEMS_BESIDE_USERS: u64 = 10;
 /// While users are active, the purge rests at most this many times as long as its last step took: then it is some two per cent of a processor.
 const MAX_RESTS: u32 = 60;
+/// Longest rest: nothing interrupts it.
+const MAX_REST: Duration = Duration::from_secs(1);
 /// Maximum time for which a step waits for a user's write: other background work of its partition waits behind it.
 const MAX_PATIENCE: Duration = Duration::from_millis(20);
 /// Time in which a backlog is removed beside users, at an even pace: a faster purge would only be felt more, because nobody sees ghosts.
@@ -85,6 +87,7 @@ impl PurgePacer {
         between_steps
             .saturating_sub(self.last_took)
             .min(self.last_took * MAX_RESTS)
+            .min(MAX_REST)
     }
 
     /// Records how many items are to be removed.

@@ -12,6 +12,7 @@ use super::Catalog;
 use super::batch::CatalogBatch;
 use super::rows::{ContainerRow, Row, RowKey};
 use crate::container::{Container, ContainerState, Layout, WriteGuard};
+use crate::index::PropertyIndexes;
 use crate::partition::write_batch::Decision;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
@@ -69,7 +70,7 @@ impl Catalog {
         .await
     }
 
-    /// Puts a container's new ranges into force, and lists the partition that they replace for removal. If the outcome of the commit is unknown,
+    /// Puts a container's new ranges into force, which have the entries of the property indexes `copied`, and lists the partition that they replace for removal. If the outcome of the commit is unknown,
     /// waits until it is known, or until `is_closing`, because anything written to the wrong ranges would be lost.
     ///
     /// # Errors
@@ -78,12 +79,12 @@ impl Catalog {
         &self,
         container: &Arc<Container>,
         change: &WriteGuard<'_>,
-        after: ContainerState,
+        (after, copied): (ContainerState, Arc<PropertyIndexes>),
         parent: PartitionId,
         is_closing: impl Fn() -> bool,
     ) -> Result<()> {
         let rid = container.rid();
-        let (layout, next_range, indexes) = (after.layout.clone(), after.next_range, after.indexes.clone());
+        let (layout, next_range) = (after.layout.clone(), after.next_range);
         let committed = self
             .commit_unseen(move |batch| {
                 let mut row = batch.container(rid)?;
@@ -91,7 +92,7 @@ impl Catalog {
                 row.layout_version = layout.version;
                 row.next_range = next_range;
                 row.placements = layout.placements();
-                row.indexes = indexes.clone();
+                Arc::make_mut(&mut row.indexes).split(&copied);
                 batch.is_exempt();
                 batch.replace(RowKey::Container(rid), row.clone())?;
                 for child in children {

@@ -76,6 +76,11 @@ pub(crate) fn of<'i>(
         .chain(deadlines)
 }
 
+/// Maximum number of values of an item in an index. An item with more of them has one entry instead, which every condition finds.
+const MAX_VALUES: usize = 1_000;
+/// The value of that entry, before all others.
+pub(crate) const KEY_OF_MANY: &[u8] = &[0x10];
+
 /// Returns the keys of the entries that an item has in property indexes.
 pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<Key> {
     if indexes.is_empty() || record.content() != Content::Json {
@@ -88,6 +93,9 @@ pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: 
     };
     let keys = |index: &PropertyIndex| {
         let mut values = index.path.keys(&item);
+        if values.len() > MAX_VALUES {
+            values = vec![KEY_OF_MANY.to_vec()];
+        }
         if values.is_empty() && index.has_undefined() {
             values.push(KEY_OF_UNDEFINED.to_vec());
         }

@@ -74,7 +74,8 @@ impl PropertyIndexes {
     pub fn follow(&mut self, policy: &IndexingPolicy) {
         let named = policy::named_paths(policy);
         self.retain(|index| match index.is_automatic {
-            true => allows(policy, &index.path),
+            // An index on a path that the policy names has other entries.
+            true => allows(policy, &index.path) && !named.contains(&index.path),
             false => named.contains(&index.path),
         });
         for path in named {
@@ -92,6 +93,11 @@ impl PropertyIndexes {
         self.on(path).filter(|index| index.is_ready)
     }
 
+    /// Returns the index with an id, if there is one.
+    pub fn with_id(&self, id: u32) -> Vec<PropertyIndex> {
+        self.list.iter().filter(|index| index.id == id).cloned().collect()
+    }
+
     /// Returns the indexes that are complete.
     pub fn ready(&self) -> PropertyIndexes {
         PropertyIndexes {
@@ -102,9 +108,11 @@ impl PropertyIndexes {
 
     /// Adds an index that is to be built. Returns whether it did: there may be one on the path already, or too many.
     pub fn add(&mut self, path: Arc<IndexPath>, is_automatic: bool) -> bool {
-        let automatic = self.list.iter().filter(|index| index.is_automatic).count();
-        let is_full = self.list.len() >= MAX_INDEXES || (is_automatic && automatic >= MAX_AUTOMATIC);
-        if is_full || self.on(&path).is_some() {
+        let has_room = match is_automatic {
+            true => self.has_room_for_automatic(),
+            false => self.list.len() < MAX_INDEXES,
+        };
+        if !has_room || self.on(&path).is_some() {
             return false;
         }
         self.list.push(PropertyIndex {
@@ -117,11 +125,25 @@ impl PropertyIndexes {
         true
     }
 
-    /// Marks indexes as not built.
-    pub fn build_again(&mut self, is_incomplete: impl Fn(&PropertyIndex) -> bool) {
+    /// Corrects the state of indexes after a split whose children have the entries of the indexes `copied`: others are to be built again, and those that were
+    /// dropped meanwhile are to be removed again.
+    pub fn split(&mut self, copied: &PropertyIndexes) {
+        let has_entries = |id: u32| copied.list.iter().any(|index| index.id == id);
         for index in &mut self.list {
-            index.is_ready &= !is_incomplete(index);
+            index.is_ready &= has_entries(index.id);
         }
+        for index in &copied.list {
+            let is_known = self.list.iter().any(|own| own.id == index.id) || self.dropped.contains(&index.id);
+            if !is_known {
+                self.dropped.push(index.id);
+            }
+        }
+    }
+
+    /// Whether another automatic index can be added.
+    pub fn has_room_for_automatic(&self) -> bool {
+        let automatic = self.list.iter().filter(|index| index.is_automatic).count();
+        self.list.len() < MAX_INDEXES && automatic < MAX_AUTOMATIC
     }
 
     /// Whether an index is to be built, or entries of a dropped one are to be removed.
@@ -154,6 +176,25 @@ mod tests {
         assert!(indexes.add(path("/a/?"), true));
         assert_eq!(indexes.on(&path("/a/?")).map(|index| index.id), Some(2));
         assert_eq!(indexes.usable(&path("/a/?")), None, "it is not built yet");
+    }
+
+    #[test]
+    fn a_split_corrects_what_changed_meanwhile() {
+        let mut indexes = PropertyIndexes::default();
+        indexes.add(path("/dropped/?"), false);
+        indexes.add(path("/kept/?"), false);
+        let copied = indexes.clone();
+        indexes.retain(|index| *index.path != *path("/dropped/?"));
+        // Its entries were removed from the parent before the children came into force.
+        indexes.dropped.clear();
+        indexes.add(path("/added/?"), false);
+        for index in &mut indexes.list {
+            index.is_ready = true;
+        }
+        indexes.split(&copied);
+        assert_eq!(indexes.dropped, [1]);
+        let ready = indexes.ready().list;
+        assert_eq!(ready.iter().map(|index| index.id).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

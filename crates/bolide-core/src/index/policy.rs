@@ -7,13 +7,24 @@ use bolide_query::index::IndexPath;
 /// System properties that are not part of a stored document and have no entries.
 const WITHOUT_ENTRIES: [&str; 4] = ["_rid", "_self", "_etag", "_attachments"];
 
+/// Maximum number of included paths that are looked at.
+const MAX_PATHS: usize = 256;
+
 /// Returns the paths that a policy names, beside those with wildcards.
 pub(crate) fn named_paths(policy: &IndexingPolicy) -> Vec<IndexPath> {
-    let paths = policy
-        .included_paths
-        .iter()
-        .filter_map(|path| IndexPath::parse(path.as_str()));
+    let named = policy.included_paths.iter().take(MAX_PATHS);
+    let named = named.filter(|path| !path.as_str().ends_with('*'));
+    let paths = named.filter_map(|path| IndexPath::of_steps(&path_steps(path.steps())));
     paths.filter(|path| allows(policy, path)).collect()
+}
+
+/// Returns the steps of a path in a policy as those of a query.
+fn path_steps(path: &[IndexStep]) -> Vec<PathStep> {
+    let step = |step: &IndexStep| match step {
+        IndexStep::Name(name) => PathStep::Name(name.clone()),
+        IndexStep::Element => PathStep::Each,
+    };
+    path.iter().map(step).collect()
 }
 
 /// Whether a policy allows an index on a path.

@@ -3,9 +3,9 @@
 use bolide_model::{Result, UnixMillis};
 use bytes::Bytes;
 
-use super::candidates::{self, Candidates, MAX_CANDIDATES};
+use super::candidates::{Candidates, FEW_CANDIDATES, IndexReader, MAX_CANDIDATES};
 use super::counting::Counting;
-use super::ordered::OrderedScan;
+use super::ordered::{OrderedScan, SPARE_ENTRIES};
 use super::page::{PageRun, Scanned};
 use crate::continuation::query::{After, QueryPosition};
 use crate::scan::{ItemScan, Slice};
@@ -17,17 +17,36 @@ pub(super) struct Pushed<'a> {
     pub scanned: Scanned,
 }
 
+impl IndexReader<'_> {
+    /// Returns how an index finds the items of the query, if that is faster than a scan: a few candidates, the order of an index, more candidates.
+    ///
+    /// # Errors
+    /// From the engine; if the query has to end.
+    pub async fn access(&self) -> Result<(Option<Candidates>, Option<OrderedScan>)> {
+        let few = self.candidates(FEW_CANDIDATES).await?;
+        if few.is_some() {
+            return Ok((few, None));
+        }
+        match self.ordered().await? {
+            None => Ok((self.candidates(MAX_CANDIDATES).await?, None)),
+            ordered => Ok((None, ordered)),
+        }
+    }
+}
+
 impl PageRun<'_> {
     /// Pushes the items of the page, found in the order of an index, as candidates, or by a scan.
     pub(super) async fn push_items(&self, now: UnixMillis, position: QueryPosition) -> Result<Pushed<'_>> {
         let Some(ordered) = &self.ordered else {
             return self.push_scanned(now, position, self.candidates.as_ref()).await;
         };
-        if let Some(pushed) = self.push_in_index_order(now, &position, ordered).await? {
-            return Ok(pushed);
+        for spare in SPARE_ENTRIES {
+            let pushed = self.push_in_index_order(now, &position, (ordered, spare)).await?;
+            if let Some(pushed) = pushed {
+                return Ok(pushed);
+            }
         }
-        let how = (self.index_use, self.memory);
-        let found = candidates::find(self.query, self.state, &self.slices, MAX_CANDIDATES, how).await?;
+        let found = self.indexes.candidates(MAX_CANDIDATES).await?;
         self.push_scanned(now, position, found.as_ref()).await
     }
 
@@ -47,7 +66,7 @@ impl PageRun<'_> {
         let mut walk = self.walk(candidates, now, after);
         let scanned = match position.after {
             After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
-            after => self.scan(&mut execution, &mut walk, after).await?,
+            after => self.scan(&mut execution, (&mut walk, candidates), after).await?,
         };
         Ok(Pushed {
             execution,
@@ -61,7 +80,7 @@ impl PageRun<'_> {
         &self,
         now: UnixMillis,
         position: &QueryPosition,
-        ordered: &OrderedScan,
+        ordered: (&OrderedScan, usize),
     ) -> Result<Option<Pushed<'_>>> {
         let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
         let mut walk = self.walk_over(Vec::new(), now, None);
@@ -83,10 +102,10 @@ impl PageRun<'_> {
     /// Returns a scan of the items behind a key; only of the candidates if there are any.
     pub(super) fn walk(&self, candidates: Option<&Candidates>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
         let slices = match candidates {
-            Some(candidates) => &candidates.slices,
-            None => &self.slices,
+            Some(candidates) => &candidates.slices[..],
+            None => self.slices,
         };
-        let mut walk = self.walk_over(slices.clone(), now, after);
+        let mut walk = self.walk_over(slices.to_vec(), now, after);
         for (range, lsn) in candidates.iter().flat_map(|candidates| &candidates.read) {
             walk.record_read(*range, *lsn);
         }

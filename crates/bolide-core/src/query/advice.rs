@@ -16,11 +16,14 @@ pub(super) fn record(container: &Container, state: &ContainerState, query: &Quer
     let in_vain = metrics
         .retrieved_items
         .saturating_sub(SELECTED_FOR_SCAN * metrics.output_rows);
-    if in_vain < MIN_IN_VAIN || state.collection.is_some() {
+    if in_vain < MIN_IN_VAIN || state.collection.is_some() || !state.indexes.has_room_for_automatic() {
         return false;
     }
+    // How many items an aggregate is made of is not known.
+    let is_counted = !query.aggregates();
     let policy = &state.properties.indexing_policy;
     let mut conditions = query.index_conditions();
+    conditions.retain(|condition| is_counted || condition.is_equality);
     conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
     // An equality selects less than a range.
     conditions.sort_by_key(|condition| !condition.is_equality);

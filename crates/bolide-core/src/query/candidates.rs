@@ -5,12 +5,16 @@
 //! and where a page continues does not depend on the index, so a plan may change between two pages. An item that passes the filter all the time is
 //! among the candidates, whatever others write meanwhile.
 
+use std::sync::Arc;
+
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{IndexCondition, Interval};
+use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED};
 use bytes::Bytes;
 
 use crate::container::ContainerState;
+use crate::executor::Watch;
+use crate::format::entries::KEY_OF_MANY;
 use crate::format::keys::{self, PropertyEntry};
 use crate::index::{PropertyIndex, PropertyIndexes};
 use crate::memory::{MemoryBudget, MemoryShare};
@@ -40,50 +44,121 @@ pub(super) struct Candidates {
     _memory: MemoryShare,
 }
 
-/// Finds the candidates of a query in some slices, if there are at most `most`; `None` if there are more, if a scan is better, or if no index serves the query.
-///
-/// # Errors
-/// From the engine.
-pub(super) async fn find(
-    query: &Query,
-    state: &ContainerState,
-    slices: &[Slice],
-    most: usize,
-    (index_use, memory): (IndexUse, &MemoryBudget),
-) -> Result<Option<Candidates>> {
-    if index_use == IndexUse::Never || !state.indexes.list.iter().any(|index| index.is_ready) {
-        return Ok(None);
+/// Maximum number of conditions that are compared. A query may have thousands.
+const MAX_CONDITIONS: usize = 16;
+/// Maximum number of intervals of a condition, in all ranges together: each is looked up in each range.
+const MAX_LOOKUPS: usize = 8_192;
+/// With so few candidates no other condition is looked at.
+const ENOUGH: usize = 16;
+
+/// What the indexes of a container can do for a query.
+pub(super) struct IndexReader<'a> {
+    pub state: &'a ContainerState,
+    pub slices: &'a [Slice],
+    pub index_use: IndexUse,
+    pub memory: &'a MemoryBudget,
+    pub watch: Arc<Watch>,
+    /// The conditions that an index serves.
+    pub conditions: Vec<IndexCondition>,
+    pub order: Option<IndexOrder>,
+}
+
+impl<'a> IndexReader<'a> {
+    /// Returns the reader for a query over some slices. `is_asked`: whether indexes are looked at.
+    pub fn of(
+        query: &Query,
+        (state, slices): (&'a ContainerState, &'a [Slice]),
+        (index_use, memory): (IndexUse, &'a MemoryBudget),
+        watch: Arc<Watch>,
+        is_asked: bool,
+    ) -> IndexReader<'a> {
+        let has_any = is_asked && index_use != IndexUse::Never && state.indexes.list.iter().any(|index| index.is_ready);
+        let mut conditions: Vec<IndexCondition> = Vec::new();
+        for condition in has_any.then(|| query.index_conditions()).into_iter().flatten() {
+            let is_served = state.indexes.usable(&condition.path).is_some();
+            let is_short = condition.intervals.len() * slices.len() <= MAX_LOOKUPS;
+            if is_served && is_short && conditions.len() < MAX_CONDITIONS && !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
+        }
+        IndexReader {
+            state,
+            slices,
+            index_use,
+            memory,
+            watch,
+            conditions,
+            order: query.index_order().filter(|_| has_any),
+        }
     }
-    let conditions = query.index_conditions();
-    let served: Vec<Served<'_>> = conditions
-        .iter()
-        .filter_map(|condition| Some((state.indexes.usable(&condition.path)?, condition)))
-        .collect();
-    if served.is_empty() {
-        return Ok(None);
+
+    /// Returns the number of items that are stored in the ranges, ghosts included.
+    pub async fn stored_items(&self) -> Result<u64> {
+        let mut stored = 0;
+        for slice in self.slices {
+            stored += slice.partition.stored_items().await?;
+        }
+        Ok(stored)
     }
-    let mut stored = 0;
-    for slice in slices {
-        stored += slice.partition.stored_items().await?;
+
+    /// Finds the candidates of the query, if there are at most `most`; `None` if there are more, if a scan is better, or if no index serves the query.
+    ///
+    /// # Errors
+    /// From the engine; if the query has to end.
+    pub async fn candidates(&self, most: usize) -> Result<Option<Candidates>> {
+        if self.conditions.is_empty() {
+            return Ok(None);
+        }
+        let stored = self.stored_items().await?;
+        let is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
+        let limit = match self.index_use {
+            IndexUse::Always => most,
+            _ if stored <= FEW_ITEMS => return Ok(None),
+            _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+                .unwrap_or(usize::MAX)
+                .min(most),
+        };
+        let mut best: Option<Found> = None;
+        for condition in &self.conditions {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            if best.is_some() && limit <= ENOUGH {
+                break;
+            }
+            best = self.candidates_of(condition, limit).await?.or(best);
+        }
+        let Some(best) = best else { return Ok(None) };
+        Ok(match self.memory.try_take(best.keys.len() * CANDIDATE_BYTES) {
+            Ok(memory) => Some(best.into_candidates(self.slices, is_small, memory)),
+            Err(_) => None,
+        })
     }
-    let is_small = stored <= FEW_ITEMS && slices.len() == 1;
-    let limit = match index_use {
-        IndexUse::Always => most,
-        _ if stored <= FEW_ITEMS => return Ok(None),
-        _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
-            .unwrap_or(usize::MAX)
-            .min(most),
-    };
-    let mut best: Option<Found> = None;
-    for served in &served {
-        let limit = best.as_ref().map_or(limit, |best| best.keys.len());
-        best = candidates_of(*served, slices, limit).await?.or(best);
+
+    /// Reads the entries of a condition; `None` if there are more than `limit`.
+    async fn candidates_of(&self, condition: &IndexCondition, limit: usize) -> Result<Option<Found>> {
+        let Some(index) = self.state.indexes.usable(&condition.path) else {
+            return Ok(None);
+        };
+        let mut found = Found {
+            keys: Vec::new(),
+            read: Vec::new(),
+        };
+        for (at, slice) in self.slices.iter().enumerate() {
+            self.watch.check()?;
+            let Some((lsn, mut keys)) = keys_in(&slice.partition, index, &condition.intervals, limit).await? else {
+                return Ok(None);
+            };
+            // An item with several values in an array has several entries.
+            keys.sort_unstable();
+            keys.dedup();
+            let inside = keys.into_iter().filter(|key| slice.contains(key));
+            found.keys.extend(inside.map(|key| (at, key)));
+            found.read.push((slice.partition.range, lsn));
+            if found.keys.len() > limit {
+                return Ok(None);
+            }
+        }
+        Ok(Some(found))
     }
-    let Some(best) = best else { return Ok(None) };
-    Ok(match memory.try_take(best.keys.len() * CANDIDATE_BYTES) {
-        Ok(memory) => Some(best.into_candidates(slices, is_small, memory)),
-        Err(_) => None,
-    })
 }
 
 /// Describes, in a line for each, the indexes that a query can use. Which one it uses, if any, depends on the number of its entries.
@@ -99,9 +174,6 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
     lines.chain(order).collect()
 }
-
-/// An index, and the condition that it serves.
-type Served<'q> = (&'q PropertyIndex, &'q IndexCondition);
 
 struct Found {
     /// Each with the index of its slice.
@@ -120,29 +192,6 @@ impl Found {
     }
 }
 
-/// Reads the entries of a condition; `None` if there are more than `limit`.
-async fn candidates_of((index, condition): Served<'_>, slices: &[Slice], limit: usize) -> Result<Option<Found>> {
-    let mut found = Found {
-        keys: Vec::new(),
-        read: Vec::new(),
-    };
-    for (at, slice) in slices.iter().enumerate() {
-        let Some((lsn, mut keys)) = keys_in(&slice.partition, index, &condition.intervals, limit).await? else {
-            return Ok(None);
-        };
-        // An item with several values in an array has several entries.
-        keys.sort_unstable();
-        keys.dedup();
-        let inside = keys.into_iter().filter(|key| slice.contains(key));
-        found.keys.extend(inside.map(|key| (at, key)));
-        found.read.push((slice.partition.range, lsn));
-        if found.keys.len() > limit {
-            return Ok(None);
-        }
-    }
-    Ok(Some(found))
-}
-
 /// Reads the entries of some intervals of values in one partition, all at one snapshot; `None` if there are more than `limit`.
 async fn keys_in(
     partition: &Partition,
@@ -150,7 +199,16 @@ async fn keys_in(
     intervals: &[Interval],
     limit: usize,
 ) -> Result<Option<(Lsn, Vec<Bytes>)>> {
-    let intervals: Vec<IndexInterval> = intervals.iter().map(|values| interval(index.id, values)).collect();
+    // Items with too many values have one entry for all of them.
+    let many = index.path.is_of_elements().then(|| Interval {
+        from: KEY_OF_MANY.to_vec(),
+        to: Some(KEY_OF_UNDEFINED.to_vec()),
+    });
+    let intervals: Vec<IndexInterval> = intervals
+        .iter()
+        .chain(&many)
+        .map(|values| interval(index.id, values))
+        .collect();
     let (head, pages) = partition.read_index(&intervals, false, limit + 1).await?;
     let mut keys = Vec::new();
     for page in pages {

@@ -40,13 +40,12 @@ use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::response::{ChargedResult, Cost, Response};
 use crate::runtime::{IndexUse, RequestContext, Runtime};
-use crate::scan::ScanScope;
+use crate::scan::{ScanScope, Slice};
 use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-use candidates::{Candidates, FEW_CANDIDATES, MAX_CANDIDATES};
+use candidates::IndexReader;
 pub use metrics::QueryMetrics;
-use ordered::OrderedScan;
 use page::{PageRun, page_limit};
 use page_done::PageDone;
 
@@ -284,21 +283,19 @@ impl QueryJob {
 
         let route = route::route(&compiled, query, state, &self.memory)?;
         self.check_merge(&compiled, &route)?;
-        let filter = query.resume_filter.as_ref();
-        let filter = filter.map(|filter| resume_filter(filter, container)).transpose()?;
-        self.admission.admit_all(&route.slices, state)?;
-        if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
-            self.admission.admit(first, state)?;
-        }
-        let (candidates, ordered) = self.index_access(&compiled, &route).await?;
-        let is_indexed = candidates.is_some() || ordered.is_some();
+        let filter = resume_filter(query.resume_filter.as_ref(), container)?;
+        self.admit(&route.slices)?;
+        let is_whole = route.key_components == 0 && query.scope.epk.is_none();
+        let indexes = self.indexes(&compiled, &route.slices, watch.clone(), is_whole);
+        let (candidates, ordered) = indexes.access().await?;
+        let is_scan = is_whole && candidates.is_none() && ordered.is_none();
         let run = PageRun {
             container,
             state,
             query: &compiled,
-            slices: route.slices,
+            slices: &route.slices,
             candidates,
-            index_use: self.index_use,
+            indexes,
             filter,
             // An index finds the following rows as fast.
             ahead: (ordered.is_none() && self.keeps_ahead(&compiled)).then(|| self.ahead.of(container, query)),
@@ -313,7 +310,7 @@ impl QueryJob {
         let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
-        if !is_indexed && advice::record(container, state, &compiled, &done.metrics) {
+        if is_scan && advice::record(container, state, &compiled, &done.metrics) {
             self.index_signal.notify_one();
         }
         let metrics = QueryMetrics {
@@ -324,27 +321,20 @@ impl QueryJob {
         Ok(self.page(&compiled, route.key_components, done, metrics))
     }
 
-    /// Returns how an index finds the items of the query, if that is faster than a scan.
-    async fn index_access(
-        &self,
-        query: &Query,
-        route: &route::Route,
-    ) -> Result<(Option<Candidates>, Option<OrderedScan>)> {
-        // What has one partition key is rarely so much that an index over all keys helps.
-        if route.key_components > 0 {
-            return Ok((None, None));
+    /// Admits the query to the ranges that it reads, or to the first if it reads none.
+    fn admit(&self, slices: &[Slice]) -> Result<()> {
+        self.admission.admit_all(slices, &self.state)?;
+        match self.state.layout.partitions.first() {
+            Some(first) if slices.is_empty() => self.admission.admit(first, &self.state),
+            _ => Ok(()),
         }
-        let (state, slices) = (&*self.state, &route.slices);
+    }
+
+    /// Returns what indexes can do for the query. What has one partition key is rarely so much that an index over all keys helps, and in a part of a range a
+    /// scan has an order of its own; so only queries over whole ranges use them.
+    fn indexes<'a>(&'a self, query: &Query, slices: &'a [Slice], watch: Arc<Watch>, is_whole: bool) -> IndexReader<'a> {
         let how = (self.index_use, self.memory.budget());
-        let few = candidates::find(query, state, slices, FEW_CANDIDATES, how).await?;
-        if few.is_some() {
-            return Ok((few, None));
-        }
-        let ordered = ordered::plan(query, state, slices, self.index_use).await?;
-        if ordered.is_some() {
-            return Ok((None, ordered));
-        }
-        Ok((candidates::find(query, state, slices, MAX_CANDIDATES, how).await?, None))
+        IndexReader::of(query, (&self.state, slices), how, watch, is_whole)
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by
@@ -469,13 +459,14 @@ fn rows_of(query: &Query, environment: Environment, documents: &[Bytes]) -> Resu
     Ok(finished.rows.iter().map(Bytes::copy_from_slice).collect())
 }
 
-fn resume_filter(filter: &Value, container: &Container) -> Result<Arc<ResumeFilter>> {
+fn resume_filter(filter: Option<&Value>, container: &Container) -> Result<Option<Arc<ResumeFilter>>> {
+    let Some(filter) = filter else { return Ok(None) };
     let item_number = |rid: &str| {
         let rid = ItemRid::parse(rid).filter(|rid| rid.container == container.rid());
         rid.map(|rid| rid.number)
     };
     ResumeFilter::from_json(filter, item_number)
-        .map(Arc::new)
+        .map(|filter| Some(Arc::new(filter)))
         .map_err(query_error)
 }
 

@@ -1,25 +1,26 @@
 //! Reads the items of a sorted query in the order of an index, and ends when no later one can be among the rows of the page.
 //!
 //! The execution sorts as in a scan; the index only tells which items need not be read: those before the end of the previous page, and those behind the
-//! worst row of a page that is full. Entries of one range are read at one version of the range. If it changes before enough was read, the page is made by a scan: an
-//! item that moved behind what was read would be lost.
+//! worst row of a page that is full. Entries of one range are read at one version of the range, because an item that moved behind what was read would be lost. If
+//! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::Query;
-use bolide_query::index::{IndexOrder, Interval};
+use bolide_query::index::Interval;
 use bytes::Bytes;
 
-use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, MAX_CANDIDATES, interval, point};
+use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
 use super::page::{PageRun, push};
-use crate::container::ContainerState;
 use crate::format::keys::{self, PropertyEntry};
 use crate::partition::IndexInterval;
 use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 
-/// Number of entries of the first read beyond those that the page needs if all of their items are visible and pass the filter.
-const SPARE_ENTRIES: usize = 16;
+/// Number of entries of the first read beyond those that the page needs if all of their items are visible and pass the filter: at first, and when the range has
+/// changed before the second read.
+pub(super) const SPARE_ENTRIES: [usize; 2] = [16, READ_ENTRIES];
+/// A read costs as much as this many entries.
+const ENTRIES_OF_READ: usize = 8;
 /// Maximum number of entries of a read.
 const READ_ENTRIES: usize = 1_024;
 
@@ -33,55 +34,42 @@ pub(super) struct OrderedScan {
     max_entries: usize,
 }
 
-/// Returns the index in whose order a page of `rows` rows is read; `None` if a scan is better.
-///
-/// # Errors
-/// From the engine.
-pub(super) async fn plan(
-    query: &Query,
-    state: &ContainerState,
-    slices: &[Slice],
-    index_use: IndexUse,
-) -> Result<Option<OrderedScan>> {
-    let Some(IndexOrder {
-        path,
-        descending,
-        has_undefined,
-    }) = query.index_order()
-    else {
-        return Ok(None);
-    };
-    let index = state.indexes.usable(&path);
-    let index = index.filter(|index| index_use != IndexUse::Never && (index.has_undefined() || !has_undefined));
-    let Some(index) = index else { return Ok(None) };
-    let mut stored = 0;
-    for slice in slices {
-        stored += slice.partition.stored_items().await?;
+impl IndexReader<'_> {
+    /// Returns the index in whose order a page is read; `None` if a scan is better.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn ordered(&self) -> Result<Option<OrderedScan>> {
+        let Some(order) = &self.order else { return Ok(None) };
+        let index = self.state.indexes.usable(&order.path);
+        let Some(index) = index.filter(|index| index.has_undefined() || !order.has_undefined) else {
+            return Ok(None);
+        };
+        let stored = self.stored_items().await?;
+        if self.index_use != IndexUse::Always && stored <= FEW_ITEMS {
+            return Ok(None);
+        }
+        let condition = self.conditions.iter().find(|condition| condition.path == order.path);
+        let whole = Interval {
+            from: Vec::new(),
+            to: None,
+        };
+        let mut intervals = condition.map_or_else(|| vec![whole], |condition| condition.intervals.clone());
+        if order.descending {
+            intervals.reverse();
+        }
+        Ok(Some(OrderedScan {
+            index: index.id,
+            descending: order.descending,
+            intervals,
+            max_entries: match self.index_use {
+                IndexUse::Always => usize::MAX,
+                _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+                    .unwrap_or(usize::MAX)
+                    .min(MAX_CANDIDATES),
+            },
+        }))
     }
-    if index_use != IndexUse::Always && stored <= FEW_ITEMS {
-        return Ok(None);
-    }
-    let conditions = query.index_conditions();
-    let condition = conditions.into_iter().find(|condition| condition.path == path);
-    let whole = Interval {
-        from: Vec::new(),
-        to: None,
-    };
-    let mut intervals = condition.map_or_else(|| vec![whole], |condition| condition.intervals);
-    if descending {
-        intervals.reverse();
-    }
-    Ok(Some(OrderedScan {
-        index: index.id,
-        descending,
-        intervals,
-        max_entries: match index_use {
-            IndexUse::Always => usize::MAX,
-            _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
-                .unwrap_or(usize::MAX)
-                .min(MAX_CANDIDATES),
-        },
-    }))
 }
 
 impl PageRun<'_> {
@@ -90,17 +78,17 @@ impl PageRun<'_> {
         &self,
         execution: &mut Counting,
         walk: &mut ItemScan<'_>,
-        ordered: &OrderedScan,
+        (ordered, spare): (&OrderedScan, usize),
     ) -> Result<bool> {
         let mut entries = 0;
-        for slice in &self.slices {
+        for slice in self.slices {
             execution.enter(slice.partition.range);
             let mut version = None;
             for interval in &ordered.intervals {
                 let is_complete = self
                     .scan_interval(
                         (execution, walk),
-                        ordered,
+                        (ordered, spare),
                         (slice, interval),
                         (&mut version, &mut entries),
                     )
@@ -117,23 +105,24 @@ impl PageRun<'_> {
     async fn scan_interval(
         &self,
         (execution, walk): (&mut Counting, &mut ItemScan<'_>),
-        ordered: &OrderedScan,
+        (ordered, spare): (&OrderedScan, usize),
         (slice, interval): (&Slice, &Interval),
         (version, entries): (&mut Option<Lsn>, &mut usize),
     ) -> Result<bool> {
         let needed = execution.rows_wanted().unwrap_or(usize::MAX);
-        let mut rows = needed.saturating_add(SPARE_ENTRIES).min(READ_ENTRIES);
+        let mut rows = needed.saturating_add(spare).min(READ_ENTRIES);
         let mut read_to: Option<Bytes> = None;
         loop {
             let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
             let Some(rest) = wanted.and_then(|wanted| ordered.rest(&wanted, read_to.as_ref())) else {
                 return Ok(true);
             };
+            self.check()?;
             let partition = &slice.partition;
             let (head, mut pages) = partition.read_index(&[rest], ordered.descending, rows).await?;
             let page = pages.pop().unwrap_or_default();
             walk.record_read(partition.range, head.lsn);
-            *entries += page.rows.len();
+            *entries += page.rows.len() + ENTRIES_OF_READ;
             if *version.get_or_insert(head.lsn) != head.lsn || *entries > ordered.max_entries {
                 return Ok(false);
             }
@@ -141,6 +130,7 @@ impl PageRun<'_> {
             let mut found: Vec<Bytes> = found.map(|entry| entry.item_key()).collect();
             found.retain(|key| slice.contains(key));
             found.sort_unstable();
+            found.dedup();
             walk.continue_with(found.into_iter().map(|key| point(slice, key)));
             while let Some(read) = walk.next_page().await? {
                 self.check()?;

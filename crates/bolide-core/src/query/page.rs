@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::access::Pushed;
 use super::ahead::{AheadOf, Heads, Kept};
-use super::candidates::Candidates;
+use super::candidates::{Candidates, IndexReader};
 use super::counting::{Counting, work};
 use super::ordered::OrderedScan;
 use super::page_done::PageDone;
@@ -23,7 +23,6 @@ use crate::memory::MemoryBudget;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::visibility::Visibility;
 use crate::response::RangePosition;
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
@@ -45,10 +44,10 @@ pub(super) struct PageRun<'a> {
     pub container: &'a Container,
     pub state: &'a Arc<ContainerState>,
     pub query: &'a Query,
-    pub slices: Vec<Slice>,
+    pub slices: &'a [Slice],
     /// The items in `slices` that the filter can select, if an index tells.
     pub candidates: Option<Candidates>,
-    pub index_use: IndexUse,
+    pub indexes: IndexReader<'a>,
     /// The index in whose order the items are read, if there is one and no candidates.
     pub ordered: Option<OrderedScan>,
     /// Where the rows begin, as given by the client.
@@ -172,7 +171,7 @@ impl PageRun<'_> {
     /// Returns the head of the first partition that is read, and the LSN of each, in their order.
     async fn heads(&self) -> Result<(Option<Head>, Heads)> {
         let (mut first, mut heads) = (None, Heads::new());
-        for slice in &self.slices {
+        for slice in self.slices {
             if heads.iter().all(|(range, _)| *range != slice.partition.range) {
                 let head = slice.partition.head().await?;
                 first.get_or_insert(head);
@@ -225,7 +224,7 @@ impl PageRun<'_> {
     pub(super) async fn scan(
         &self,
         execution: &mut Counting,
-        walk: &mut ItemScan<'_>,
+        (walk, candidates): (&mut ItemScan<'_>, Option<&Candidates>),
         after: After,
     ) -> Result<Scanned> {
         let replayed = after.key().cloned().filter(|_| self.query.replays());
@@ -239,7 +238,7 @@ impl PageRun<'_> {
             return Ok(scanned);
         }
         let mut read = ScannedItems::default();
-        if scanned.after == After::Nothing && self.is_in_one_partition() {
+        if scanned.after == After::Nothing && self.is_in_one_partition(candidates) {
             read = read_ahead(walk).await?;
             if walk.slices_left() == 0 {
                 self.push_in_order_of_creation(execution, read, &mut scanned).await?;
@@ -318,9 +317,9 @@ impl PageRun<'_> {
     }
 
     /// Returns whether only a few slices of a single partition are read.
-    fn is_in_one_partition(&self) -> bool {
+    fn is_in_one_partition(&self, candidates: Option<&Candidates>) -> bool {
         // The order is that of a scan.
-        if let Some(candidates) = &self.candidates {
+        if let Some(candidates) = candidates {
             return candidates.is_small;
         }
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);

@@ -32,6 +32,11 @@ impl IndexPath {
         IndexPath::from_steps(PathStep::parse_policy_path(text).iter())
     }
 
+    /// The path of these steps, if an index can have it; see [`IndexPath::parse`].
+    pub fn of_steps(steps: &[PathStep]) -> Option<IndexPath> {
+        IndexPath::from_steps(steps.iter())
+    }
+
     /// The path of these steps, if an index can have it. An element at the end stands for all elements.
     pub(super) fn from_steps<'s>(steps: impl Iterator<Item = &'s PathStep>) -> Option<IndexPath> {
         let (mut names, mut bytes) = (Vec::new(), 0);

@@ -68,9 +68,9 @@ impl Child {
         })
     }
 
-    /// Tells whether it has the entries of the property index with this id.
-    pub fn has_entries_of(&self, index: u32) -> bool {
-        self.indexes.list.iter().any(|known| known.id == index)
+    /// Returns the property indexes of which it has the entries.
+    pub fn indexes(&self) -> &Arc<PropertyIndexes> {
+        &self.indexes
     }
 
     /// Tells whether a key that begins with an effective partition key belongs to this range.

@@ -179,13 +179,15 @@ async fn seal(
         parents: vec![parent.range],
         children: children.iter().map(|child| child.range).collect(),
     };
-    let mut after = with_children(&state, parent, children);
-    // The children lack the entries of indexes that were added meanwhile.
-    let has_entries = |index: u32| copy.children.iter().all(|child| child.has_entries_of(index));
-    Arc::make_mut(&mut after.indexes).build_again(|index| !has_entries(index.id));
+    let after = with_children(&state, parent, children);
+    let copied = copy
+        .children
+        .first()
+        .map(|child| child.indexes().clone())
+        .unwrap_or_default();
     after.pace_meters(now.seconds());
     catalog
-        .commit_split(container, &change, after, parent.id, || running.must_end())
+        .commit_split(container, &change, (after, copied), parent.id, || running.must_end())
         .await?;
     Ok(report)
 }

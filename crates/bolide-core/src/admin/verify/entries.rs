@@ -10,6 +10,7 @@ use crate::content::logical;
 use crate::format::entries;
 use crate::format::keys::{self, LogPosition, PropertyEntry};
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
+use crate::index::PropertyIndexes;
 use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
@@ -46,7 +47,12 @@ pub(super) fn check(
         let entry = (space == Space::Index).then(|| PropertyEntry::parse(key)).flatten();
         let is_dropped = entry.is_some_and(|entry| state.indexes.dropped.contains(&entry.index));
         let is_asked_for = record.is_some_and(|record| {
-            let mut entries = entries::of(&state.indexes, &holder.bytes, &record);
+            // An item may have many entries in other indexes.
+            let own = PropertyIndexes {
+                list: entry.map_or_else(Vec::new, |entry| state.indexes.with_id(entry.index)),
+                ..PropertyIndexes::default()
+            };
+            let mut entries = entries::of(&own, &holder.bytes, &record);
             entries.any(|entry| entry.key.space == space && entry.key.bytes == *key)
         });
         if !is_asked_for && !is_dropped {

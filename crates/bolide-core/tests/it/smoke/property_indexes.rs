@@ -212,6 +212,71 @@ async fn a_path_on_which_queries_read_much_in_vain_gets_an_index() {
     test.assert_sound().await;
 }
 
+#[tokio::test]
+async fn an_item_with_very_many_values_is_found_too() {
+    let test = indexed(&["/tags/[]/?"]).await;
+    let many: Vec<i32> = (0..2_000).collect();
+    test.create(json!({"id": "many", "pk": "m", "tags": many}))
+        .await
+        .unwrap();
+    test.create(json!({"id": "one", "pk": "o", "tags": [1_999]}))
+        .await
+        .unwrap();
+    test.create(json!({"id": "none", "pk": "n", "tags": []})).await.unwrap();
+    let text = "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.tags, 1999)";
+    assert_rows(&test, text, &["\"many\"", "\"one\""], 2).await;
+    // It is read for each value, and judged by its content.
+    assert_rows(
+        &test,
+        "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.tags, 2000)",
+        &[],
+        1,
+    )
+    .await;
+    test.assert_sound().await;
+    test.replace("many", json!({"id": "many", "pk": "m", "tags": [7]}), None)
+        .await
+        .ok();
+    test.upsert(json!({"id": "many", "pk": "m", "tags": [7]}), None)
+        .await
+        .unwrap();
+    assert_rows(&test, text, &["\"one\""], 1).await;
+    test.assert_sound().await;
+}
+
+#[tokio::test]
+async fn an_automatic_index_gives_way_to_one_that_the_policy_names() {
+    let test = TestContainer::with_options(json!({}), None, always()).await;
+    for n in 0..2_500 {
+        test.create(json!({"id": n.to_string(), "pk": n.to_string(), "v": n}))
+            .await
+            .unwrap();
+    }
+    test.create(json!({"id": "without", "pk": "x"})).await.unwrap();
+    for _ in 0..8 {
+        rows(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7").await;
+    }
+    wait_until_read(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7", 1).await;
+    let sorted = "SELECT VALUE c.id FROM c ORDER BY c.v";
+    assert_eq!(
+        page(&test, sorted, 1, None).await.0,
+        [json!("0")],
+        "without the items that have no value"
+    );
+    let mut named = naming(&["/v/?"]);
+    named.as_object_mut().unwrap().remove("defaultTtl");
+    test.define(named).await.unwrap();
+    for _ in 0..10_000 {
+        let (found, read, _) = page(&test, sorted, 1, None).await;
+        assert_eq!(found, [json!("without")], "it has a row first now");
+        if read < 100 {
+            return test.assert_sound().await;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the index of the policy is never used");
+}
+
 /// Queries with the values of [`many_values`].
 const QUERIES: [&str; 10] = [
     "SELECT VALUE c.id FROM c ORDER BY c.v",

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bolide_model::epk::Epk;
-use bolide_model::{ErrorKind, Reason, Result};
+use bolide_model::{Error, ErrorKind, Result};
 use bolide_query::index::IndexPath;
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use super::Background;
 use crate::catalog::Catalog;
-use crate::container::Container;
+use crate::container::{Container, ContainerState};
 use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
@@ -188,7 +188,6 @@ impl Builder<'_> {
                 return Ok(());
             }
             let layout = state.layout.version;
-            drop(state);
             self.wait_for_earlier_writes().await?;
             let ids: Vec<u32> = unbuilt.iter().map(|index| index.id).collect();
             if !self.run_steps(Task::Put(unbuilt.into())).await? {
@@ -204,13 +203,10 @@ impl Builder<'_> {
                     }
                 })
                 .await?;
-            if !is_built && self.container.state().layout.version == layout {
-                // The stored ranges are others than those that are known here.
-                return Err(Reason::RangeGone { range: 0 }.into());
-            }
             if is_built {
                 tracing::info!(container = %self.container.rid(), indexes = ?ids, "indexes are built");
             }
+            self.check_progress(&state)?;
         }
     }
 
@@ -219,7 +215,6 @@ impl Builder<'_> {
         loop {
             let state = self.container.state();
             let (dropped, layout) = (state.indexes.dropped.clone(), state.layout.version);
-            drop(state);
             if dropped.is_empty() || self.is_stopped() {
                 return Ok(());
             }
@@ -234,6 +229,19 @@ impl Builder<'_> {
                     indexes.dropped.retain(|index| !dropped.contains(index));
                 })
                 .await?;
+            self.check_progress(&state)?;
+        }
+    }
+
+    /// Refuses to go on at once if nothing has changed since `state`, though a change was asked for: other ranges are stored than are known here.
+    fn check_progress(&self, state: &ContainerState) -> Result<()> {
+        let now = self.container.state();
+        match now.layout.version == state.layout.version && now.indexes == state.indexes {
+            true => Err(Error::new(
+                ErrorKind::Unavailable,
+                "the ranges of a container have changed",
+            )),
+            false => Ok(()),
         }
     }
 

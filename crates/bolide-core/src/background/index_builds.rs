@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::Background;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Waits};
 use crate::container::{Container, ContainerState};
 use crate::format::entries;
 use crate::format::keys;
@@ -148,7 +148,7 @@ impl Builder<'_> {
         }
         let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties.indexing_policy);
         self.catalog
-            .change_indexes(self.container, None, follow)
+            .change_indexes(self.container, (Waits::All, None), follow)
             .await
             .map(drop)
     }
@@ -170,7 +170,10 @@ impl Builder<'_> {
                 indexes.add(path.clone(), true);
             }
         };
-        self.catalog.change_indexes(self.container, None, add).await.map(drop)
+        self.catalog
+            .change_indexes(self.container, (Waits::Writers, None), add)
+            .await
+            .map(drop)
     }
 
     /// Builds the indexes that are not built.
@@ -197,7 +200,7 @@ impl Builder<'_> {
             // A range that was split meanwhile may lack entries; all ranges are gone through again.
             let is_built = self
                 .catalog
-                .change_indexes(self.container, Some(layout), move |indexes| {
+                .change_indexes(self.container, (Waits::Writers, Some(layout)), move |indexes| {
                     for index in indexes.list.iter_mut().filter(|index| built.contains(&index.id)) {
                         index.is_ready = true;
                     }
@@ -225,7 +228,7 @@ impl Builder<'_> {
                 }
             }
             self.catalog
-                .change_indexes(self.container, Some(layout), move |indexes| {
+                .change_indexes(self.container, (Waits::Writers, Some(layout)), move |indexes| {
                     indexes.dropped.retain(|index| !dropped.contains(index));
                 })
                 .await?;

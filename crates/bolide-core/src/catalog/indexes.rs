@@ -8,9 +8,18 @@ use super::Catalog;
 use crate::container::Container;
 use crate::index::PropertyIndexes;
 
+/// What waits for a change of indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// Writers: an index is added, or is put into use. Running queries do not use it.
+    Writers,
+    /// All requests: an index may be dropped, which running queries may be using.
+    All,
+}
+
 impl Catalog {
-    /// Changes the property indexes of a container: all requests see either those before or those after the change. `layout`: if the container's ranges
-    /// have another version, nothing changes. The definition that clients see stays the same, with its etag.
+    /// Changes the property indexes of a container: all writers see either those before or those after the change. `layout`: if the container's ranges
+    /// have another version, nothing changes. `waits`: which requests wait for the change, and it for them. The definition that clients see stays the same, with its etag.
     ///
     /// Returns whether anything was changed.
     ///
@@ -19,7 +28,7 @@ impl Catalog {
     pub async fn change_indexes<F>(
         self: &Arc<Self>,
         container: &Arc<Container>,
-        layout: Option<u64>,
+        (waits, layout): (Waits, Option<u64>),
         mut change: F,
     ) -> Result<bool>
     where
@@ -27,7 +36,10 @@ impl Catalog {
     {
         let container = container.clone();
         self.carry_out(|catalog| async move {
-            let guard = container.lock().await;
+            let guard = match waits {
+                Waits::Writers => container.lock_writers().await,
+                Waits::All => container.lock().await,
+            };
             let known = guard.state().indexes.clone();
             let decide = move |_, row: &mut super::rows::ContainerRow| {
                 if layout.is_some_and(|layout| layout != row.layout_version) {

@@ -60,6 +60,7 @@ pub(crate) use containers::RETIRED_SECONDS;
 pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
 pub use events::{CatalogEvent, CatalogEventKind};
+pub(crate) use indexes::Waits;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 use unpublished::Unpublished;

@@ -349,6 +349,17 @@ impl Container {
         self.hold_long_work().await.lock().await
     }
 
+    /// Like [`Container::lock`], for a change of what only writers do: pages of queries and feeds go on, with the state of before.
+    pub(crate) async fn lock_writers(&self) -> WriteGuard<'_> {
+        let uninterruptible = self.gates.uninterruptible.write().await;
+        LongWorkHold {
+            gates: vec![uninterruptible],
+            container: self,
+        }
+        .lock()
+        .await
+    }
+
     /// The first half of [`Container::lock`]: waits until no long request is in progress, and keeps new long requests out. Short requests continue. Long
     /// tasks of readers are ended if they take longer than [`READERS_END`].
     pub(crate) async fn hold_long_work(&self) -> LongWorkHold<'_> {
@@ -361,7 +372,7 @@ impl Container {
             }
         };
         LongWorkHold {
-            gates: [uninterruptible, interruptible],
+            gates: vec![uninterruptible, interruptible],
             container: self,
         }
     }
@@ -421,7 +432,7 @@ struct Gates {
 
 /// Keeps long requests out of a container. See [`Container::hold_long_work`].
 pub(crate) struct LongWorkHold<'a> {
-    gates: [RwLockWriteGuard<'a, ()>; 2],
+    gates: Vec<RwLockWriteGuard<'a, ()>>,
     container: &'a Container,
 }
 
@@ -439,7 +450,7 @@ impl<'a> LongWorkHold<'a> {
 /// The right to replace a container's state.
 pub(crate) struct WriteGuard<'a> {
     _short: RwLockWriteGuard<'a, ()>,
-    _long: [RwLockWriteGuard<'a, ()>; 2],
+    _long: Vec<RwLockWriteGuard<'a, ()>>,
     container: &'a Container,
 }
 

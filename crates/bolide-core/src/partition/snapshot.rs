@@ -208,6 +208,28 @@ impl Partition {
         Ok((reply.head, reply.pages))
     }
 
+    /// Returns the number of items between two keys, ghosts included, and at most `max`.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn count_rows(&self, from: &Bytes, to: Option<&Bytes>, max: usize) -> Result<usize> {
+        let scan = Scan {
+            space: Space::Item,
+            from: from.clone(),
+            to: to.cloned(),
+            reverse: false,
+            max_rows: max,
+            max_bytes: usize::MAX,
+            keys_only: true,
+        };
+        let request = ReadRequest {
+            scans: vec![scan],
+            ..ReadRequest::default()
+        };
+        let reply = self.read_raw(request).await?;
+        Ok(first_page(reply.pages).rows.len())
+    }
+
     /// Reads entries of the log from a position on.
     ///
     /// # Errors

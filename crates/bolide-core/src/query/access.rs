@@ -24,7 +24,7 @@ impl IndexReader<'_> {
     /// From the engine; if the query has to end.
     pub async fn access(&self) -> Result<(Option<Candidates>, Option<OrderedScan>)> {
         let few = self.candidates(FEW_CANDIDATES).await?;
-        if few.is_some() {
+        if few.is_some() || self.conditions.is_empty() && self.order.is_none() {
             return Ok((few, None));
         }
         match self.ordered().await? {

@@ -51,6 +51,17 @@ const MAX_LOOKUPS: usize = 8_192;
 /// With so few candidates no other condition is looked at.
 const ENOUGH: usize = 16;
 
+/// The part of a container that a query reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Whole ranges.
+    Ranges,
+    /// The items of a partition key, or of those that begin with some components.
+    Key,
+    /// Any other part: a scan of a part of a range has an order of its own.
+    Other,
+}
+
 /// What the indexes of a container can do for a query.
 pub(super) struct IndexReader<'a> {
     pub state: &'a ContainerState,
@@ -61,18 +72,23 @@ pub(super) struct IndexReader<'a> {
     /// The conditions that an index serves.
     pub conditions: Vec<IndexCondition>,
     pub order: Option<IndexOrder>,
+    /// Whether the query reads a part of one range: the items of a partition key.
+    pub is_pinned: bool,
 }
 
 impl<'a> IndexReader<'a> {
-    /// Returns the reader for a query over some slices. `is_asked`: whether indexes are looked at.
+    /// Returns the reader for a query over some slices, which are a certain part of the container.
     pub fn of(
         query: &Query,
         (state, slices): (&'a ContainerState, &'a [Slice]),
         (index_use, memory): (IndexUse, &'a MemoryBudget),
         watch: Arc<Watch>,
-        is_asked: bool,
+        part: Part,
     ) -> IndexReader<'a> {
-        let has_any = is_asked && index_use != IndexUse::Never && state.indexes.list.iter().any(|index| index.is_ready);
+        let is_pinned = part == Part::Key && slices.len() == 1;
+        let has_any = (is_pinned || part == Part::Ranges)
+            && index_use != IndexUse::Never
+            && state.indexes.list.iter().any(|index| index.is_ready);
         let mut conditions: Vec<IndexCondition> = Vec::new();
         for condition in has_any.then(|| query.index_conditions()).into_iter().flatten() {
             let is_served = state.indexes.usable(&condition.path).is_some();
@@ -88,7 +104,9 @@ impl<'a> IndexReader<'a> {
             memory,
             watch,
             conditions,
-            order: query.index_order().filter(|_| has_any),
+            // The order of an index is that of all keys.
+            order: query.index_order().filter(|_| has_any && !is_pinned),
+            is_pinned,
         }
     }
 
@@ -110,7 +128,7 @@ impl<'a> IndexReader<'a> {
             return Ok(None);
         }
         let stored = self.stored_items().await?;
-        let is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
+        let mut is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         let limit = match self.index_use {
             IndexUse::Always => most,
             _ if stored <= FEW_ITEMS => return Ok(None),
@@ -127,10 +145,24 @@ impl<'a> IndexReader<'a> {
             best = self.candidates_of(condition, limit).await?.or(best);
         }
         let Some(best) = best else { return Ok(None) };
+        if self.is_pinned && !is_small {
+            is_small = self.holds_few().await?;
+            if is_small && self.index_use != IndexUse::Always {
+                return Ok(None);
+            }
+        }
         Ok(match self.memory.try_take(best.keys.len() * CANDIDATE_BYTES) {
             Ok(memory) => Some(best.into_candidates(self.slices, is_small, memory)),
             Err(_) => None,
         })
+    }
+
+    /// Returns whether a scan holds all items of the only slice in one read.
+    async fn holds_few(&self) -> Result<bool> {
+        let [slice] = self.slices else { return Ok(false) };
+        let most = FEW_ITEMS as usize + 1;
+        let rows = slice.partition.count_rows(&slice.from, slice.to.as_ref(), most).await?;
+        Ok(rows < most)
     }
 
     /// Reads the entries of a condition; `None` if there are more than `limit`.

@@ -44,7 +44,7 @@ use crate::scan::{ScanScope, Slice};
 use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-use candidates::IndexReader;
+use candidates::{IndexReader, Part};
 pub use metrics::QueryMetrics;
 use page::{PageRun, page_limit};
 use page_done::PageDone;
@@ -285,10 +285,10 @@ impl QueryJob {
         self.check_merge(&compiled, &route)?;
         let filter = resume_filter(query.resume_filter.as_ref(), container)?;
         self.admit(&route.slices)?;
-        let is_whole = route.key_components == 0 && query.scope.epk.is_none();
-        let indexes = self.indexes(&compiled, &route.slices, watch.clone(), is_whole);
+        let part = self.part(&route);
+        let indexes = self.indexes(&compiled, &route.slices, watch.clone(), part);
         let (candidates, ordered) = indexes.access().await?;
-        let is_scan = is_whole && candidates.is_none() && ordered.is_none();
+        let is_scan = part == Part::Ranges && candidates.is_none() && ordered.is_none();
         let run = PageRun {
             container,
             state,
@@ -330,11 +330,18 @@ impl QueryJob {
         }
     }
 
-    /// Returns what indexes can do for the query. What has one partition key is rarely so much that an index over all keys helps, and in a part of a range a
-    /// scan has an order of its own; so only queries over whole ranges use them.
-    fn indexes<'a>(&'a self, query: &Query, slices: &'a [Slice], watch: Arc<Watch>, is_whole: bool) -> IndexReader<'a> {
+    fn part(&self, route: &route::Route) -> Part {
+        match route.key_components {
+            _ if self.query.scope.epk.is_some() => Part::Other,
+            0 => Part::Ranges,
+            _ => Part::Key,
+        }
+    }
+
+    /// Returns what indexes can do for the query.
+    fn indexes<'a>(&'a self, query: &Query, slices: &'a [Slice], watch: Arc<Watch>, part: Part) -> IndexReader<'a> {
         let how = (self.index_use, self.memory.budget());
-        IndexReader::of(query, (&self.state, slices), how, watch, is_whole)
+        IndexReader::of(query, (&self.state, slices), how, watch, part)
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by

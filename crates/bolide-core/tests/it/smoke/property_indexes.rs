@@ -4,7 +4,7 @@ use bolide_core::{AccountOptions, IndexUse, PurgeMode, QueryItems, QueryMetrics}
 use bolide_model::time::Monotonic;
 use serde_json::{Value, json};
 
-use crate::test_container::{START, TestContainer, options};
+use crate::test_container::{START, TestContainer, options, scope_of};
 
 fn always() -> AccountOptions {
     AccountOptions {
@@ -210,6 +210,48 @@ async fn a_path_on_which_queries_read_much_in_vain_gets_an_index() {
     }
     wait_until_read(&test, text, 1).await;
     test.assert_sound().await;
+}
+
+/// Returns the rows and the number of items read by the only page of a query inside a partition key.
+async fn rows_of_key(test: &TestContainer, pk: &str, text: &str) -> (Vec<Value>, u64) {
+    let query = QueryItems {
+        text: text.to_owned(),
+        scope: scope_of(pk),
+        max_items: Some(1_000),
+        ..QueryItems::default()
+    };
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+    assert_eq!(page.continuation, None);
+    let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
+    (rows, page.metrics.retrieved_items)
+}
+
+#[tokio::test]
+async fn inside_a_large_partition_key_an_index_is_used_too() {
+    let test = TestContainer::with(naming(&["/v/?"])).await;
+    for n in 0..1_200 {
+        test.create(json!({"id": n.to_string(), "pk": "large", "v": n % 400}))
+            .await
+            .unwrap();
+    }
+    for n in 0..20 {
+        test.create(json!({"id": n.to_string(), "pk": "small", "v": 7}))
+            .await
+            .unwrap();
+    }
+    let text = "SELECT VALUE c.id FROM c WHERE c.v = 7";
+    assert_eq!(
+        rows_of_key(&test, "large", text).await,
+        (["7", "407", "807"].map(Value::from).to_vec(), 3)
+    );
+    // A scan holds these in one read, and shows them in the order of their creation.
+    let (found, read) = rows_of_key(&test, "small", text).await;
+    assert_eq!((found.first(), found.len(), read), (Some(&json!("0")), 20, 20));
+    assert_eq!(
+        rows_of_key(&test, "large", "SELECT VALUE COUNT(1) FROM c WHERE c.v < 2").await,
+        (vec![json!(6)], 6)
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use bolide_storage::Engine;
 
 use super::collections::sweep_later;
 use crate::admin::{Admin, Splits};
-use crate::background::{Background, IndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
+use crate::background::{Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
 use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
 use crate::clock;
 use crate::container::Container;
@@ -23,7 +23,7 @@ pub struct Account {
     catalog: Arc<Catalog>,
     background: Arc<Background>,
     purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
-    index_builds: IndexBuilds,
+    index_builds: PropertyIndexBuilds,
     script_permits: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
@@ -63,7 +63,7 @@ impl Account {
         sweep_later(&catalog, runtime.monotonic());
         let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
-            index_builds: IndexBuilds::start(&background, &catalog),
+            index_builds: PropertyIndexBuilds::start(&background, &catalog),
             catalog,
             background,
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),

@@ -25,10 +25,10 @@ mod driver;
 #[cfg(test)]
 mod fake_jobs;
 mod fault;
-mod index_builds;
 mod job;
 pub(crate) mod jobs;
 mod pacer;
+mod property_index_builds;
 mod scheduler;
 
 use std::sync::Arc;
@@ -42,7 +42,6 @@ use crate::container::Container;
 pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
-pub(crate) use index_builds::IndexBuilds;
 pub use job::PurgeMode;
 use job::{Job, JobSource, PartitionJobs};
 use jobs::count_ghosts::CountGhosts;
@@ -50,6 +49,7 @@ use jobs::delete_by_key::DeleteByKey;
 use jobs::expire::Expire;
 use jobs::forget_sessions::ForgetSessions;
 use jobs::trim_log::TrimLog;
+pub(crate) use property_index_builds::PropertyIndexBuilds;
 pub(crate) use scheduler::{PurgeOptions, PurgeScheduler};
 
 /// Returns every container that exists now.

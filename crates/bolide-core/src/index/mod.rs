@@ -1,7 +1,7 @@
 //! The property indexes of a container: which paths of its items have index entries, and whether queries may use these.
 //!
 //! Writers maintain the entries of every index of the list from the commit on that adds it. It is used when the entries of the items that existed before are
-//! there too (`crate::background::index_builds`). Ids are never used again and a path never changes, so the entries of an item follow from
+//! there too (`crate::background::property_index_builds`). Ids are never used again and a path never changes, so the entries of an item follow from
 //! its record and the list.
 
 mod advisor;

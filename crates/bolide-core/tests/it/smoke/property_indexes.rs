@@ -23,6 +23,14 @@ async fn indexed(paths: &[&str]) -> TestContainer {
     TestContainer::with_options(naming(paths), None, always()).await
 }
 
+/// Creates items whose `v` is their number.
+async fn create_numbered(test: &TestContainer, items: usize) {
+    for n in 0..items {
+        let item = json!({"id": n.to_string(), "pk": n.to_string(), "v": n});
+        test.create(item).await.unwrap();
+    }
+}
+
 /// Returns the rows of all pages, in any order, and the metrics of the first page.
 async fn rows(test: &TestContainer, text: &str) -> (Vec<String>, QueryMetrics) {
     let mut query = QueryItems {
@@ -144,11 +152,7 @@ async fn an_index_shows_no_ghosts_and_the_purge_removes_their_entries() {
 #[tokio::test]
 async fn an_index_that_a_policy_adds_is_built_and_one_that_it_drops_is_removed() {
     let test = indexed(&[]).await;
-    for n in 0..500 {
-        test.create(json!({"id": n.to_string(), "pk": n.to_string(), "v": n}))
-            .await
-            .unwrap();
-    }
+    create_numbered(&test, 500).await;
     let text = "SELECT VALUE c.id FROM c WHERE c.v = 7";
     assert_eq!(rows(&test, text).await.1.retrieved_items, 500);
     test.define(naming(&["/v/?"])).await.unwrap();
@@ -165,11 +169,7 @@ async fn an_index_that_a_policy_adds_is_built_and_one_that_it_drops_is_removed()
 #[tokio::test]
 async fn a_build_that_a_stop_interrupts_is_finished_after_the_start() {
     let test = indexed(&[]).await;
-    for n in 0..500 {
-        test.create(json!({"id": n.to_string(), "pk": n.to_string(), "v": n}))
-            .await
-            .unwrap();
-    }
+    create_numbered(&test, 500).await;
     test.define(naming(&["/v/?"])).await.unwrap();
     test.account.end().await;
     let test = test.reopen_with(always()).await;
@@ -289,11 +289,7 @@ async fn an_item_with_very_many_values_is_found_too() {
 #[tokio::test]
 async fn an_automatic_index_gives_way_to_one_that_the_policy_names() {
     let test = TestContainer::with_options(json!({}), None, always()).await;
-    for n in 0..2_500 {
-        test.create(json!({"id": n.to_string(), "pk": n.to_string(), "v": n}))
-            .await
-            .unwrap();
-    }
+    create_numbered(&test, 2_500).await;
     test.create(json!({"id": "without", "pk": "x"})).await.unwrap();
     for _ in 0..8 {
         rows(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7").await;

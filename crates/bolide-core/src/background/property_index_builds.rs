@@ -37,15 +37,15 @@ const MAX_REST: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The task that builds indexes.
-pub(crate) struct IndexBuilds {
+pub(crate) struct PropertyIndexBuilds {
     signal: Arc<Notify>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl IndexBuilds {
+impl PropertyIndexBuilds {
     /// Starts the task. It ends by itself when the account is dropped.
-    pub fn start(background: &Arc<Background>, catalog: &Arc<Catalog>) -> IndexBuilds {
+    pub fn start(background: &Arc<Background>, catalog: &Arc<Catalog>) -> PropertyIndexBuilds {
         let (stop, stopped) = watch::channel(false);
         let signal = Arc::new(Notify::new());
         let task = run(
@@ -54,7 +54,7 @@ impl IndexBuilds {
             signal.clone(),
             stopped,
         );
-        IndexBuilds {
+        PropertyIndexBuilds {
             signal,
             stop,
             task: Mutex::new(Some(tokio::spawn(task))),

@@ -33,6 +33,8 @@ const STEP_BYTES: usize = 512 * 1024;
 const RESTS_BESIDE_USERS: u32 = 2;
 /// Longest rest: nothing interrupts it.
 const MAX_REST: Duration = Duration::from_secs(1);
+/// How often to look for automatic indexes that nobody uses.
+const LOOK_FOR_UNUSED: Duration = Duration::from_secs(3600);
 /// Delay before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -88,7 +90,7 @@ async fn run(
             return;
         };
         let clock = open.clock.clone();
-        let mut has_failed = false;
+        let (mut has_failed, mut has_automatic) = (false, false);
         for container in known.all_containers() {
             let builder = Builder {
                 background: &open,
@@ -103,11 +105,13 @@ async fn run(
                 }
                 _ => {}
             }
+            has_automatic |= container.state().indexes.list.iter().any(|index| index.is_automatic);
         }
         drop((open, known));
         tokio::select! {
             () = signal.notified() => {}
             () = clock.sleep(RETRY), if has_failed => {}
+            () = clock.sleep(LOOK_FOR_UNUSED), if has_automatic => {}
             _ = stopped.changed() => return,
         }
     }
@@ -123,6 +127,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     async fn bring_up_to_date(&self) -> Result<()> {
         self.follow_policy().await?;
+        self.drop_unused().await?;
         let wanted = self.container.advisor().take_wanted();
         if !wanted.is_empty() {
             self.add(wanted).await?;
@@ -149,6 +154,21 @@ impl Builder<'_> {
         let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties.indexing_policy);
         self.catalog
             .change_indexes(self.container, (Waits::All, None), follow)
+            .await
+            .map(drop)
+    }
+
+    /// Drops the automatic indexes that queries no longer use.
+    async fn drop_unused(&self) -> Result<()> {
+        let now = self.background.clock.now();
+        let unused = self.container.advisor().unused(&self.container.state().indexes, now);
+        if unused.is_empty() {
+            return Ok(());
+        }
+        tracing::info!(container = %self.container.rid(), indexes = ?unused, "indexes are dropped that no query used for a day");
+        let drop_them = move |indexes: &mut PropertyIndexes| indexes.retain(|index| !unused.contains(&index.id));
+        self.catalog
+            .change_indexes(self.container, (Waits::All, None), drop_them)
             .await
             .map(drop)
     }

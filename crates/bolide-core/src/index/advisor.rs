@@ -1,13 +1,20 @@
-//! Decides which paths get an index because queries would profit: those on which conditions made queries read many items in vain.
+//! Decides which paths get an index because queries would profit: those on which conditions made queries read many items in vain. An index that no query has used
+//! for a day is given up.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use bolide_query::index::IndexPath;
+
+use super::PropertyIndexes;
 
 /// Number of items read in vain after which a path gets an index: one query over a large container, or some over one of a few thousand items.
 const ITEMS_IN_VAIN: u64 = 20_000;
 /// Maximum number of paths that are counted. Later ones are not counted until one of these gets its index.
 const MAX_PATHS: usize = 64;
+
+/// How long an automatic index is kept without being used.
+const KEPT_UNUSED: Duration = Duration::from_secs(24 * 3600);
 
 /// Counts, in memory, the items that queries of a container read in vain.
 #[derive(Debug, Default)]
@@ -15,6 +22,8 @@ pub(crate) struct IndexAdvisor {
     in_vain: HashMap<IndexPath, u64>,
     /// Paths that are to get an index.
     wanted: Vec<IndexPath>,
+    /// When a query last used each index, by its id; before that, when the index was first looked at.
+    used: HashMap<u32, Instant>,
 }
 
 impl IndexAdvisor {
@@ -31,6 +40,25 @@ impl IndexAdvisor {
         self.in_vain.remove(path);
         self.wanted.push(path.clone());
         true
+    }
+
+    /// Records that a query uses an index.
+    pub fn record_use(&mut self, index: u32, now: Instant) {
+        self.used.insert(index, now);
+    }
+
+    /// Returns the ids of the automatic indexes that no query has used for a day.
+    pub fn unused(&mut self, indexes: &PropertyIndexes, now: Instant) -> Vec<u32> {
+        self.used
+            .retain(|id, _| indexes.list.iter().any(|index| index.id == *id));
+        let mut unused = Vec::new();
+        for index in indexes.list.iter().filter(|index| index.is_automatic && index.is_ready) {
+            let since = *self.used.entry(index.id).or_insert(now);
+            if now.duration_since(since) >= KEPT_UNUSED {
+                unused.push(index.id);
+            }
+        }
+        unused
     }
 
     /// Takes the paths that are to get an index.
@@ -56,6 +84,28 @@ mod tests {
         assert!(!advisor.record(&path("/a"), ITEMS_IN_VAIN), "it is wanted already");
         assert_eq!(advisor.take_wanted(), [path("/a")]);
         assert_eq!(advisor.take_wanted(), []);
+    }
+
+    #[test]
+    fn an_automatic_index_that_nobody_uses_for_a_day_is_given_up() {
+        let mut indexes = PropertyIndexes::default();
+        for (text, is_automatic) in [("/used", true), ("/unused", true), ("/named", false)] {
+            indexes.add(std::sync::Arc::new(path(text)), is_automatic);
+        }
+        indexes.list.iter_mut().for_each(|index| index.is_ready = true);
+        let (mut advisor, start) = (IndexAdvisor::default(), bolide_model::time::Monotonic::manual().now());
+        assert_eq!(
+            advisor.unused(&indexes, start),
+            [0; 0],
+            "not before they were looked at for a day"
+        );
+        advisor.record_use(1, start + KEPT_UNUSED / 2);
+        assert_eq!(
+            advisor.unused(&indexes, start + KEPT_UNUSED - Duration::from_secs(1)),
+            [0; 0]
+        );
+        assert_eq!(advisor.unused(&indexes, start + KEPT_UNUSED), [2]);
+        assert_eq!(advisor.unused(&indexes, start + KEPT_UNUSED * 3 / 2), [1, 2]);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Tells the container's advisor which queries would profit from an index.
 
+use std::time::Instant;
+
 use bolide_query::Query;
 
 use super::QueryMetrics;
+use super::candidates::Part;
 use crate::container::{Container, ContainerState};
 use crate::index::allows;
 
@@ -11,26 +14,44 @@ const SELECTED_FOR_SCAN: u64 = 8;
 /// Minimum number of items that a page reads in vain to be recorded.
 const MIN_IN_VAIN: u64 = 500;
 
-/// Records the items that a page without an index read in vain. Returns whether a path is now to get an index.
-pub(super) fn record(container: &Container, state: &ContainerState, query: &Query, metrics: &QueryMetrics) -> bool {
-    let in_vain = metrics
-        .retrieved_items
-        .saturating_sub(SELECTED_FOR_SCAN * metrics.output_rows);
-    if in_vain < MIN_IN_VAIN || state.collection.is_some() || !state.indexes.has_room_for_automatic() {
-        return false;
+/// What a page tells the advisor.
+pub(super) struct PageAdvice<'a> {
+    pub part: Part,
+    /// The index that it used, by its id.
+    pub used: Option<u32>,
+    pub metrics: &'a QueryMetrics,
+    pub now: Instant,
+}
+
+impl PageAdvice<'_> {
+    /// Records the index that the page used, or the items that it read in vain. Returns whether a path is now to get an index.
+    pub fn record(&self, container: &Container, state: &ContainerState, query: &Query) -> bool {
+        if let Some(index) = self.used {
+            container.advisor().record_use(index, self.now);
+        }
+        if self.used.is_some() || self.part != Part::Ranges {
+            return false;
+        }
+        let in_vain = self
+            .metrics
+            .retrieved_items
+            .saturating_sub(SELECTED_FOR_SCAN * self.metrics.output_rows);
+        if in_vain < MIN_IN_VAIN || state.collection.is_some() || !state.indexes.has_room_for_automatic() {
+            return false;
+        }
+        // How many items an aggregate is made of is not known.
+        let is_counted = !query.aggregates();
+        let policy = &state.properties.indexing_policy;
+        let mut conditions = query.index_conditions();
+        conditions.retain(|condition| is_counted || condition.is_equality);
+        conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
+        // An equality selects less than a range.
+        conditions.sort_by_key(|condition| !condition.is_equality);
+        // An automatic index has no items without a value.
+        let order = query.index_order().filter(|order| !order.has_undefined);
+        let order = order.map(|order| order.path);
+        let order = order.filter(|path| allows(policy, path) && state.indexes.on(path).is_none());
+        let path = conditions.into_iter().map(|condition| condition.path).next().or(order);
+        path.is_some_and(|path| container.advisor().record(&path, in_vain))
     }
-    // How many items an aggregate is made of is not known.
-    let is_counted = !query.aggregates();
-    let policy = &state.properties.indexing_policy;
-    let mut conditions = query.index_conditions();
-    conditions.retain(|condition| is_counted || condition.is_equality);
-    conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
-    // An equality selects less than a range.
-    conditions.sort_by_key(|condition| !condition.is_equality);
-    // An automatic index has no items without a value.
-    let order = query.index_order().filter(|order| !order.has_undefined);
-    let order = order.map(|order| order.path);
-    let order = order.filter(|path| allows(policy, path) && state.indexes.on(path).is_none());
-    let path = conditions.into_iter().map(|condition| condition.path).next().or(order);
-    path.is_some_and(|path| container.advisor().record(&path, in_vain))
 }

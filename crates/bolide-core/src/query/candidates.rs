@@ -39,6 +39,8 @@ pub(super) struct Candidates {
     pub slices: Vec<Slice>,
     /// Where each range's entries were read.
     pub read: Vec<(u32, Lsn)>,
+    /// The id of the index.
+    pub index: u32,
     /// Whether a scan would hold all items in one read and process them in the order of their creation.
     pub is_small: bool,
     _memory: MemoryShare,
@@ -171,6 +173,7 @@ impl<'a> IndexReader<'a> {
             return Ok(None);
         };
         let mut found = Found {
+            index: index.id,
             keys: Vec::new(),
             read: Vec::new(),
         };
@@ -208,6 +211,7 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
 }
 
 struct Found {
+    index: u32,
     /// Each with the index of its slice.
     keys: Vec<(usize, Bytes)>,
     read: Vec<(u32, Lsn)>,
@@ -218,6 +222,7 @@ impl Found {
         Candidates {
             slices: self.keys.into_iter().map(|(at, key)| point(&slices[at], key)).collect(),
             read: self.read,
+            index: self.index,
             is_small,
             _memory: memory,
         }

@@ -21,7 +21,7 @@ mod route;
 mod usage;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
@@ -43,11 +43,13 @@ use crate::runtime::{IndexUse, RequestContext, Runtime};
 use crate::scan::{ScanScope, Slice};
 use crate::scripts::{QueryFunctions, ScriptPermits};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
+use advice::PageAdvice;
 pub(crate) use ahead::AheadCache;
 use candidates::{IndexReader, Part};
 pub use metrics::QueryMetrics;
 use page::{PageRun, page_limit};
 use page_done::PageDone;
+pub use usage::QueryUsage;
 
 /// A request to run a query.
 #[derive(Debug, Clone, Default)]
@@ -95,19 +97,6 @@ pub struct QueryPage {
     pub key_components: usize,
     /// What follows from the query's text, if `reports_usage` is set.
     pub usage: Option<QueryUsage>,
-}
-
-/// Paths that a query's text compares and sorts by, in the notation of indexing policies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueryUsage {
-    /// Compared paths for which the indexing policy has an index.
-    pub indexed: Vec<String>,
-    /// Compared paths without an index.
-    pub unindexed: Vec<String>,
-    /// Paths of an `ORDER BY` over several paths, each with whether it is descending.
-    pub sort: Vec<(String, bool)>,
-    /// The ids of the rules of query advice that apply, such as `QA1002`.
-    pub advice: Vec<&'static str>,
 }
 
 /// Runs queries.
@@ -288,7 +277,8 @@ impl QueryJob {
         let part = self.part(&route);
         let indexes = self.indexes(&compiled, &route.slices, watch.clone(), part);
         let (candidates, ordered) = indexes.access().await?;
-        let is_scan = part == Part::Ranges && candidates.is_none() && ordered.is_none();
+        let used = candidates.as_ref().map(|candidates| candidates.index);
+        let used = used.or_else(|| ordered.as_ref().map(|ordered| ordered.index));
         let run = PageRun {
             container,
             state,
@@ -310,9 +300,7 @@ impl QueryJob {
         let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
-        if is_scan && advice::record(container, state, &compiled, &done.metrics) {
-            self.index_signal.notify_one();
-        }
+        self.advise(&compiled, (part, used), &done.metrics, clock.now());
         let metrics = QueryMetrics {
             compile_ms,
             run_ms: milliseconds(clock.since(started)) - compile_ms,
@@ -327,6 +315,18 @@ impl QueryJob {
         match self.state.layout.partitions.first() {
             Some(first) if slices.is_empty() => self.admission.admit(first, &self.state),
             _ => Ok(()),
+        }
+    }
+
+    fn advise(&self, query: &Query, (part, used): (Part, Option<u32>), metrics: &QueryMetrics, now: Instant) {
+        let advice = PageAdvice {
+            part,
+            used,
+            metrics,
+            now,
+        };
+        if advice.record(&self.container, &self.state, query) {
+            self.index_signal.notify_one();
         }
     }
 

@@ -26,7 +26,8 @@ const READ_ENTRIES: usize = 1_024;
 
 /// An index in whose order a page reads items.
 pub(super) struct OrderedScan {
-    index: u32,
+    /// The id of the index.
+    pub index: u32,
     descending: bool,
     /// The keys that pass the filter, in the direction of the order.
     intervals: Vec<Interval>,

@@ -3,8 +3,20 @@
 use bolide_model::container::indexing::IndexingPolicy;
 use bolide_query::{PathStep, Usage};
 
-use super::QueryUsage;
 use crate::index::index_steps;
+
+/// Paths that a query's text compares and sorts by, in the notation of indexing policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryUsage {
+    /// Compared paths for which the indexing policy has an index.
+    pub indexed: Vec<String>,
+    /// Compared paths without an index.
+    pub unindexed: Vec<String>,
+    /// Paths of an `ORDER BY` over several paths, each with whether it is descending.
+    pub sort: Vec<(String, bool)>,
+    /// The ids of the rules of query advice that apply, such as `QA1002`.
+    pub advice: Vec<&'static str>,
+}
 
 /// Returns the paths of a query, by whether an indexing policy has an index for them.
 pub(super) fn of(usage: Usage, policy: &IndexingPolicy) -> QueryUsage {

@@ -10,7 +10,7 @@ mod policy;
 use std::sync::Arc;
 
 use bolide_model::container::indexing::IndexingPolicy;
-use bolide_query::index::IndexPath;
+use bolide_query::index::{IndexOrder, IndexPath};
 
 pub(crate) use advisor::IndexAdvisor;
 pub(crate) use policy::{allows, index_steps};
@@ -91,6 +91,12 @@ impl PropertyIndexes {
     /// Returns the index on a path, if queries may use it.
     pub fn usable(&self, path: &IndexPath) -> Option<&PropertyIndex> {
         self.on(path).filter(|index| index.is_ready)
+    }
+
+    /// Returns the index in whose order a query's rows come, if queries may use it and it has all of the rows.
+    pub fn usable_in_order(&self, order: &IndexOrder) -> Option<&PropertyIndex> {
+        let index = self.usable(&order.path)?;
+        (index.has_undefined() || !order.has_undefined).then_some(index)
     }
 
     /// Returns the index with an id, if there is one.

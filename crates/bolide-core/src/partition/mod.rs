@@ -35,7 +35,7 @@ use bolide_model::epk::EpkRange;
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{RuleId, Settings};
 use bolide_model::{Lsn, Result, UnixMillis, UnixSeconds};
-use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
+use bolide_storage::{Engine, PartitionId, Space};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
@@ -316,21 +316,8 @@ impl Partition {
     /// # Errors
     /// From the engine.
     pub async fn has_deadlines(&self, rule: RuleId) -> Result<bool> {
-        let scan = Scan {
-            space: Space::Expiry,
-            from: DeadlinePosition::first(rule).to_bytes(),
-            to: DeadlinePosition::end(rule),
-            reverse: false,
-            max_rows: 1,
-            max_bytes: usize::MAX,
-            keys_only: true,
-        };
-        let request = ReadRequest {
-            scans: vec![scan],
-            ..ReadRequest::default()
-        };
-        let reply = self.read_raw(request).await?;
-        Ok(reply.pages.iter().any(|page| !page.rows.is_empty()))
+        let (from, to) = (DeadlinePosition::first(rule).to_bytes(), DeadlinePosition::end(rule));
+        Ok(self.count_rows(Space::Expiry, &from, to.as_ref(), 1).await? > 0)
     }
 
     /// Starts to record the keys that commits change, beginning with commits that are not visible yet, until the returned [`Recording`] is dropped.

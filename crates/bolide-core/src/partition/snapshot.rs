@@ -208,13 +208,13 @@ impl Partition {
         Ok((reply.head, reply.pages))
     }
 
-    /// Returns the number of items between two keys, ghosts included, and at most `max`.
+    /// Returns the number of rows of a space between two keys, those of ghosts included, and at most `max`.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn count_rows(&self, from: &Bytes, to: Option<&Bytes>, max: usize) -> Result<usize> {
+    pub async fn count_rows(&self, space: Space, from: &Bytes, to: Option<&Bytes>, max: usize) -> Result<usize> {
         let scan = Scan {
-            space: Space::Item,
+            space,
             from: from.clone(),
             to: to.cloned(),
             reverse: false,

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use bolide_query::Query;
+use bolide_query::index::IndexPath;
 
 use super::QueryMetrics;
 use super::candidates::Part;
@@ -44,13 +45,14 @@ impl PageAdvice<'_> {
         let policy = &state.properties.indexing_policy;
         let mut conditions = query.index_conditions();
         conditions.retain(|condition| is_counted || condition.is_equality);
-        conditions.retain(|condition| allows(policy, &condition.path) && state.indexes.on(&condition.path).is_none());
+        let can_be_added = |path: &IndexPath| allows(policy, path) && state.indexes.on(path).is_none();
+        conditions.retain(|condition| can_be_added(&condition.path));
         // An equality selects less than a range.
         conditions.sort_by_key(|condition| !condition.is_equality);
         // An automatic index has no items without a value.
         let order = query.index_order().filter(|order| !order.has_undefined);
         let order = order.map(|order| order.path);
-        let order = order.filter(|path| allows(policy, path) && state.indexes.on(path).is_none());
+        let order = order.filter(can_be_added);
         let path = conditions.into_iter().map(|condition| condition.path).next().or(order);
         path.is_some_and(|path| container.advisor().record(&path, in_vain))
     }

@@ -5,11 +5,13 @@
 //! and where a page continues does not depend on the index, so a plan may change between two pages. An item that passes the filter all the time is
 //! among the candidates, whatever others write meanwhile.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
 use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED};
+use bolide_storage::Space;
 use bytes::Bytes;
 
 use crate::container::ContainerState;
@@ -76,6 +78,8 @@ pub(super) struct IndexReader<'a> {
     pub order: Option<IndexOrder>,
     /// Whether the query reads a part of one range: the items of a partition key.
     pub is_pinned: bool,
+    /// Number of items that are stored in the ranges, ghosts included, once it was read.
+    stored: OnceCell<u64>,
 }
 
 impl<'a> IndexReader<'a> {
@@ -107,18 +111,22 @@ impl<'a> IndexReader<'a> {
             watch,
             conditions,
             // The order of an index is that of all keys.
-            order: query.index_order().filter(|_| has_any && !is_pinned),
+            order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
+            stored: OnceCell::new(),
         }
     }
 
-    /// Returns the number of items that are stored in the ranges, ghosts included.
+    /// Returns the number of items that are stored in the ranges, ghosts included, as of the first call.
     pub async fn stored_items(&self) -> Result<u64> {
+        if let Some(stored) = self.stored.get() {
+            return Ok(*stored);
+        }
         let mut stored = 0;
         for slice in self.slices {
             stored += slice.partition.stored_items().await?;
         }
-        Ok(stored)
+        Ok(*self.stored.get_or_init(|| stored))
     }
 
     /// Finds the candidates of the query, if there are at most `most`; `None` if there are more, if a scan is better, or if no index serves the query.
@@ -163,7 +171,10 @@ impl<'a> IndexReader<'a> {
     async fn holds_few(&self) -> Result<bool> {
         let [slice] = self.slices else { return Ok(false) };
         let most = FEW_ITEMS as usize + 1;
-        let rows = slice.partition.count_rows(&slice.from, slice.to.as_ref(), most).await?;
+        let rows = slice
+            .partition
+            .count_rows(Space::Item, &slice.from, slice.to.as_ref(), most)
+            .await?;
         Ok(rows < most)
     }
 
@@ -202,10 +213,7 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let conditions = conditions.filter(|condition| indexes.usable(&condition.path).is_some());
     let lines = conditions.map(|condition| format!("index: {} serves a condition\n", condition.path));
     let order = query.index_order();
-    let order = order.filter(|order| {
-        let index = indexes.usable(&order.path);
-        index.is_some_and(|index| index.has_undefined() || !order.has_undefined)
-    });
+    let order = order.filter(|order| indexes.usable_in_order(order).is_some());
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
     lines.chain(order).collect()
 }

@@ -42,8 +42,7 @@ impl IndexReader<'_> {
     /// From the engine.
     pub async fn ordered(&self) -> Result<Option<OrderedScan>> {
         let Some(order) = &self.order else { return Ok(None) };
-        let index = self.state.indexes.usable(&order.path);
-        let Some(index) = index.filter(|index| index.has_undefined() || !order.has_undefined) else {
+        let Some(index) = self.state.indexes.usable_in_order(order) else {
             return Ok(None);
         };
         let stored = self.stored_items().await?;

@@ -73,13 +73,15 @@ pub fn emulator(builder: &Builder) -> Result<()> {
         ("BOLIDE_MONGO_PORT", ports.mongo.to_string()),
     ];
     variables.extend(EMULATOR_VARIABLES.map(|(name, value)| (name, value.to_owned())));
-    let mut container = Container::start(builder, "emulator", &variables)?;
-    if container.probe(&[]).is_ok() {
+    // Before the container starts: two first runs of one container race for the directories that buildah makes in it.
+    let name = builder.container("emulator")?;
+    if probe(builder, &name, &[]).is_ok() {
         return Err("the health check succeeds before anything listens".into());
     }
+    let mut container = Container::start_made(builder, name, &variables)?;
     container.wait_until_healthy(ports.cosmos)?;
     container.check_user()?;
-    container.probe(&[("PORT", ports.cosmos.to_string())])?;
+    probe(builder, &container.name, &[("PORT", ports.cosmos.to_string())])?;
     let port = ports.health;
     if status(port, "/ready") != Some(200) {
         return Err(format!("GET /ready is not 200 on port {port}").into());
@@ -217,7 +219,11 @@ struct Ended {
 
 impl<'a> Container<'a> {
     fn start(builder: &'a Builder, variant: &str, variables: &[(&str, String)]) -> Result<Container<'a>> {
-        let name = builder.container(variant)?;
+        Container::start_made(builder, builder.container(variant)?, variables)
+    }
+
+    /// Starts a container that `Builder::container` has made.
+    fn start_made(builder: &'a Builder, name: String, variables: &[(&str, String)]) -> Result<Container<'a>> {
         let logs = tempfile::tempdir()?;
         let mut command = run(builder, &name, variables);
         command.arg(BINARY).stdin(Stdio::null());
@@ -241,12 +247,6 @@ impl<'a> Container<'a> {
             sleep(Duration::from_millis(2));
         }
         Ok(())
-    }
-
-    /// Runs the image's health check in this container.
-    fn probe(&self, variables: &[(&str, String)]) -> Result<()> {
-        let mut command = run(self.builder, &self.name, variables);
-        quiet(command.args([BINARY, "health"])).map(drop)
     }
 
     /// Whether the server runs as the image's user.
@@ -298,6 +298,11 @@ impl<'a> Container<'a> {
             error: text("err")?,
         })
     }
+}
+
+/// Runs the image's health check in a container.
+fn probe(builder: &Builder, container: &str, variables: &[(&str, String)]) -> Result<()> {
+    quiet(run(builder, container, variables).args([BINARY, "health"])).map(drop)
 }
 
 /// `buildah run` with the image's variables and these.

@@ -38,7 +38,7 @@ impl Admin<'_> {
         guard.state.check_has_items("listIndexes shows its indexes")?;
         let known = &guard.state.indexes;
         let figures = known.list.iter().map(|index| IndexFigures {
-            path: index.path.to_string(),
+            path: index.kind.to_string(),
             is_ready: index.is_ready,
             is_automatic: index.is_automatic,
         });

@@ -23,7 +23,7 @@ use crate::container::{Container, ContainerState};
 use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
-use crate::index::{PropertyIndex, PropertyIndexes, allows};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows};
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of items of one step, and approximately of bytes, so that writers in the same write batch do not wait long.
@@ -177,17 +177,17 @@ impl Builder<'_> {
     async fn add(&self, wanted: Vec<IndexPath>) -> Result<()> {
         let state = self.container.state();
         let policy = &state.properties.indexing_policy;
-        let paths: Vec<Arc<IndexPath>> = wanted
+        let kinds: Vec<IndexKind> = wanted
             .into_iter()
             .filter(|path| allows(policy, path) && state.indexes.has_room_for_automatic())
-            .map(Arc::new)
+            .map(|path| IndexKind::Values(Arc::new(path)))
             .collect();
-        if paths.is_empty() {
+        if kinds.is_empty() {
             return Ok(());
         }
         let add = move |indexes: &mut PropertyIndexes| {
-            for path in &paths {
-                indexes.add(path.clone(), true);
+            for kind in &kinds {
+                indexes.add(kind.clone(), true);
             }
         };
         self.catalog
@@ -355,8 +355,8 @@ fn put_entries(
     let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
     for (key, value) in &page.rows {
         let record = Record::decode(value.clone())?;
-        for entry in entries::property_keys(indexes, key, &record) {
-            batch.put(entry, Bytes::new());
+        for (key, value) in entries::property_entries(indexes, key, &record) {
+            batch.put(key, value);
         }
     }
     let last = page.rows.last().filter(|_| page.more);

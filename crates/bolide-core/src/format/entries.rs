@@ -16,14 +16,14 @@
 //! changes, not stored items.
 
 use bolide_model::ttl::Stamp;
-use bolide_query::index::KEY_OF_UNDEFINED;
+use bolide_query::index::{IndexPath, KEY_OF_UNDEFINED};
 use bolide_query::{Item as QueryItem, SystemProperties};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
 use super::keys;
 use super::record::{Content, ExpiryEntry, LogEntry, Record};
-use crate::index::{PropertyIndex, PropertyIndexes};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
 
 /// One entry of an item.
 pub(crate) struct Entry<'i> {
@@ -38,11 +38,11 @@ struct Item<'i> {
     record: &'i Record,
 }
 
-#[derive(Clone, Copy)]
 enum Kind {
     Id,
     Unique,
-    Property,
+    /// With its value.
+    Property(Bytes),
     Log,
     Expiry,
 }
@@ -66,8 +66,8 @@ pub(crate) fn of<'i>(
     let deadlines = deadlines.map(move |position| entry(position.key(), Kind::Expiry));
     let id = entry(keys::id_index(epk, record.id_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
-    let properties = property_keys(&indexes.list, item_key, record);
-    let properties = properties.into_iter().map(move |key| entry(key, Kind::Property));
+    let properties = property_entries(&indexes.list, item_key, record).into_iter();
+    let properties = properties.map(move |(key, value)| entry(key, Kind::Property(value)));
     std::iter::once(id)
         .chain(unique)
         .chain(properties)
@@ -81,8 +81,8 @@ const MAX_VALUES: usize = 1_000;
 /// The value of that entry, before all others.
 pub(crate) const KEY_OF_MANY: &[u8] = &[0x10];
 
-/// Returns the keys of the entries that an item has in property indexes.
-pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<Key> {
+/// Returns the entries that an item has in property indexes: keys and values.
+pub(crate) fn property_entries(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<(Key, Bytes)> {
     if indexes.is_empty() || record.content() != Content::Json {
         return Vec::new();
     }
@@ -91,20 +91,28 @@ pub(crate) fn property_keys(indexes: &[PropertyIndex], item_key: &[u8], record: 
     let Ok(item) = QueryItem::stored(record.document_bytes(), &properties) else {
         return Vec::new();
     };
-    let keys = |index: &PropertyIndex| {
-        let mut values = index.path.keys(&item);
-        if values.len() > MAX_VALUES {
-            values = vec![KEY_OF_MANY.to_vec()];
+    let mut entries = Vec::new();
+    for index in indexes {
+        match &index.kind {
+            IndexKind::Values(path) => {
+                let keys = value_keys(index, path, &item).into_iter();
+                entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));
+            }
         }
-        if values.is_empty() && index.has_undefined() {
-            values.push(KEY_OF_UNDEFINED.to_vec());
-        }
-        let id = index.id;
-        values
-            .into_iter()
-            .map(move |value| keys::property_entry(id, &value, item_key))
-    };
-    indexes.iter().flat_map(keys).collect()
+    }
+    entries
+}
+
+/// Returns the keys of an item's values at the path of an index.
+fn value_keys(index: &PropertyIndex, path: &IndexPath, item: &QueryItem<'_>) -> Vec<Vec<u8>> {
+    let mut keys = path.keys(item);
+    if keys.len() > MAX_VALUES {
+        keys = vec![KEY_OF_MANY.to_vec()];
+    }
+    if keys.is_empty() && index.has_undefined() {
+        keys.push(KEY_OF_UNDEFINED.to_vec());
+    }
+    keys
 }
 
 /// The system properties that can be indexed.
@@ -146,10 +154,10 @@ impl Entry<'_> {
     pub fn value(&self) -> Bytes {
         let Item { key, record } = self.item;
         let size = || u32::try_from(record.size()).expect("limits::ITEM_BYTES fits");
-        match self.kind {
+        match &self.kind {
             Kind::Id => Bytes::copy_from_slice(&record.number().to_be_bytes()),
             Kind::Unique => key.clone(),
-            Kind::Property => Bytes::new(),
+            Kind::Property(value) => value.clone(),
             Kind::Log => LogEntry {
                 class: record.stamp().class,
                 last_modified: record.last_modified(),

@@ -70,6 +70,7 @@ impl IndexAdvisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::IndexKind;
 
     fn path(text: &str) -> IndexPath {
         IndexPath::parse(text).expect("a path")
@@ -90,7 +91,7 @@ mod tests {
     fn an_automatic_index_that_nobody_uses_for_a_day_is_given_up() {
         let mut indexes = PropertyIndexes::default();
         for (text, is_automatic) in [("/used", true), ("/unused", true), ("/named", false)] {
-            indexes.add(std::sync::Arc::new(path(text)), is_automatic);
+            indexes.add(IndexKind::Values(std::sync::Arc::new(path(text))), is_automatic);
         }
         indexes.list.iter_mut().for_each(|index| index.is_ready = true);
         let (mut advisor, start) = (IndexAdvisor::default(), bolide_model::time::Monotonic::manual().now());

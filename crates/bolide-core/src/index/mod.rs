@@ -7,6 +7,7 @@
 mod advisor;
 mod policy;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bolide_model::container::indexing::IndexingPolicy;
@@ -30,22 +31,45 @@ pub(crate) struct PropertyIndexes {
     pub next: u32,
 }
 
-/// An index on the values at one path.
+/// One index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PropertyIndex {
     /// Unique in the container, never used again.
     pub id: u32,
-    pub path: Arc<IndexPath>,
+    pub kind: IndexKind,
     /// Whether every stored item has its entries, so that queries may use it.
     pub is_ready: bool,
     /// Whether it was created because queries would profit; otherwise the indexing policy names its path.
     pub is_automatic: bool,
 }
 
+/// What an index has of each item. It never changes, so that entries follow from it and the item's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum IndexKind {
+    /// The values at a path, in their order.
+    Values(Arc<IndexPath>),
+}
+
+/// As administrators see it.
+impl fmt::Display for IndexKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IndexKind::Values(path) => path.fmt(f),
+        }
+    }
+}
+
 impl PropertyIndex {
+    /// Returns the path whose values the index has; `None` for other kinds.
+    pub fn path(&self) -> Option<&Arc<IndexPath>> {
+        match &self.kind {
+            IndexKind::Values(path) => Some(path),
+        }
+    }
+
     /// Whether items without a value at the path have an entry: they have rows where a query sorts by a path that the policy names (cosmos-sql §13).
     pub fn has_undefined(&self) -> bool {
-        !self.is_automatic && !self.path.is_of_elements()
+        !self.is_automatic && self.path().is_some_and(|path| !path.is_of_elements())
     }
 }
 
@@ -73,19 +97,21 @@ impl PropertyIndexes {
     /// Adds what a policy names, and drops what it does not allow or no longer names.
     pub fn follow(&mut self, policy: &IndexingPolicy) {
         let named = policy::named_paths(policy);
-        self.retain(|index| match index.is_automatic {
+        self.retain(|index| match &index.kind {
             // An index on a path that the policy names has other entries.
-            true => allows(policy, &index.path) && !named.contains(&index.path),
-            false => named.contains(&index.path),
+            IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
+            IndexKind::Values(path) => named.contains(path),
         });
         for path in named {
-            self.add(Arc::new(path), false);
+            self.add(IndexKind::Values(Arc::new(path)), false);
         }
     }
 
     /// Returns the index on a path.
     pub fn on(&self, path: &IndexPath) -> Option<&PropertyIndex> {
-        self.list.iter().find(|index| *index.path == *path)
+        self.list
+            .iter()
+            .find(|index| index.path().is_some_and(|own| **own == *path))
     }
 
     /// Returns the index on a path, if queries may use it.
@@ -112,18 +138,18 @@ impl PropertyIndexes {
         }
     }
 
-    /// Adds an index that is to be built. Returns whether it did: there may be one on the path already, or too many.
-    pub fn add(&mut self, path: Arc<IndexPath>, is_automatic: bool) -> bool {
+    /// Adds an index that is to be built. Returns whether it did: there may be the same already, or too many.
+    pub fn add(&mut self, kind: IndexKind, is_automatic: bool) -> bool {
         let has_room = match is_automatic {
             true => self.has_room_for_automatic(),
             false => self.list.len() < MAX_INDEXES,
         };
-        if !has_room || self.on(&path).is_some() {
+        if !has_room || self.list.iter().any(|index| index.kind == kind) {
             return false;
         }
         self.list.push(PropertyIndex {
             id: self.next,
-            path,
+            kind,
             is_ready: false,
             is_automatic,
         });
@@ -172,14 +198,18 @@ mod tests {
         Arc::new(IndexPath::parse(text).expect("a path"))
     }
 
+    fn values(text: &str) -> IndexKind {
+        IndexKind::Values(path(text))
+    }
+
     #[test]
     fn ids_are_never_used_again() {
         let mut indexes = PropertyIndexes::default();
-        assert!(indexes.add(path("/a/?"), false));
-        assert!(!indexes.add(path("/a/?"), true), "there is one");
+        assert!(indexes.add(values("/a/?"), false));
+        assert!(!indexes.add(values("/a/?"), true), "there is one");
         indexes.retain(|_| false);
         assert_eq!((indexes.list.len(), &indexes.dropped[..]), (0, &[1][..]));
-        assert!(indexes.add(path("/a/?"), true));
+        assert!(indexes.add(values("/a/?"), true));
         assert_eq!(indexes.on(&path("/a/?")).map(|index| index.id), Some(2));
         assert_eq!(indexes.usable(&path("/a/?")), None, "it is not built yet");
     }
@@ -187,13 +217,13 @@ mod tests {
     #[test]
     fn a_split_corrects_what_changed_meanwhile() {
         let mut indexes = PropertyIndexes::default();
-        indexes.add(path("/dropped/?"), false);
-        indexes.add(path("/kept/?"), false);
+        indexes.add(values("/dropped/?"), false);
+        indexes.add(values("/kept/?"), false);
         let copied = indexes.clone();
-        indexes.retain(|index| *index.path != *path("/dropped/?"));
+        indexes.retain(|index| index.kind != values("/dropped/?"));
         // Its entries were removed from the parent before the children came into force.
         indexes.dropped.clear();
-        indexes.add(path("/added/?"), false);
+        indexes.add(values("/added/?"), false);
         for index in &mut indexes.list {
             index.is_ready = true;
         }
@@ -207,7 +237,7 @@ mod tests {
     fn their_number_is_bounded() {
         let mut indexes = PropertyIndexes::default();
         let add = |indexes: &mut PropertyIndexes, at: usize, is_automatic| {
-            indexes.add(path(&format!("/p{at}")), is_automatic)
+            indexes.add(values(&format!("/p{at}")), is_automatic)
         };
         assert_eq!(
             (0..100).filter(|at| add(&mut indexes, *at, true)).count(),

@@ -245,7 +245,8 @@ async fn keys_in(
     limit: usize,
 ) -> Result<Option<(Lsn, Vec<Bytes>)>> {
     // Items with too many values have one entry for all of them.
-    let many = index.path.is_of_elements().then(|| Interval {
+    let of_elements = index.path().is_some_and(|path| path.is_of_elements());
+    let many = of_elements.then(|| Interval {
         from: KEY_OF_MANY.to_vec(),
         to: Some(KEY_OF_UNDEFINED.to_vec()),
     });

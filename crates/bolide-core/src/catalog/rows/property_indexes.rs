@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bolide_query::index::IndexPath;
 use serde::{Deserialize, Serialize};
 
-use crate::index::{PropertyIndex, PropertyIndexes};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredIndexes {
@@ -18,18 +18,39 @@ pub(super) struct StoredIndexes {
 #[derive(Serialize, Deserialize)]
 struct StoredIndex {
     id: u32,
-    path: String,
+    #[serde(flatten)]
+    kind: StoredKind,
     #[serde(default)]
     ready: bool,
     #[serde(default)]
     automatic: bool,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredKind {
+    Values { path: String },
+}
+
+impl StoredKind {
+    fn of(kind: &IndexKind) -> StoredKind {
+        match kind {
+            IndexKind::Values(path) => StoredKind::Values { path: path.to_string() },
+        }
+    }
+
+    fn kind(self) -> Option<IndexKind> {
+        match self {
+            StoredKind::Values { path } => IndexPath::parse(&path).map(|path| IndexKind::Values(Arc::new(path))),
+        }
+    }
+}
+
 impl StoredIndexes {
     pub fn of(indexes: &PropertyIndexes) -> StoredIndexes {
         let stored = |index: &PropertyIndex| StoredIndex {
             id: index.id,
-            path: index.path.to_string(),
+            kind: StoredKind::of(&index.kind),
             ready: index.is_ready,
             automatic: index.is_automatic,
         };
@@ -45,7 +66,7 @@ impl StoredIndexes {
         let index = |stored: StoredIndex| {
             Some(PropertyIndex {
                 id: stored.id,
-                path: Arc::new(IndexPath::parse(&stored.path)?),
+                kind: stored.kind.kind()?,
                 is_ready: stored.ready,
                 is_automatic: stored.automatic,
             })

@@ -149,12 +149,12 @@ fn a_document_has_these_entries_to_the_byte() {
 fn a_property_index_has_an_entry_for_each_value() {
     let (key, item) = (Bytes::from_static(ITEM_KEY), record(Class::Inherited));
     let mut indexes = PropertyIndexes::default();
-    let path = |text: &str| std::sync::Arc::new(bolide_query::index::IndexPath::parse(text).expect("a path"));
-    indexes.add(path("/none/?"), true);
-    indexes.add(path("/missing/?"), false);
+    let values = |text: &str| IndexKind::Values(std::sync::Arc::new(IndexPath::parse(text).expect("a path")));
+    indexes.add(values("/none/?"), true);
+    indexes.add(values("/missing/?"), false);
     let entries = |record: &Record| -> Vec<String> {
-        let keys = property_keys(&indexes.list, &key, record).into_iter();
-        keys.map(|key| hex(&key.bytes)).collect()
+        let entries = property_entries(&indexes.list, &key, record).into_iter();
+        entries.map(|(key, _)| hex(&key.bytes)).collect()
     };
     // 'P', the index, the value, the number, the epk and its length.
     let undefined = "50 00000002 18 0000000000000009 45 01".replace(' ', "");

@@ -24,6 +24,9 @@
 //! Values of the SQL language are encoded in the same way, with the types of [`sql_rank`].
 
 mod number;
+mod sql_scalar;
+
+pub use sql_scalar::{SqlScalar, decode_sql_scalar};
 
 /// First bytes of encoded values, in the order of types.
 ///

@@ -95,6 +95,11 @@ pub fn query_work(loaded_items: usize, loaded_bytes: usize, returned_bytes: usiz
     )
 }
 
+/// The charge of reading entries of an index whose items are not loaded, not rounded.
+pub fn index_entries(entries: usize) -> RequestUnits {
+    RequestUnits(0.001 * entries as f64)
+}
+
 fn interpolate(bytes: usize, column: impl Fn(&(f64, f64, f64)) -> f64) -> RequestUnits {
     let bytes = bytes as f64;
     let above = TABLE.partition_point(|row| row.0 < bytes);

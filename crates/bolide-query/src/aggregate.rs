@@ -114,6 +114,13 @@ impl State {
         }
     }
 
+    /// Adds so many values that are defined to a COUNT.
+    pub fn count(&mut self, values: u64) {
+        if let State::Count(count) = self {
+            *count += values;
+        }
+    }
+
     /// Adds one value; undefined ones are ignored. Returns the approximate number of bytes by which the state grew.
     pub fn add(&mut self, kind: AggregateKind, value: &Value<'_>) -> usize {
         if !value.is_defined() {

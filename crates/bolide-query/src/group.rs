@@ -71,6 +71,13 @@ impl Groups {
         self.hold(grown, row)
     }
 
+    /// Adds items that are only counted to the one group of a query without GROUP BY.
+    pub fn count(&mut self, items: u64) {
+        for state in self.groups.iter_mut().flat_map(|group| &mut group.states) {
+            state.count(items);
+        }
+    }
+
     fn hold(&mut self, bytes: usize, row: &Row<'_>) -> Result<()> {
         if bytes == 0 {
             return Ok(());

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
-use crate::index::{self, IndexCondition, IndexOrder};
+use crate::index::{self, IndexCondition, IndexOrder, IndexPath};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -267,6 +267,24 @@ impl Query {
     /// The index order in which the rows come, if they are sorted by one path and have no other source than the item.
     pub fn index_order(&self) -> Option<IndexOrder> {
         index::order(&self.inner.bound)
+    }
+
+    /// Whether the query counts the items and reads nothing of them, so that [`Execution::push_counted`] gives its result.
+    pub fn counts_items(&self) -> bool {
+        index::counts_items(&self.inner.bound.select)
+    }
+
+    /// The path whose values are all that the query reads of each item, and of which it makes groups or aggregates.
+    ///
+    /// Then [`Execution::push_covered`] with [`IndexPath::item_with_key`] has the same result as pushing the items. An item without a value at the path
+    /// counts, too, unless [`Query::index_conditions`] have a condition on the path.
+    pub fn covering_path(&self) -> Option<IndexPath> {
+        index::covering_path(&self.inner.bound)
+    }
+
+    /// Whether the result of a query with a [`Query::covering_path`] is the same in whatever order items are pushed.
+    pub fn is_independent_of_order(&self) -> bool {
+        index::is_independent_of_order(&self.inner.bound.select)
     }
 
     /// Describes the query for people.

@@ -150,6 +150,13 @@ impl<'k> PropertyEntry<'k> {
         })
     }
 
+    /// Returns the resource number of the item.
+    pub fn number(&self) -> u64 {
+        self.number
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// Returns the key of the item.
     pub fn item_key(&self) -> Bytes {
         [self.epk, self.number].concat().into()

@@ -3,6 +3,7 @@
 //! ```text
 //!   Partition::snapshot       items: visible records only, by one horizon and one set of tombstones
 //!   Partition::read_index     entries of property indexes, which may belong to ghosts, and no items
+//!   Partition::read_live_index  the same, with what tells which of their items exist (`live_index.rs`)
 //!   Partition::read_log       the log: which versions were written when, and no items
 //!   Partition::read_history   the history: changes, replaced and deleted versions included
 //!   Partition::read_raw       rows as they are stored, ghosts included: for `background` and `admin` only
@@ -34,7 +35,7 @@ pub(crate) enum AsOf<'s> {
 }
 
 impl AsOf<'_> {
-    async fn horizon(self, partition: &Partition, head: Head) -> Horizon {
+    pub(super) async fn horizon(self, partition: &Partition, head: Head) -> Horizon {
         match self {
             AsOf::Time { settings, now } => {
                 let now = now.max(head.stamp);
@@ -190,17 +191,11 @@ impl Partition {
         descending: bool,
         max_rows: usize,
     ) -> Result<(Head, Vec<Page>)> {
-        let scan = |interval: &IndexInterval| Scan {
-            space: Space::Index,
-            from: interval.from.clone(),
-            to: interval.to.clone(),
-            reverse: descending,
-            max_rows,
-            max_bytes: usize::MAX,
-            keys_only: true,
-        };
+        let scans = intervals.iter();
         let request = ReadRequest {
-            scans: intervals.iter().map(scan).collect(),
+            scans: scans
+                .map(|interval| entry_scan(interval, descending, max_rows))
+                .collect(),
             max_bytes: INDEX_READ_BYTES,
             ..ReadRequest::default()
         };
@@ -294,6 +289,19 @@ impl Partition {
             }
             // Items that a tombstone hid were removed during the read, and then the tombstone itself. Read again.
         }
+    }
+}
+
+/// Returns a scan of the keys of entries.
+pub(super) fn entry_scan(interval: &IndexInterval, descending: bool, max_rows: usize) -> Scan {
+    Scan {
+        space: Space::Index,
+        from: interval.from.clone(),
+        to: interval.to.clone(),
+        reverse: descending,
+        max_rows,
+        max_bytes: usize::MAX,
+        keys_only: true,
     }
 }
 

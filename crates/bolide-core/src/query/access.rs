@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use super::candidates::{Candidates, FEW_CANDIDATES, IndexReader, MAX_CANDIDATES};
 use super::counting::Counting;
+use super::covered::CoveredScan;
 use super::ordered::{OrderedScan, SPARE_ENTRIES};
 use super::page::{PageRun, Scanned};
 use crate::continuation::query::{After, QueryPosition};
@@ -17,37 +18,114 @@ pub(super) struct Pushed<'a> {
     pub scanned: Scanned,
 }
 
-impl IndexReader<'_> {
-    /// Returns how an index finds the items of the query, if that is faster than a scan: a few candidates, the order of an index, more candidates.
-    ///
-    /// # Errors
-    /// From the engine; if the query has to end.
-    pub async fn access(&self) -> Result<(Option<Candidates>, Option<OrderedScan>)> {
-        let few = self.candidates(FEW_CANDIDATES).await?;
-        if few.is_some() || self.conditions.is_empty() && self.order.is_none() {
-            return Ok((few, None));
-        }
-        match self.ordered().await? {
-            None => Ok((self.candidates(MAX_CANDIDATES).await?, None)),
-            ordered => Ok((None, ordered)),
+impl<'a> Pushed<'a> {
+    /// All items that the page needs were pushed.
+    fn at_end(execution: Counting, walk: ItemScan<'a>) -> Pushed<'a> {
+        let scanned = Scanned {
+            after: After::Nothing,
+            is_end: true,
+            is_at_boundary: false,
+        };
+        Pushed {
+            execution,
+            walk,
+            scanned,
         }
     }
 }
 
+/// What a page reads.
+pub(super) enum Access {
+    /// All items.
+    Scan,
+    /// Entries of an index, or counters, instead of items.
+    Covered(CoveredScan),
+    /// The items that an index finds.
+    Candidates(Candidates),
+    /// Items in the order of an index.
+    Ordered(OrderedScan),
+}
+
+impl Access {
+    /// Returns the id of the index that is read.
+    pub fn index(&self) -> Option<u32> {
+        match self {
+            Access::Scan => None,
+            Access::Covered(covered) => covered.index(),
+            Access::Candidates(candidates) => Some(candidates.index),
+            Access::Ordered(ordered) => Some(ordered.index),
+        }
+    }
+
+    /// Returns whether an index finds the rows behind a page as fast as those of the page.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Access::Ordered(_))
+    }
+
+    /// Returns the items that an index finds, if they are read.
+    pub fn candidates(&self) -> Option<&Candidates> {
+        match self {
+            Access::Candidates(candidates) => Some(candidates),
+            _ => None,
+        }
+    }
+}
+
+impl IndexReader<'_> {
+    /// Returns what the query reads if that is faster than a scan: entries alone, a few candidates, the order of an index, more candidates.
+    ///
+    /// # Errors
+    /// From the engine; if the query has to end.
+    pub async fn access(&self) -> Result<Access> {
+        if let Some(covered) = self.covered().await? {
+            return Ok(Access::Covered(covered));
+        }
+        if self.conditions.is_empty() && self.order.is_none() {
+            return Ok(Access::Scan);
+        }
+        if let Some(few) = self.candidates(FEW_CANDIDATES).await? {
+            return Ok(Access::Candidates(few));
+        }
+        if let Some(ordered) = self.ordered().await? {
+            return Ok(Access::Ordered(ordered));
+        }
+        let more = self.candidates(MAX_CANDIDATES).await?;
+        Ok(more.map_or(Access::Scan, Access::Candidates))
+    }
+}
+
 impl PageRun<'_> {
-    /// Pushes the items of the page, found in the order of an index, as candidates, or by a scan.
+    /// Pushes the items of the page, or what is read instead of them.
     pub(super) async fn push_items(&self, now: UnixMillis, position: QueryPosition) -> Result<Pushed<'_>> {
-        let Some(ordered) = &self.ordered else {
-            return self.push_scanned(now, position, self.candidates.as_ref()).await;
+        let pushed = match &self.access {
+            Access::Scan => return self.push_scanned(now, position, None).await,
+            Access::Candidates(found) => return self.push_scanned(now, position, Some(found)).await,
+            Access::Covered(covered) => self.push_covered(now, &position, covered).await?,
+            Access::Ordered(ordered) => self.push_ordered(now, &position, ordered).await?,
         };
+        match pushed {
+            Some(pushed) => Ok(pushed),
+            None => {
+                let found = self.indexes.candidates(MAX_CANDIDATES).await?;
+                self.push_scanned(now, position, found.as_ref()).await
+            }
+        }
+    }
+
+    /// Pushes items in the order of an index, with a larger first read the second time; `None` if a scan is needed after all.
+    async fn push_ordered(
+        &self,
+        now: UnixMillis,
+        position: &QueryPosition,
+        ordered: &OrderedScan,
+    ) -> Result<Option<Pushed<'_>>> {
         for spare in SPARE_ENTRIES {
-            let pushed = self.push_in_index_order(now, &position, (ordered, spare)).await?;
-            if let Some(pushed) = pushed {
+            let pushed = self.push_in_index_order(now, position, (ordered, spare)).await?;
+            if pushed.is_some() {
                 return Ok(pushed);
             }
         }
-        let found = self.indexes.candidates(MAX_CANDIDATES).await?;
-        self.push_scanned(now, position, found.as_ref()).await
+        Ok(None)
     }
 
     /// Pushes candidates, or the items of a scan if there are none.
@@ -75,6 +153,19 @@ impl PageRun<'_> {
         })
     }
 
+    /// Pushes what is read instead of items; `None` if they are needed after all.
+    async fn push_covered(
+        &self,
+        now: UnixMillis,
+        position: &QueryPosition,
+        covered: &CoveredScan,
+    ) -> Result<Option<Pushed<'_>>> {
+        let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
+        let mut walk = self.walk_over(Vec::new(), now, None);
+        let is_done = self.scan_covered(&mut execution, &mut walk, covered).await?;
+        Ok(is_done.then(|| Pushed::at_end(execution, walk)))
+    }
+
     /// Pushes items in the order of an index; `None` if a scan is needed after all.
     async fn push_in_index_order(
         &self,
@@ -87,16 +178,7 @@ impl PageRun<'_> {
         if !self.scan_in_order(&mut execution, &mut walk, ordered).await? {
             return Ok(None);
         }
-        let scanned = Scanned {
-            after: After::Nothing,
-            is_end: true,
-            is_at_boundary: false,
-        };
-        Ok(Some(Pushed {
-            execution,
-            walk,
-            scanned,
-        }))
+        Ok(Some(Pushed::at_end(execution, walk)))
     }
 
     /// Returns a scan of the items behind a key; only of the candidates if there are any.

@@ -68,6 +68,7 @@ pub(super) enum Part {
 
 /// What the indexes of a container can do for a query.
 pub(super) struct IndexReader<'a> {
+    pub query: &'a Query,
     pub state: &'a ContainerState,
     pub slices: &'a [Slice],
     pub index_use: IndexUse,
@@ -78,6 +79,8 @@ pub(super) struct IndexReader<'a> {
     pub order: Option<IndexOrder>,
     /// Whether the query reads a part of one range: the items of a partition key.
     pub is_pinned: bool,
+    /// Whether it reads whole ranges.
+    pub is_of_ranges: bool,
     /// Number of items that are stored in the ranges, ghosts included, once it was read.
     stored: OnceCell<u64>,
 }
@@ -85,7 +88,7 @@ pub(super) struct IndexReader<'a> {
 impl<'a> IndexReader<'a> {
     /// Returns the reader for a query over some slices, which are a certain part of the container.
     pub fn of(
-        query: &Query,
+        query: &'a Query,
         (state, slices): (&'a ContainerState, &'a [Slice]),
         (index_use, memory): (IndexUse, &'a MemoryBudget),
         watch: Arc<Watch>,
@@ -104,6 +107,7 @@ impl<'a> IndexReader<'a> {
             }
         }
         IndexReader {
+            query,
             state,
             slices,
             index_use,
@@ -113,6 +117,7 @@ impl<'a> IndexReader<'a> {
             // The order of an index is that of all keys.
             order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
+            is_of_ranges: part == Part::Ranges && index_use != IndexUse::Never && query.reads_items(),
             stored: OnceCell::new(),
         }
     }

@@ -75,5 +75,5 @@ pub(super) fn work(metrics: &Metrics) -> RequestUnits {
         number(metrics.items),
         number(metrics.item_bytes),
         number(metrics.row_bytes),
-    )
+    ) + charge::index_entries(number(metrics.index_entries))
 }

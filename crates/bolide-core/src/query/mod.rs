@@ -13,6 +13,7 @@ mod advice;
 mod ahead;
 mod candidates;
 mod counting;
+mod covered;
 mod metrics;
 mod ordered;
 mod page;
@@ -276,20 +277,17 @@ impl QueryJob {
         self.admit(&route.slices)?;
         let part = self.part(&route);
         let indexes = self.indexes(&compiled, &route.slices, watch.clone(), part);
-        let (candidates, ordered) = indexes.access().await?;
-        let used = candidates.as_ref().map(|candidates| candidates.index);
-        let used = used.or_else(|| ordered.as_ref().map(|ordered| ordered.index));
+        let access = indexes.access().await?;
+        let used = access.index();
         let run = PageRun {
             container,
             state,
             query: &compiled,
             slices: &route.slices,
-            candidates,
             indexes,
             filter,
-            // An index finds the following rows as fast.
-            ahead: (ordered.is_none() && self.keeps_ahead(&compiled)).then(|| self.ahead.of(container, query)),
-            ordered,
+            ahead: (!access.is_ordered() && self.keeps_ahead(&compiled)).then(|| self.ahead.of(container, query)),
+            access,
             environment: self.environment(&watch),
             memory: self.memory.budget(),
             watch,
@@ -339,7 +337,7 @@ impl QueryJob {
     }
 
     /// Returns what indexes can do for the query.
-    fn indexes<'a>(&'a self, query: &Query, slices: &'a [Slice], watch: Arc<Watch>, part: Part) -> IndexReader<'a> {
+    fn indexes<'a>(&'a self, query: &'a Query, slices: &'a [Slice], watch: Arc<Watch>, part: Part) -> IndexReader<'a> {
         let how = (self.index_use, self.memory.budget());
         IndexReader::of(query, (&self.state, slices), how, watch, part)
     }

@@ -8,11 +8,10 @@ use bolide_query::{Ahead, Environment, Execution, Item, Metrics, PageLimit, Prog
 use bolide_storage::Head;
 use bytes::Bytes;
 
-use super::access::Pushed;
+use super::access::{Access, Pushed};
 use super::ahead::{AheadOf, Heads, Kept};
 use super::candidates::{Candidates, IndexReader};
 use super::counting::{Counting, work};
-use super::ordered::OrderedScan;
 use super::page_done::PageDone;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -45,11 +44,8 @@ pub(super) struct PageRun<'a> {
     pub state: &'a Arc<ContainerState>,
     pub query: &'a Query,
     pub slices: &'a [Slice],
-    /// The items in `slices` that the filter can select, if an index tells.
-    pub candidates: Option<Candidates>,
+    pub access: Access,
     pub indexes: IndexReader<'a>,
-    /// The index in whose order the items are read, if there is one and no candidates.
-    pub ordered: Option<OrderedScan>,
     /// Where the rows begin, as given by the client.
     pub filter: Option<Arc<ResumeFilter>>,
     /// The cache of rows that follow a page, for queries that can use it; the first page keeps none.
@@ -409,7 +405,7 @@ impl PageRun<'_> {
     async fn has_more(&self, now: UnixMillis, position: &QueryPosition) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, position.resume.as_deref())?;
-        let mut walk = self.walk(self.candidates.as_ref(), now, position.after.key());
+        let mut walk = self.walk(self.access.candidates(), now, position.after.key());
         while let Some(read) = walk.next_page().await? {
             self.check()?;
             for scanned_item in read.items {

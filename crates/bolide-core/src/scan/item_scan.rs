@@ -14,7 +14,7 @@ use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::partition::{AsOf, Partition, Snapshot, StoredRow};
+use crate::partition::{AsOf, EntryLimits, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
 use crate::response::RangePosition;
 
 /// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
@@ -155,11 +155,7 @@ impl<'a> ItemScan<'a> {
             return Ok(None);
         };
         let partition = slice.partition.clone();
-        if self.horizon.is_none() {
-            // From its registration on, this scan keeps the purge from removing live items. Items that the purge removed earlier had expired by this
-            // time, even if they were live when the request began.
-            self.now = self.now.max(partition.now().await?);
-        }
+        self.begin(&partition).await?;
         let alike = self
             .slices
             .iter()
@@ -190,6 +186,26 @@ impl<'a> ItemScan<'a> {
             }
         }
         Ok(Some(ScannedItems { items, memory }))
+    }
+
+    /// Decides the earliest time of the scan before its first read.
+    async fn begin(&mut self, partition: &Partition) -> Result<()> {
+        if self.horizon.is_none() {
+            // From its registration on, this scan keeps the purge from removing live items. Items that the purge removed earlier had expired by this
+            // time, even if they were live when the request began.
+            self.now = self.now.max(partition.now().await?);
+        }
+        Ok(())
+    }
+
+    fn as_of(&self) -> AsOf<'_> {
+        match &self.horizon {
+            Some(horizon) => AsOf::Horizon(horizon),
+            None => AsOf::Time {
+                settings: &self.settings,
+                now: self.now,
+            },
+        }
     }
 
     /// Returns whether to scan the partition as a whole, with the items between slices, because they are few.
@@ -323,15 +339,8 @@ impl<'a> ItemScan<'a> {
     ) -> Result<(Snapshot, MemoryShare)> {
         loop {
             let page_bytes = self.page_bytes;
-            let as_of = match &self.horizon {
-                Some(horizon) => AsOf::Horizon(horizon),
-                None => AsOf::Time {
-                    settings: &self.settings,
-                    now: self.now,
-                },
-            };
             let started = self.clock.now();
-            let snapshot = partition.snapshot(|| request(page_bytes), as_of).await?;
+            let snapshot = partition.snapshot(|| request(page_bytes), self.as_of()).await?;
             self.read_time += self.clock.since(started);
             match self.memory.try_take(snapshot.row_bytes(ROW_BYTES)) {
                 Ok(memory) => return Ok((snapshot, memory)),
@@ -346,6 +355,27 @@ impl<'a> ItemScan<'a> {
         self.slices.extend(slices);
         self.slices_at_once = MAX_SLICES;
         self.is_whole = None;
+    }
+
+    /// Reads entries of an index, and which of their items are live, as of the same time as items. `None` if only the items tell.
+    ///
+    /// # Errors
+    /// As [`Partition::read_live_index`].
+    pub async fn read_live_index(
+        &mut self,
+        partition: &Partition,
+        intervals: &[IndexInterval],
+        limits: EntryLimits,
+    ) -> Result<Option<LiveIndex>> {
+        self.begin(partition).await?;
+        let started = self.clock.now();
+        let live = partition.read_live_index(intervals, limits, self.as_of()).await?;
+        self.read_time += self.clock.since(started);
+        if let Some(live) = &live {
+            self.record_read(partition.range, live.lsn);
+            self.horizon.get_or_insert_with(|| live.horizon.clone());
+        }
+        Ok(live)
     }
 
     /// Records that a range was read at an LSN, by others than this scan.

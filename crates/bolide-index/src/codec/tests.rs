@@ -1,4 +1,4 @@
-use super::{Direction, Encoder, encode_in, rank};
+use super::{Direction, Encoder, SqlScalar, decode_sql_scalar, encode_in, rank, sql_rank};
 use crate::decimal::Decimal;
 
 fn encoded(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
@@ -129,5 +129,73 @@ fn a_descending_field_reverses_the_order_within_a_compound_key() {
     ];
     for pair in ascending.windows(2) {
         assert!(pair[0] < pair[1], "{pair:x?}");
+    }
+}
+
+#[test]
+fn sql_scalars_are_read_back() {
+    let integers = [
+        0,
+        1,
+        -1,
+        10,
+        4_096,
+        1 << 53,
+        (1 << 53) + 1,
+        -(1 << 53) - 1,
+        9_007_199_254_740_995,
+        9_223_372_036_854_775_000,
+        1_234_567_890_123_456_789,
+        i64::MAX,
+        i64::MIN,
+        i64::MAX - 1,
+        i64::MIN + 1,
+    ];
+    for value in integers {
+        let key = encoded(|encoder| encoder.i64(value));
+        assert_eq!(decode_sql_scalar(&key), Some(SqlScalar::Integer(value)), "{key:02x?}");
+    }
+    for value in [
+        0.5,
+        -0.5,
+        1e300,
+        -1e300,
+        5e-324,
+        9_223_372_036_854_775_808.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ] {
+        let key = encoded(|encoder| encoder.f64(value));
+        assert_eq!(decode_sql_scalar(&key), Some(SqlScalar::Double(value)), "{key:02x?}");
+    }
+    let whole = encoded(|encoder| encoder.f64(-3.0));
+    assert_eq!(decode_sql_scalar(&whole), Some(SqlScalar::Integer(-3)));
+    assert_eq!(
+        decode_sql_scalar(&encoded(|encoder| encoder.f64(-0.0))),
+        Some(SqlScalar::Integer(0))
+    );
+    for text in ["", "a", "a\0b\0", "\0", "ü€😀"] {
+        let key = encoded(|encoder| encoder.string(text));
+        assert_eq!(decode_sql_scalar(&key), Some(SqlScalar::String(text.to_owned())));
+        assert_eq!(decode_sql_scalar(&key[..key.len() - 1]), None, "it was cut");
+    }
+    let of_rank = |rank: u8| decode_sql_scalar(&[rank]);
+    assert_eq!(of_rank(sql_rank::NULL), Some(SqlScalar::Null));
+    assert_eq!(of_rank(sql_rank::FALSE), Some(SqlScalar::Bool(false)));
+    assert_eq!(of_rank(sql_rank::FALSE + 1), Some(SqlScalar::Bool(true)));
+    for rank in [sql_rank::UNDEFINED, sql_rank::ARRAY, sql_rank::OBJECT, 0x10] {
+        assert_eq!(of_rank(rank), None);
+    }
+    assert_eq!(decode_sql_scalar(&[]), None);
+}
+
+#[test]
+fn random_integers_are_read_back() {
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    for shift in (0..64).cycle().take(20_000) {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let value = random.cast_signed() >> shift;
+        let key = encoded(|encoder| encoder.i64(value));
+        assert_eq!(decode_sql_scalar(&key), Some(SqlScalar::Integer(value)), "{key:02x?}");
     }
 }

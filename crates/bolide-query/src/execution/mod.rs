@@ -60,6 +60,8 @@ pub struct Metrics {
     pub items: u64,
     /// Bytes of these items.
     pub item_bytes: u64,
+    /// Items of which only an entry of an index was read.
+    pub index_entries: u64,
     /// Rows of the page.
     pub rows: u64,
     /// Bytes of these rows, without separators.
@@ -234,6 +236,30 @@ impl Execution {
         }
         self.metrics.items += 1;
         self.metrics.item_bytes += item.bytes() as u64;
+        self.process(item, rid)
+    }
+
+    /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covering_path`]).
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn push_covered(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
+        if self.output.is_done() {
+            return Ok(Progress::Done);
+        }
+        self.metrics.index_entries += 1;
+        self.process(&Item::complete(item)?, rid)
+    }
+
+    /// Counts items of which nothing is read, for a query that does nothing else ([`crate::Query::counts_items`]).
+    pub fn push_counted(&mut self, items: u64) {
+        if let Stage::Groups(groups) = &mut self.stage {
+            groups.count(items);
+        }
+    }
+
+    /// Processes one item, whatever was read for it.
+    fn process(&mut self, item: &Item<'_>, rid: u64) -> Result<Progress> {
         self.item_rows = 0;
         self.begin_item();
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;

@@ -4,6 +4,7 @@
 //! item  ──IndexPath::keys──▶ keys       bytes in the order of types and values (key.rs)
 //! query ──index_conditions─▶ intervals  an item with a row has a key in one of them, for each condition (conditions.rs)
 //! query ──index_order──────▶ path       the rows come in the order of its keys (order.rs)
+//! query ──covering_path────▶ path       its keys are all that the query reads (covering.rs)
 //! ```
 //!
 //! A condition is a superset of what the filter accepts: an item that it lets through must still pass the filter. What it is based on is what a path
@@ -21,6 +22,7 @@
 //! The rules of composite indexes, and where entries are kept, are the caller's business.
 
 mod conditions;
+mod covering;
 mod interval;
 mod key;
 mod order;
@@ -34,6 +36,7 @@ pub use order::IndexOrder;
 pub use path::IndexPath;
 
 pub(crate) use conditions::conditions;
+pub(crate) use covering::{counts_items, covering_path, is_independent_of_order};
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use order::order;
 

@@ -71,6 +71,14 @@ impl IndexPath {
         self.names.iter().cloned().chain(elements).collect()
     }
 
+    /// The names of the path.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names.iter().filter_map(|step| match step {
+            PathStep::Name(name) => Some(&**name),
+            _ => None,
+        })
+    }
+
     /// The path of the elements of the array at this path.
     pub(super) fn elements(self) -> Option<IndexPath> {
         (!self.of_elements).then_some(IndexPath {

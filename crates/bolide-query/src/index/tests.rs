@@ -291,4 +291,116 @@ proptest! {
             prop_assert!(n == expected || !is_exact(key), "{} and {} have the key {:?}", n, expected, key);
         }
     }
+
+    #[test]
+    fn keys_alone_give_what_the_items_give(
+        text in select(covered()),
+        filter in proptest::option::of(covered_filter()),
+        items in prop::collection::vec(item(), 0..25),
+    ) {
+        let items = numbered(&items);
+        let filter = filter.map_or_else(String::new, |filter| format!(" WHERE {filter}"));
+        let text = text.replace("{filter}", &filter);
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let query = Query::compile(&text, &parameters(), &schema).expect("a query");
+        let Some(path) = query.covering_path() else {
+            // Without a filter, or with one that is constant, nothing is read.
+            prop_assert!(text.contains("COUNT(1) FROM c"), "{} reads more", text);
+            return Ok(());
+        };
+        prop_assert_eq!(path.to_string(), "/a/?");
+        let conditions = query.index_conditions();
+        let admits = |keys: &[Vec<u8>]| conditions.iter().all(|condition| condition.path != path || condition.admits(keys));
+        let mut covered = Vec::new();
+        for item in &items {
+            let mut keys = keys(&path, item);
+            if keys.is_empty() {
+                keys.push(super::KEY_OF_UNDEFINED.to_vec());
+            }
+            if admits(&keys) {
+                covered.push(path.item_with_key(&keys[0]));
+            }
+        }
+        let Some(covered) = covered.into_iter().collect::<Option<Vec<_>>>() else {
+            // An array, an object or a long string.
+            return Ok(());
+        };
+        let covered: Vec<String> = covered.into_iter().map(|item| String::from_utf8(item).expect("JSON")).collect();
+        prop_assert_eq!(texts(&query, &covered), texts(&query, &items), "{}", text);
+    }
+}
+
+/// Queries that read only `c.a`.
+fn covered() -> Vec<&'static str> {
+    vec![
+        "SELECT VALUE COUNT(1) FROM c{filter}",
+        "SELECT COUNT(1) AS n, COUNT(c.a) AS a, MIN(c.a) AS low, MAX(c.a) AS high FROM c{filter}",
+        "SELECT VALUE SUM(c.a) FROM c{filter}",
+        "SELECT VALUE AVG(c.a) FROM c{filter}",
+        "SELECT c.a, COUNT(1) AS n FROM c{filter} GROUP BY c.a",
+        "SELECT VALUE {k: c.a, n: COUNT(1)} FROM c{filter} GROUP BY c.a",
+        "SELECT COUNT(1) AS n, LENGTH(c.a) AS l FROM c{filter} GROUP BY LENGTH(c.a)",
+        "SELECT DISTINCT VALUE c.a FROM c{filter} GROUP BY c.a",
+    ]
+}
+
+fn covered_filter() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => (comparison(), constant()).prop_map(|(op, k)| format!("c.a {op} {k}")),
+        1 => (constant(), constant()).prop_map(|(a, b)| format!("(c.a BETWEEN {a} AND {b})")),
+        1 => prop::collection::vec(constant(), 1..5).prop_map(|list| format!("c.a IN ({})", list.join(", "))),
+        1 => select(vec!["IS_DEFINED(c.a)", "NOT IS_DEFINED(c.a)", "IS_NUMBER(c.a)", "IS_STRING(c.a)", "IS_INTEGER(c.a)"])
+            .prop_map(str::to_owned),
+        1 => select(vec!["c.a LIKE 'a%'", "CONTAINS(c.a, 'b')", "c.a", "NOT c.a", "c.a % 2 = 0", "c.a != 1"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+/// The rows as texts.
+fn texts(query: &Query, items: &[String]) -> Vec<String> {
+    let page = query.execution(Environment::default(), PageLimit::NONE, None);
+    let mut page = page.expect("a page");
+    for (rid, item) in items.iter().enumerate() {
+        page.push(item.as_bytes(), rid as u64).expect("no error");
+    }
+    let finished = page.finish(true).expect("it ends");
+    finished
+        .rows
+        .iter()
+        .map(|row| String::from_utf8_lossy(row).into_owned())
+        .collect()
+}
+
+#[test]
+fn a_query_that_reads_more_is_not_covered() {
+    let path = |text: &str| {
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let query = Query::compile(text, &Parameters::none(), &schema).expect("a query");
+        (query.covering_path().map(|path| path.to_string()), query.counts_items())
+    };
+    for more in [
+        "SELECT VALUE COUNT(c) FROM c",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.a = 1 AND c.b = 1",
+        "SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a, c.b",
+        "SELECT c.a, MAX(c.b) AS n FROM c GROUP BY c.a",
+        "SELECT VALUE COUNT(1) FROM c JOIN e IN c.a",
+        "SELECT VALUE COUNT(1) FROM e IN c.a",
+        "SELECT VALUE COUNT(1) FROM c WHERE EXISTS(SELECT VALUE e FROM e IN c.a)",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.a[0] = 1",
+        "SELECT VALUE COUNT(1) FROM c WHERE DOCUMENTID(c) > 1 AND c.a = 1",
+        "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.a)",
+        "SELECT VALUE c.a FROM c",
+        "SELECT DISTINCT VALUE c.a FROM c",
+        "SELECT TOP 3 VALUE c.a FROM c ORDER BY c.a",
+    ] {
+        assert_eq!(path(more), (None, false), "{more}");
+    }
+    assert_eq!(
+        path("SELECT VALUE SUM(c.o.a) FROM c WHERE c.o.a > 1"),
+        (Some("/o/a/?".to_owned()), false)
+    );
+    assert_eq!(path("SELECT COUNT(1) AS a, COUNT('x') AS b FROM c"), (None, true));
+    assert_eq!(path("SELECT VALUE COUNT(undefined) FROM c"), (None, false));
+    assert_eq!(path("SELECT VALUE SUM(1) FROM c"), (None, false));
+    assert_eq!(path("SELECT VALUE COUNT(1) FROM c WHERE true"), (None, false));
 }

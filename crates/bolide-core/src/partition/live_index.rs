@@ -1,0 +1,161 @@
+//! Reads entries of indexes without the items that they belong to.
+//!
+//! An entry does not say whether its item is a ghost. So one read has the entries, the partition's counters, and the beginnings of the expiry queues,
+//! whose due entries name every ghost of that moment. Read before or after the entries, they would lack a ghost, or name one whose entries are gone.
+
+use std::collections::HashSet;
+
+use bolide_model::ttl::{Class, Horizon};
+use bolide_model::{Lsn, Result};
+use bolide_storage::{Page, ReadRequest, ReadResponse};
+use bytes::Bytes;
+
+use super::Partition;
+use super::snapshot::{AsOf, IndexInterval, entry_scan};
+use super::state::{Cursors, PartitionState};
+use super::worker::read_state;
+use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::queues::{self, Queue};
+
+/// Maximum number of ghosts that are looked at; with more, the items have to be read.
+const MAX_GHOSTS: usize = 10_000;
+/// Number of rows of the log in the first read: usually there are few that are due.
+const FEW_LOG_ROWS: usize = 64;
+/// Maximum number of reads until one has been made as of the time that it decides itself.
+const TRIES: usize = 4;
+
+/// Entries of an index at one version of a partition, and which of their items exist.
+pub(crate) struct LiveIndex {
+    pub lsn: Lsn,
+    pub horizon: Horizon,
+    /// Number of the partition's items, without ghosts.
+    pub items: u64,
+    /// One for each interval.
+    pub pages: Vec<Page>,
+    ghosts: HashSet<Bytes>,
+}
+
+impl LiveIndex {
+    /// Returns whether the item with this key exists.
+    pub fn shows(&self, item_key: &Bytes) -> bool {
+        !self.ghosts.contains(item_key)
+    }
+
+    /// Returns whether items of the partition are ghosts.
+    pub fn has_ghosts(&self) -> bool {
+        !self.ghosts.is_empty()
+    }
+
+    /// Returns whether all entries were read.
+    pub fn is_complete(&self) -> bool {
+        self.pages.iter().all(|page| page.is_made() && !page.more)
+    }
+}
+
+/// The largest read of entries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EntryLimits {
+    /// Number of rows in each interval.
+    pub rows: usize,
+    /// Bytes of all of them, approximately.
+    pub bytes: usize,
+}
+
+impl Partition {
+    /// Reads the entries of some intervals, and finds out which of their items exist. Returns `None` if only the items tell: there are many ghosts, or a
+    /// partition key was deleted, or date rules end items.
+    ///
+    /// # Errors
+    /// From the engine; `Corrupt` if a queue or the counters are damaged.
+    pub async fn read_live_index(
+        &self,
+        intervals: &[IndexInterval],
+        limits: EntryLimits,
+        as_of: AsOf<'_>,
+    ) -> Result<Option<LiveIndex>> {
+        let (mut head, state) = read_state(self.engine.as_ref(), self.id).await?;
+        let mut log_rows = FEW_LOG_ROWS;
+        for _ in 0..TRIES {
+            let horizon = as_of.horizon(self, head).await;
+            if !horizon.dates.is_empty() {
+                return Ok(None);
+            }
+            let mut request = request(&horizon, state.purge, log_rows);
+            request.scans.extend(
+                intervals
+                    .iter()
+                    .map(|interval| entry_scan(interval, false, limits.rows)),
+            );
+            request.max_bytes = limits.bytes;
+            let reply = self.read_raw(request).await?;
+            head = reply.head;
+            if as_of.horizon(self, head).await != horizon {
+                continue;
+            }
+            match live_index(reply, horizon, log_rows)? {
+                Found::Live(live) => return Ok(Some(live)),
+                Found::TooMany => return Ok(None),
+                Found::MoreOfTheLog => log_rows = MAX_GHOSTS,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns a request for the counters and for what is due in the expiry queues behind the purge.
+fn request(horizon: &Horizon, purge: Cursors, log_rows: usize) -> ReadRequest {
+    let due = ExpiryPosition::of_base(horizon.own.saturating_add(1));
+    ReadRequest {
+        gets: vec![keys::state()],
+        scans: vec![
+            queues::scan(purge.expiry, due, MAX_GHOSTS + 1, usize::MAX),
+            queues::scan(purge.log, None, log_rows, usize::MAX),
+        ],
+        ..ReadRequest::default()
+    }
+}
+
+enum Found {
+    Live(LiveIndex),
+    /// The scan of the log ended before an entry that is not due.
+    MoreOfTheLog,
+    TooMany,
+}
+
+fn live_index(reply: ReadResponse, horizon: Horizon, log_rows: usize) -> Result<Found> {
+    let state = PartitionState::of_row(reply.gets.into_iter().next().flatten())?;
+    let mut pages = reply.pages.into_iter();
+    let (own, log) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
+    if !state.tombstones.is_empty() || own.more {
+        return Ok(Found::TooMany);
+    }
+    let mut ghosts = HashSet::new();
+    for entry in queues::entries::<ExpiryPosition>(&own) {
+        ghosts.insert(entry?.item_key);
+    }
+    let mut is_at_end = !log.more;
+    for entry in queues::entries::<LogPosition>(&log) {
+        let entry = entry?;
+        // The log is in the order of `_ts`, whatever the class of an entry.
+        if entry.stamp.base.0 > LogPosition::threshold(&horizon) {
+            is_at_end = true;
+            break;
+        }
+        if entry.stamp.class == Class::Inherited {
+            ghosts.insert(entry.item_key);
+        }
+    }
+    if !is_at_end {
+        return Ok(match log_rows < MAX_GHOSTS {
+            true => Found::MoreOfTheLog,
+            false => Found::TooMany,
+        });
+    }
+    Ok(Found::Live(LiveIndex {
+        lsn: reply.head.lsn,
+        items: state.stored.items.saturating_sub(ghosts.len() as u64),
+        horizon,
+        pages: pages.collect(),
+        ghosts,
+    }))
+}

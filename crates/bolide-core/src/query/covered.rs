@@ -1,0 +1,207 @@
+//! Answers queries that group or aggregate items from the entries of an index, or from the counters of the partitions, without the items.
+//!
+//! Every range's entries are read at one version of it, with what tells which of their items are ghosts. The items are then shown to the execution with
+//! nothing but the value of the index, in the order in which a scan would read them, so that the result is that of a scan.
+
+use bolide_model::Result;
+use bolide_query::index::{IndexPath, Interval};
+use bytes::Bytes;
+
+use super::candidates::{FEW_ITEMS, IndexReader, interval};
+use super::counting::Counting;
+use super::page::PageRun;
+use crate::format::keys::PropertyEntry;
+use crate::memory::{MemoryBudget, MemoryShare};
+use crate::partition::{EntryLimits, IndexInterval, LiveIndex};
+use crate::runtime::IndexUse;
+use crate::scan::{ItemScan, Slice};
+use crate::sql::query_error;
+
+/// The first read, and the largest. A larger index has to be read at several versions of the range.
+const FIRST_READ: EntryLimits = EntryLimits {
+    rows: 2_000,
+    bytes: 512 * 1024,
+};
+const LARGEST_READ: EntryLimits = EntryLimits {
+    rows: 250_000,
+    bytes: 32 * 1024 * 1024,
+};
+/// Memory for an entry in addition to its key, in bytes: its places in two lists, and the key of its item.
+const ENTRY_BYTES: usize = 256;
+/// Number of entries between two looks at whether the query has to end.
+const ENTRIES_PER_LOOK: usize = 1_024;
+
+/// What a query reads instead of items.
+pub(super) enum CoveredScan {
+    /// The number of items.
+    Counters,
+    /// The entries of an index.
+    Entries {
+        /// The id of the index.
+        index: u32,
+        path: IndexPath,
+        intervals: Vec<Interval>,
+        /// Whether a scan would process all items in the order of their creation.
+        is_small: bool,
+    },
+}
+
+impl CoveredScan {
+    /// Returns the id of the index that is read.
+    pub fn index(&self) -> Option<u32> {
+        match self {
+            CoveredScan::Counters => None,
+            CoveredScan::Entries { index, .. } => Some(*index),
+        }
+    }
+}
+
+impl IndexReader<'_> {
+    /// Returns what the query reads instead of items; `None` if it needs them, or if there are few.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn covered(&self) -> Result<Option<CoveredScan>> {
+        if !self.is_of_ranges || !self.state.settings.dates.is_empty() {
+            return Ok(None);
+        }
+        let Some(mut covered) = self.covered_by_text() else {
+            return Ok(None);
+        };
+        let stored = self.stored_items().await?;
+        if let CoveredScan::Entries { is_small, .. } = &mut covered {
+            *is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
+        }
+        let is_faster = self.index_use == IndexUse::Always || stored > FEW_ITEMS;
+        Ok(is_faster.then_some(covered))
+    }
+
+    fn covered_by_text(&self) -> Option<CoveredScan> {
+        if self.query.counts_items() {
+            return Some(CoveredScan::Counters);
+        }
+        let path = self.query.covering_path()?;
+        let index = self.state.indexes.usable(&path)?;
+        let condition = self.conditions.iter().find(|condition| condition.path == path);
+        let intervals = match condition {
+            Some(condition) => condition.intervals.clone(),
+            // Without a condition, items without a value count.
+            None if index.has_undefined() => vec![Interval {
+                from: Vec::new(),
+                to: None,
+            }],
+            None => return None,
+        };
+        Some(CoveredScan::Entries {
+            index: index.id,
+            path,
+            intervals,
+            is_small: false,
+        })
+    }
+}
+
+impl PageRun<'_> {
+    /// Shows the execution all items of a page. Returns `false` if the items are needed after all; the execution cannot be used then.
+    ///
+    /// # Errors
+    /// From the engine and the execution; if the query has to end.
+    pub async fn scan_covered(
+        &self,
+        execution: &mut Counting,
+        walk: &mut ItemScan<'_>,
+        covered: &CoveredScan,
+    ) -> Result<bool> {
+        let intervals: Vec<IndexInterval> = match covered {
+            CoveredScan::Counters => Vec::new(),
+            CoveredScan::Entries { index, intervals, .. } => {
+                intervals.iter().map(|values| interval(*index, values)).collect()
+            }
+        };
+        for slice in self.slices {
+            execution.enter(slice.partition.range);
+            let Some((live, memory)) = self.read_live(walk, slice, &intervals).await? else {
+                return Ok(false);
+            };
+            let is_done = match covered {
+                CoveredScan::Counters => {
+                    execution.push_counted(live.items);
+                    true
+                }
+                CoveredScan::Entries { path, is_small, .. } => {
+                    self.push_entries(execution, &live, (path, *is_small))?
+                }
+            };
+            drop(memory);
+            if !is_done {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads all entries of some intervals in one range; `None` if there are too many, or if they do not tell which items are live.
+    async fn read_live(
+        &self,
+        walk: &mut ItemScan<'_>,
+        slice: &Slice,
+        intervals: &[IndexInterval],
+    ) -> Result<Option<(LiveIndex, MemoryShare)>> {
+        for limits in [FIRST_READ, LARGEST_READ] {
+            self.check()?;
+            let Ok(memory) = take(self.memory, limits) else {
+                return Ok(None);
+            };
+            let live = walk.read_live_index(&slice.partition, intervals, limits).await?;
+            let Some(live) = live else { return Ok(None) };
+            if live.is_complete() {
+                return Ok(Some((live, memory)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows the execution the items of some entries, in the order of a scan where that matters, with nothing but their values in the index. Returns
+    /// `false` if one has a key that other values have, too.
+    fn push_entries(
+        &self,
+        execution: &mut Counting,
+        live: &LiveIndex,
+        (path, is_small): (&IndexPath, bool),
+    ) -> Result<bool> {
+        let entries = live.pages.iter().flat_map(|page| &page.rows);
+        let entries = entries.filter_map(|(key, _)| PropertyEntry::parse(key));
+        let entries = entries.filter(|entry| !live.has_ghosts() || live.shows(&entry.item_key()));
+        if self.query.is_independent_of_order() {
+            return self.push_all(execution, entries, path);
+        }
+        let mut sorted: Vec<(Bytes, PropertyEntry<'_>)> = entries.map(|entry| (entry.item_key(), entry)).collect();
+        match is_small {
+            true => sorted.sort_unstable_by_key(|(_, entry)| entry.number()),
+            false => sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b)),
+        }
+        self.push_all(execution, sorted.into_iter().map(|(_, entry)| entry), path)
+    }
+
+    fn push_all<'e>(
+        &self,
+        execution: &mut Counting,
+        entries: impl Iterator<Item = PropertyEntry<'e>>,
+        path: &IndexPath,
+    ) -> Result<bool> {
+        for (at, entry) in entries.enumerate() {
+            if at % ENTRIES_PER_LOOK == 0 {
+                self.check()?;
+            }
+            let Some(item) = path.item_with_key(entry.value) else {
+                return Ok(false);
+            };
+            execution.push_covered(&item, entry.number()).map_err(query_error)?;
+        }
+        Ok(true)
+    }
+}
+
+fn take(memory: &MemoryBudget, limits: EntryLimits) -> Result<MemoryShare> {
+    memory.try_take(limits.bytes + limits.rows * ENTRY_BYTES)
+}

@@ -1,0 +1,146 @@
+//! Queries that the keys of an index answer, without the items.
+
+use bolide_index::codec::{SqlScalar, decode_sql_scalar};
+
+use super::key::KEY_OF_UNDEFINED;
+use super::path::IndexPath;
+use crate::aggregate::AggregateKind;
+use crate::bind::Bound;
+use crate::number::Number;
+use crate::path::PathStep;
+use crate::program::{Grouping, ITEM_SLOT, Input, Ordering, Projection, Scalar, Select, Source};
+use crate::value::write_string;
+
+/// Whether the query counts all items and reads nothing of them.
+pub(crate) fn counts_items(select: &Select) -> bool {
+    let is_count = |grouping: &Grouping| {
+        let mut aggregates = grouping.aggregates.iter();
+        !grouping.explicit
+            && aggregates.all(|aggregate| {
+                let is_counted = aggregate.argument.as_const().is_some_and(|value| value.is_defined());
+                aggregate.kind == AggregateKind::Count && is_counted
+            })
+    };
+    select.filter.is_none() && is_over_items_only(select) && select.grouping.as_ref().is_some_and(is_count)
+}
+
+/// The path whose values are all that the query reads of each item, if it groups or aggregates items.
+pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
+    let select = &bound.select;
+    let grouping = select.grouping.as_ref()?;
+    if !is_over_items_only(select) {
+        return None;
+    }
+    let mut read = Read::default();
+    match &select.ordering {
+        Ordering::None => {}
+        Ordering::Keys(keys) => keys.iter().for_each(|key| read.add(&key.value)),
+        Ordering::Rank(_) => return None,
+    }
+    select.filter.iter().for_each(|filter| read.add(filter));
+    grouping.keys.iter().for_each(|(key, _)| read.add(key));
+    grouping
+        .aggregates
+        .iter()
+        .for_each(|aggregate| read.add(&aggregate.argument));
+    match &select.projection {
+        Projection::Value(value) => read.add(value),
+        Projection::List(columns) => columns.iter().for_each(|(_, column)| read.add(column)),
+    }
+    let steps = read.steps.filter(|_| !read.is_more)?;
+    // The order of a list of values is that of the items.
+    let has_list = grouping
+        .aggregates
+        .iter()
+        .any(|aggregate| matches!(aggregate.kind, AggregateKind::MakeList | AggregateKind::MakeSet));
+    IndexPath::of_steps(steps).filter(|path| !path.is_of_elements() && !has_list)
+}
+
+/// Whether the order in which items come has no influence on the result: there is one group, and nothing is summed.
+pub(crate) fn is_independent_of_order(select: &Select) -> bool {
+    let is_independent = |kind: AggregateKind| {
+        matches!(
+            kind,
+            AggregateKind::Count | AggregateKind::CountIf | AggregateKind::Min | AggregateKind::Max
+        )
+    };
+    select.grouping.as_ref().is_some_and(|grouping| {
+        !grouping.explicit
+            && grouping
+                .aggregates
+                .iter()
+                .all(|aggregate| is_independent(aggregate.kind))
+    })
+}
+
+fn is_over_items_only(select: &Select) -> bool {
+    matches!(
+        select.inputs.as_slice(),
+        [Input {
+            source: Source::Item,
+            slot: ITEM_SLOT,
+        }]
+    )
+}
+
+/// What expressions read of an item.
+#[derive(Default)]
+struct Read<'q> {
+    /// The first path.
+    steps: Option<&'q [PathStep]>,
+    /// Anything beside the values at that path.
+    is_more: bool,
+}
+
+impl<'q> Read<'q> {
+    fn add(&mut self, scalar: &'q Scalar) {
+        match scalar {
+            Scalar::Slot(ITEM_SLOT) | Scalar::Subquery(..) | Scalar::Udf(..) => self.is_more = true,
+            Scalar::Path { slot: ITEM_SLOT, steps } => {
+                let first = *self.steps.get_or_insert(steps);
+                self.is_more |= first != &**steps;
+            }
+            // It is evaluated with the item.
+            Scalar::Computed(scalar) => self.add(scalar),
+            _ => scalar.for_each_operand(&mut |operand| self.add(operand)),
+        }
+    }
+}
+
+impl IndexPath {
+    /// An item, as JSON, that has at this path the value of a key, and nothing else; at [`KEY_OF_UNDEFINED`] nothing at all.
+    ///
+    /// `None` if the key is not that of equal values only, see [`super::is_exact`].
+    pub fn item_with_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        if key == KEY_OF_UNDEFINED {
+            return Some(b"{}".to_vec());
+        }
+        let mut out = Vec::with_capacity(64);
+        let names = self.names();
+        for name in names.clone() {
+            out.push(b'{');
+            write_string(name, &mut out);
+            out.push(b':');
+        }
+        write_scalar(&decode_sql_scalar(key)?, &mut out)?;
+        out.extend(names.map(|_| b'}'));
+        Some(out)
+    }
+}
+
+/// Appends JSON that is read as the same value; `None` if there is none.
+fn write_scalar(scalar: &SqlScalar, out: &mut Vec<u8>) -> Option<()> {
+    match scalar {
+        SqlScalar::Null => out.extend_from_slice(b"null"),
+        SqlScalar::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        SqlScalar::Integer(value) => Number::Int(*value).write_plain(out),
+        SqlScalar::Double(value) if value.is_nan() => return None,
+        // Beyond the doubles.
+        SqlScalar::Double(value) if value.is_infinite() => {
+            out.extend_from_slice(if *value > 0.0 { b"1e400" } else { b"-1e400" });
+        }
+        SqlScalar::Double(value) => Number::Float(*value).write_plain(out),
+        SqlScalar::String(text) => write_string(text, out),
+    }
+    Some(())
+}

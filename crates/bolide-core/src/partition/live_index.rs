@@ -52,12 +52,14 @@ impl LiveIndex {
     }
 }
 
-/// The largest read of entries.
+/// How much of some intervals is read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct EntryLimits {
-    /// Number of rows in each interval.
+pub(crate) struct EntryRead {
+    /// Whether each is read from its end.
+    pub descending: bool,
+    /// Maximum number of rows in each interval.
     pub rows: usize,
-    /// Bytes of all of them, approximately.
+    /// Maximum number of bytes of all of them, approximately.
     pub bytes: usize,
 }
 
@@ -70,7 +72,7 @@ impl Partition {
     pub async fn read_live_index(
         &self,
         intervals: &[IndexInterval],
-        limits: EntryLimits,
+        read: EntryRead,
         as_of: AsOf<'_>,
     ) -> Result<Option<LiveIndex>> {
         let (mut head, state) = read_state(self.engine.as_ref(), self.id).await?;
@@ -84,9 +86,9 @@ impl Partition {
             request.scans.extend(
                 intervals
                     .iter()
-                    .map(|interval| entry_scan(interval, false, limits.rows)),
+                    .map(|interval| entry_scan(interval, read.descending, read.rows)),
             );
-            request.max_bytes = limits.bytes;
+            request.max_bytes = read.bytes;
             let reply = self.read_raw(request).await?;
             head = reply.head;
             if as_of.horizon(self, head).await != horizon {

@@ -12,24 +12,26 @@ use super::counting::Counting;
 use super::page::PageRun;
 use crate::format::keys::PropertyEntry;
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::partition::{EntryLimits, IndexInterval, LiveIndex};
+use crate::partition::{EntryRead, IndexInterval, LiveIndex};
 use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
 /// The first read, and the largest. A larger index has to be read at several versions of the range.
-const FIRST_READ: EntryLimits = EntryLimits {
+const FIRST_READ: EntryRead = EntryRead {
+    descending: false,
     rows: 2_000,
     bytes: 512 * 1024,
 };
-const LARGEST_READ: EntryLimits = EntryLimits {
+pub(super) const LARGEST_READ: EntryRead = EntryRead {
+    descending: false,
     rows: 250_000,
     bytes: 32 * 1024 * 1024,
 };
 /// Memory for an entry in addition to its key, in bytes: its places in two lists, and the key of its item.
-const ENTRY_BYTES: usize = 256;
+pub(super) const ENTRY_BYTES: usize = 256;
 /// Number of entries between two looks at whether the query has to end.
-const ENTRIES_PER_LOOK: usize = 1_024;
+pub(super) const ENTRIES_PER_LOOK: usize = 1_024;
 
 /// What a query reads instead of items.
 pub(super) enum CoveredScan {
@@ -147,12 +149,12 @@ impl PageRun<'_> {
         slice: &Slice,
         intervals: &[IndexInterval],
     ) -> Result<Option<(LiveIndex, MemoryShare)>> {
-        for limits in [FIRST_READ, LARGEST_READ] {
+        for read in [FIRST_READ, LARGEST_READ] {
             self.check()?;
-            let Ok(memory) = take(self.memory, limits) else {
+            let Ok(memory) = take(self.memory, read) else {
                 return Ok(None);
             };
-            let live = walk.read_live_index(&slice.partition, intervals, limits).await?;
+            let live = walk.read_live_index(&slice.partition, intervals, read).await?;
             let Some(live) = live else { return Ok(None) };
             if live.is_complete() {
                 return Ok(Some((live, memory)));
@@ -202,6 +204,7 @@ impl PageRun<'_> {
     }
 }
 
-fn take(memory: &MemoryBudget, limits: EntryLimits) -> Result<MemoryShare> {
-    memory.try_take(limits.bytes + limits.rows * ENTRY_BYTES)
+/// Takes the memory for what a read returns.
+pub(super) fn take(memory: &MemoryBudget, read: EntryRead) -> Result<MemoryShare> {
+    memory.try_take(read.bytes + read.rows * ENTRY_BYTES)
 }

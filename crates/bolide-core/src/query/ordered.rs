@@ -5,22 +5,28 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::Interval;
+use bolide_query::index::{IndexPath, Interval};
+use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
+use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ, take};
 use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
-use crate::partition::IndexInterval;
+use crate::memory::MemoryShare;
+use crate::partition::{EntryRead, IndexInterval};
 use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
+use crate::sql::query_error;
 
 /// Number of entries of the first read beyond those that the page needs if all of their items are visible and pass the filter: at first, and when the range has
 /// changed before the second read.
 pub(super) const SPARE_ENTRIES: [usize; 2] = [16, READ_ENTRIES];
 /// A read costs as much as this many entries.
 const ENTRIES_OF_READ: usize = 8;
+/// With fewer rows to skip, their items are read as those of the page.
+const MIN_SKIPPED: u64 = 64;
 /// Maximum number of entries of a read.
 const READ_ENTRIES: usize = 1_024;
 
@@ -28,6 +34,7 @@ const READ_ENTRIES: usize = 1_024;
 pub(super) struct OrderedScan {
     /// The id of the index.
     pub index: u32,
+    path: IndexPath,
     descending: bool,
     /// The keys that pass the filter, in the direction of the order.
     intervals: Vec<Interval>,
@@ -60,6 +67,7 @@ impl IndexReader<'_> {
         }
         Ok(Some(OrderedScan {
             index: index.id,
+            path: order.path.clone(),
             descending: order.descending,
             intervals,
             max_entries: match self.index_use {
@@ -118,15 +126,20 @@ impl PageRun<'_> {
                 return Ok(true);
             };
             self.check()?;
-            let partition = &slice.partition;
-            let (head, mut pages) = partition.read_index(&[rest], ordered.descending, rows).await?;
-            let page = pages.pop().unwrap_or_default();
-            walk.record_read(partition.range, head.lsn);
-            *entries += page.rows.len() + ENTRIES_OF_READ;
-            if *version.get_or_insert(head.lsn) != head.lsn || *entries > ordered.max_entries {
+            let read = match self
+                .skip_entries((execution, walk), (ordered, spare), slice, &rest)
+                .await?
+            {
+                Some(read) => read,
+                None => read_entries(walk, ordered, slice, (rest, rows)).await?,
+            };
+            let ReadEntries { lsn, page, behind, .. } = &read;
+            let left = &page.rows[*behind..];
+            *entries += left.len() + ENTRIES_OF_READ;
+            if version.get_or_insert(*lsn) != lsn || *entries > ordered.max_entries {
                 return Ok(false);
             }
-            let found = page.rows.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
+            let found = left.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
             let mut found: Vec<Bytes> = found.map(|entry| entry.item_key()).collect();
             found.retain(|key| slice.contains(key));
             found.sort_unstable();
@@ -145,6 +158,91 @@ impl PageRun<'_> {
             rows = (2 * rows).min(READ_ENTRIES);
         }
     }
+}
+
+impl PageRun<'_> {
+    /// Reads entries and skips rows by them for OFFSET, without their items. Returns `None` if none are to be skipped, or if only the items tell which.
+    async fn skip_entries(
+        &self,
+        (execution, walk): (&mut Counting, &mut ItemScan<'_>),
+        (ordered, spare): (&OrderedScan, usize),
+        slice: &Slice,
+        rest: &IndexInterval,
+    ) -> Result<Option<ReadEntries>> {
+        // Rows of several ranges are skipped when they are merged.
+        if execution.rows_to_skip() < MIN_SKIPPED || self.slices.len() > 1 {
+            return Ok(None);
+        }
+        let needed = execution.rows_wanted().unwrap_or(usize::MAX);
+        let rows = needed.saturating_add(READ_ENTRIES).min(LARGEST_READ.rows);
+        let read = EntryRead {
+            descending: ordered.descending,
+            rows,
+            bytes: rows * ENTRY_BYTES,
+        };
+        let Ok(memory) = take(self.memory, read) else {
+            return Ok(None);
+        };
+        let intervals = std::slice::from_ref(rest);
+        let Some(mut live) = walk.read_live_index(&slice.partition, intervals, read).await? else {
+            return Ok(None);
+        };
+        let mut page = live.pages.pop().unwrap_or_default();
+        let mut skipped = 0;
+        for (key, _) in &page.rows {
+            if execution.rows_to_skip() == 0 {
+                break;
+            }
+            if skipped % ENTRIES_PER_LOOK == 0 {
+                self.check()?;
+            }
+            if let Some(entry) = PropertyEntry::parse(key)
+                && (!live.has_ghosts() || live.shows(&entry.item_key()))
+            {
+                let Some(item) = ordered.path.item_with_key(entry.value) else {
+                    break;
+                };
+                execution.skip_covered(&item, entry.number()).map_err(query_error)?;
+            }
+            skipped += 1;
+        }
+        let wanted = execution.rows_wanted().unwrap_or(usize::MAX);
+        let end = skipped.saturating_add(wanted).saturating_add(spare);
+        page.more |= end < page.rows.len();
+        page.rows.truncate(end);
+        Ok(Some(ReadEntries {
+            lsn: live.lsn,
+            page,
+            behind: skipped,
+            _memory: memory,
+        }))
+    }
+}
+
+/// Entries at one version.
+struct ReadEntries {
+    lsn: Lsn,
+    page: Page,
+    /// Number of entries whose rows were skipped.
+    behind: usize,
+    _memory: MemoryShare,
+}
+
+async fn read_entries(
+    walk: &mut ItemScan<'_>,
+    ordered: &OrderedScan,
+    slice: &Slice,
+    (rest, rows): (IndexInterval, usize),
+) -> Result<ReadEntries> {
+    let partition = &slice.partition;
+    let (head, mut pages) = partition.read_index(&[rest], ordered.descending, rows).await?;
+    walk.record_read(partition.range, head.lsn);
+    Ok(ReadEntries {
+        lsn: head.lsn,
+        page: pages.pop().unwrap_or_default(),
+        behind: 0,
+        _memory: MemoryShare::default(),
+    })
 }
 
 impl OrderedScan {

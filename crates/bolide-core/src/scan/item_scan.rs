@@ -14,7 +14,7 @@ use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::partition::{AsOf, EntryLimits, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
+use crate::partition::{AsOf, EntryRead, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
 use crate::response::RangePosition;
 
 /// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
@@ -365,11 +365,11 @@ impl<'a> ItemScan<'a> {
         &mut self,
         partition: &Partition,
         intervals: &[IndexInterval],
-        limits: EntryLimits,
+        read: EntryRead,
     ) -> Result<Option<LiveIndex>> {
         self.begin(partition).await?;
         let started = self.clock.now();
-        let live = partition.read_live_index(intervals, limits, self.as_of()).await?;
+        let live = partition.read_live_index(intervals, read, self.as_of()).await?;
         self.read_time += self.clock.since(started);
         if let Some(live) = &live {
             self.record_read(partition.range, live.lsn);

@@ -13,6 +13,7 @@ mod prefilter;
 mod ranker;
 mod resume;
 mod resume_filter;
+mod skipping;
 mod sort_hash;
 mod sort_value;
 mod sorter;
@@ -31,7 +32,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::index::Interval;
+use crate::index::{self, Interval};
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -108,6 +109,8 @@ pub struct Execution {
     group: Option<SameKey>,
     /// Earlier pages returned more rows than a continuation can list.
     is_counted: bool,
+    /// See [`Execution::rows_to_skip`].
+    skips_by_keys: bool,
 }
 
 /// Whether every page reads all items again, instead of continuing where the scan stopped.
@@ -198,6 +201,7 @@ impl Execution {
             push_again: None,
             group: resume.group,
             is_counted,
+            skips_by_keys: index::tells_rows(&bound),
             bound,
         }
     }

@@ -142,6 +142,17 @@ impl Output {
         usize::try_from(self.skip.checked_add(self.drop)?.checked_add(page)?.checked_add(1)?).ok()
     }
 
+    /// Number of rows that OFFSET still has to skip.
+    pub fn skip(&self) -> u64 {
+        self.skip
+    }
+
+    /// Skips a row that OFFSET has to skip.
+    pub fn skip_row(&mut self) {
+        self.skip = self.skip.saturating_sub(1);
+        self.skipped += 1;
+    }
+
     /// No earlier page returned or skipped a row.
     pub fn is_fresh(&self) -> bool {
         self.returned == 0 && self.skipped == 0

@@ -178,6 +178,16 @@ impl Sorter {
         self.ahead.take()
     }
 
+    /// Whether the rows begin with the first, and none was added.
+    pub fn is_fresh(&self) -> bool {
+        self.boundary.is_none() && self.filter.is_none() && self.heap.is_empty() && self.unsure.is_empty()
+    }
+
+    /// Keeps at most so many rows from now on.
+    pub fn want(&mut self, max_rows: Option<usize>) {
+        self.max_rows = max_rows;
+    }
+
     /// Called before the rows of another item.
     pub fn enter(&mut self, stamp: Option<Stamp>) {
         match stamp {

@@ -3,6 +3,7 @@
 use bolide_index::codec::{SqlScalar, decode_sql_scalar};
 
 use super::key::KEY_OF_UNDEFINED;
+use super::order::order;
 use super::path::IndexPath;
 use crate::aggregate::AggregateKind;
 use crate::bind::Bound;
@@ -54,6 +55,29 @@ pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
         .iter()
         .any(|aggregate| matches!(aggregate.kind, AggregateKind::MakeList | AggregateKind::MakeSet));
     IndexPath::of_steps(steps).filter(|path| !path.is_of_elements() && !has_list)
+}
+
+/// Whether a key of the index in whose order the rows come tells whether an item has a row.
+pub(crate) fn tells_rows(bound: &Bound) -> bool {
+    let select = &bound.select;
+    if select.skip == 0 || order(bound).is_none() {
+        return false;
+    }
+    let mut read = Read::default();
+    if let Ordering::Keys(keys) = &select.ordering {
+        keys.iter().for_each(|key| read.add(&key.value));
+    }
+    select.filter.iter().for_each(|filter| read.add(filter));
+    let is_always_defined = |path: &[PathStep]| match path {
+        [PathStep::Name(name)] => &**name == "id" || &**name == "_ts",
+        _ => false,
+    };
+    let has_row = match &select.projection {
+        Projection::List(_) | Projection::Value(Scalar::Slot(ITEM_SLOT)) => true,
+        Projection::Value(Scalar::Path { slot: ITEM_SLOT, steps }) => is_always_defined(steps),
+        Projection::Value(_) => false,
+    };
+    has_row && !read.is_more
 }
 
 /// Whether the order in which items come has no influence on the result: there is one group, and nothing is summed.

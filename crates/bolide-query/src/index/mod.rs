@@ -36,7 +36,7 @@ pub use order::IndexOrder;
 pub use path::IndexPath;
 
 pub(crate) use conditions::conditions;
-pub(crate) use covering::{counts_items, covering_path, is_independent_of_order};
+pub(crate) use covering::{counts_items, covering_path, is_independent_of_order, tells_rows};
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use order::order;
 

@@ -22,7 +22,7 @@ use crate::{Result, item};
 const FOUR_RANGES: Throughput = Throughput::Manual { ru: 24_000 };
 const PATHS: [&str; 4] = ["/number/?", "/created/?", "/customer/name/?", "/words/[]/?"];
 /// The time of the first order, in seconds after 1970.
-const FIRST_CREATED: u64 = 1_700_000_000;
+pub const FIRST_CREATED: u64 = 1_700_000_000;
 
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
@@ -136,7 +136,7 @@ async fn fill(items: u64) -> Result<Filled> {
 }
 
 /// An order with its number, as a value, in the customer's name and in an array.
-fn document(number: u64) -> String {
+pub fn document(number: u64) -> String {
     let order = data::document(number).replacen("\"name\":\"Customer ", &format!("\"name\":\"Customer {number} "), 1);
     let members = order.strip_suffix('}').unwrap_or(&order);
     format!("{members},\"number\":{number},\"words\":[\"order\",\"word {number}\"]}}")

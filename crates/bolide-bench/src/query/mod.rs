@@ -12,8 +12,10 @@
 
 pub mod data;
 pub mod growth;
+pub mod indexed;
 mod memory;
 mod peers;
+mod postgres;
 mod questions;
 mod store;
 

@@ -86,6 +86,18 @@ impl Groups {
         row.session.memory.take(bytes)
     }
 
+    /// Sets the results of the aggregates of the only group, all of them counts or sums.
+    pub fn set(&mut self, values: &[u64]) {
+        let states = self.groups.first_mut().map_or(&mut [][..], |group| &mut group.states);
+        for (state, value) in states.iter_mut().zip(values) {
+            match state {
+                State::Count(count) => *count = *value,
+                State::Sum { sum, count, .. } => (*sum, *count) = (*value as f64, 1),
+                State::Extreme { .. } | State::List { .. } => {}
+            }
+        }
+    }
+
     /// Their memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
-use crate::index::{self, IndexCondition, IndexOrder, IndexPath};
+use crate::index::{self, IndexCondition, IndexOrder, IndexPath, TextAggregate, TextCondition, TextRanking};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -285,6 +285,22 @@ impl Query {
     /// Whether the result of a query with a [`Query::covering_path`] is the same in whatever order items are pushed.
     pub fn is_independent_of_order(&self) -> bool {
         index::is_independent_of_order(&self.inner.bound.select)
+    }
+
+    /// What the filter requires of the words of texts. As for [`Query::index_conditions`], each condition alone holds for every item that has a row.
+    pub fn text_conditions(&self) -> Vec<TextCondition> {
+        index::text_conditions(&self.inner.bound)
+    }
+
+    /// The score by which the rows come, if it is one full-text score of single words and TOP or LIMIT select among the rows: then only the items with the
+    /// highest scores need to be pushed, with [`Execution::rank_by`] if the query does not give the statistics itself.
+    pub fn text_ranking(&self) -> Option<TextRanking> {
+        index::text_ranking(&self.inner.bound)
+    }
+
+    /// The aggregates of the query, in the order for [`Execution::set_aggregates`], if all of them follow from statistics of texts.
+    pub fn text_aggregates(&self) -> Option<Vec<TextAggregate>> {
+        index::text_aggregates(&self.inner.bound)
     }
 
     /// Describes the query for people.

@@ -198,7 +198,7 @@ impl Schema {
     }
 
     /// The language of a full-text path, or the default one.
-    pub(crate) fn language(&self, path: &[PathStep]) -> &str {
+    pub fn language(&self, path: &[PathStep]) -> &str {
         let own = self
             .full_text
             .paths

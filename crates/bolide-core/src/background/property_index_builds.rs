@@ -21,6 +21,7 @@ use super::Background;
 use crate::catalog::{Catalog, Waits};
 use crate::container::{Container, ContainerState};
 use crate::format::entries;
+use crate::format::text_entries;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows};
@@ -147,11 +148,11 @@ impl Builder<'_> {
         }
         let properties = state.properties.clone();
         let mut followed = (*state.indexes).clone();
-        followed.follow(&properties.indexing_policy);
+        followed.follow(&properties);
         if followed == *state.indexes {
             return Ok(());
         }
-        let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties.indexing_policy);
+        let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties);
         self.catalog
             .change_indexes(self.container, (Waits::All, None), follow)
             .await
@@ -353,14 +354,28 @@ fn put_entries(
         keys_only: false,
     };
     let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
-    for (key, value) in &page.rows {
+    for (item_key, value) in &page.rows {
         let record = Record::decode(value.clone())?;
-        for (key, value) in entries::property_entries(indexes, key, &record) {
+        for (key, value) in entries::property_entries(indexes, item_key, &record) {
+            let words = text_entries::words_of_text(&key.bytes, &value);
+            let uncounted = |(id, _): &(u32, u64)| {
+                let index = indexes.iter().find(|index| index.id == *id);
+                index.is_some_and(|index| !batch.state.texts.counts(index, item_key))
+            };
+            // A build that began again has counted it already.
+            if let Some((index, words)) = words.filter(uncounted) {
+                batch.state.texts.reach(index, Some(&Bytes::new()));
+                batch.state.texts.add(index, words);
+            }
             batch.put(key, value);
         }
     }
     let last = page.rows.last().filter(|_| page.more);
-    Ok((page.rows.len(), last.map(|(last, _)| keys::after(last))))
+    let next = last.map(|(last, _)| keys::after(last));
+    for index in indexes.iter().filter(|index| matches!(index.kind, IndexKind::FullText(_))) {
+        batch.state.texts.reach(index.id, next.as_ref());
+    }
+    Ok((page.rows.len(), next))
 }
 
 /// Removes some entries of an index. Returns whether there may be more.
@@ -380,5 +395,6 @@ fn remove_entries(batch: &mut WriteBatch<'_>, index: u32) -> Decision<bool> {
     for (key, _) in page.rows {
         batch.delete(Key::new(Space::Index, key));
     }
+    batch.state.texts.forget(index);
     Ok(more)
 }

@@ -429,7 +429,7 @@ impl NewContainer {
             pacing: PacingSettings::of(self.throughput),
             keeps_all_versions: false,
             collection: None,
-            indexes: Arc::new(PropertyIndexes::of_new(&self.properties.indexing_policy)),
+            indexes: Arc::new(PropertyIndexes::of_new(&self.properties)),
             layout_version: 1,
             next_range: placements.len() as u32,
             placements,

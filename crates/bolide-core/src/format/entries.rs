@@ -5,6 +5,7 @@
 //!           'U' ‖ constraint ‖ digest → item key         holds a unique key of a container
 //!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
 //!           'P' ‖ index ‖ value ‖ item → empty           finds items by a value at the path of a property index
+//!           'P' ‖ index ‖ term ‖ item → counts           finds items by a word of their text (see `text_entries`)
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
 //!           'FD' ‖ rule ‖ date ‖ lsn ‖ seq → ExpiryEntry  the expiry queues of date rules
@@ -23,6 +24,7 @@ use bytes::Bytes;
 
 use super::keys;
 use super::record::{Content, ExpiryEntry, LogEntry, Record};
+use super::text_entries;
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
 
 /// One entry of an item.
@@ -98,6 +100,9 @@ pub(crate) fn property_entries(indexes: &[PropertyIndex], item_key: &[u8], recor
                 let keys = value_keys(index, path, &item).into_iter();
                 entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));
             }
+            IndexKind::FullText(text) => {
+                entries.extend(text_entries::of(index.id, text, &item, (item_key, record.version())));
+            }
         }
     }
     entries
@@ -150,6 +155,14 @@ pub(crate) fn is_entry(key: &Key) -> bool {
 }
 
 impl Entry<'_> {
+    /// Returns the id of a full-text index and the number of words, if this is the entry of the item's text in it.
+    pub fn words(&self) -> Option<(u32, u64)> {
+        match &self.kind {
+            Kind::Property(value) => text_entries::words_of_text(&self.key.bytes, value),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes to store.
     pub fn value(&self) -> Bytes {
         let Item { key, record } = self.item;

@@ -7,3 +7,4 @@ pub(crate) mod key_interval;
 pub(crate) mod keys;
 pub(crate) mod queues;
 pub(crate) mod record;
+pub(crate) mod text_entries;

@@ -10,8 +10,8 @@ mod policy;
 use std::fmt;
 use std::sync::Arc;
 
-use bolide_model::container::indexing::IndexingPolicy;
-use bolide_query::index::{IndexOrder, IndexPath};
+use bolide_model::container::ContainerProperties;
+use bolide_query::index::{IndexOrder, IndexPath, TextIndex};
 
 pub(crate) use advisor::IndexAdvisor;
 pub(crate) use policy::{allows, index_steps};
@@ -48,6 +48,8 @@ pub(crate) struct PropertyIndex {
 pub(crate) enum IndexKind {
     /// The values at a path, in their order.
     Values(Arc<IndexPath>),
+    /// The words of the text at a path, with the number of times that they occur.
+    FullText(Arc<TextIndex>),
 }
 
 /// As administrators see it.
@@ -55,6 +57,7 @@ impl fmt::Display for IndexKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IndexKind::Values(path) => path.fmt(f),
+            IndexKind::FullText(text) => text.fmt(f),
         }
     }
 }
@@ -64,6 +67,7 @@ impl PropertyIndex {
     pub fn path(&self) -> Option<&Arc<IndexPath>> {
         match &self.kind {
             IndexKind::Values(path) => Some(path),
+            IndexKind::FullText(_) => None,
         }
     }
 
@@ -85,26 +89,38 @@ impl Default for PropertyIndexes {
 
 impl PropertyIndexes {
     /// Returns the indexes of a new container, which has no items: those that its policy names.
-    pub fn of_new(policy: &IndexingPolicy) -> PropertyIndexes {
+    pub fn of_new(properties: &ContainerProperties) -> PropertyIndexes {
         let mut indexes = PropertyIndexes::default();
-        indexes.follow(policy);
+        indexes.follow(properties);
         for index in &mut indexes.list {
             index.is_ready = true;
         }
         indexes
     }
 
-    /// Adds what a policy names, and drops what it does not allow or no longer names.
-    pub fn follow(&mut self, policy: &IndexingPolicy) {
+    /// Adds what the policies of a container name, and drops what they do not allow or no longer name.
+    pub fn follow(&mut self, properties: &ContainerProperties) {
+        let policy = &properties.indexing_policy;
         let named = policy::named_paths(policy);
+        let texts = policy::named_texts(properties);
         self.retain(|index| match &index.kind {
             // An index on a path that the policy names has other entries.
             IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
             IndexKind::Values(path) => named.contains(path),
+            IndexKind::FullText(text) => texts.contains(text),
         });
         for path in named {
             self.add(IndexKind::Values(Arc::new(path)), false);
         }
+        for text in texts {
+            self.add(IndexKind::FullText(Arc::new(text)), false);
+        }
+    }
+
+    /// Returns the full-text index of a text, if queries may use it.
+    pub fn usable_text(&self, text: &TextIndex) -> Option<&PropertyIndex> {
+        let is_own = |index: &&PropertyIndex| matches!(&index.kind, IndexKind::FullText(own) if **own == *text);
+        self.list.iter().find(is_own).filter(|index| index.is_ready)
     }
 
     /// Returns the index on a path.

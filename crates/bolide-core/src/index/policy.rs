@@ -1,8 +1,11 @@
 //! Which property indexes an indexing policy asks for, and which it allows.
 
+use bolide_model::container::ContainerProperties;
 use bolide_model::container::indexing::{IndexStep, IndexingMode, IndexingPolicy};
 use bolide_query::PathStep;
-use bolide_query::index::IndexPath;
+use bolide_query::index::{IndexPath, TextIndex};
+
+use crate::sql::schema_of;
 
 /// System properties that are not part of a stored document and have no entries.
 const WITHOUT_ENTRIES: [&str; 4] = ["_rid", "_self", "_etag", "_attachments"];
@@ -18,6 +21,25 @@ pub(crate) fn named_paths(policy: &IndexingPolicy) -> Vec<IndexPath> {
     paths.filter(|path| allows(policy, path)).collect()
 }
 
+/// Returns the texts of which a container's policies name full-text indexes, in the languages by which queries compare their words.
+pub(crate) fn named_texts(properties: &ContainerProperties) -> Vec<TextIndex> {
+    let policy = &properties.indexing_policy;
+    if policy.mode != IndexingMode::Consistent || policy.full_text_indexes.is_empty() {
+        return Vec::new();
+    }
+    let schema = schema_of(properties);
+    let mut texts: Vec<TextIndex> = Vec::new();
+    for named in policy.full_text_indexes.iter().take(MAX_PATHS) {
+        let steps: Vec<PathStep> = named.path.names().iter().map(|name| PathStep::name(name)).collect();
+        let language = schema.language(&steps).to_owned();
+        let path = IndexPath::of_steps(&steps).filter(has_entries);
+        let text = path.map(|path| TextIndex { path, language });
+        // Clients may name a path twice.
+        texts.extend(text.filter(|text| !texts.contains(text)));
+    }
+    texts
+}
+
 /// Returns the steps of a path in a policy as those of a query.
 fn path_steps(path: &[IndexStep]) -> Vec<PathStep> {
     let step = |step: &IndexStep| match step {
@@ -29,12 +51,15 @@ fn path_steps(path: &[IndexStep]) -> Vec<PathStep> {
 
 /// Whether a policy allows an index on a path.
 pub(crate) fn allows(policy: &IndexingPolicy, path: &IndexPath) -> bool {
-    let steps = path.steps();
-    let has_entries = match steps.first() {
+    policy.mode == IndexingMode::Consistent && has_entries(path) && policy.is_indexed(&index_steps(&path.steps()))
+}
+
+/// Whether documents as they are stored have the property.
+fn has_entries(path: &IndexPath) -> bool {
+    match path.steps().first() {
         Some(PathStep::Name(name)) => !WITHOUT_ENTRIES.contains(&&name[..]),
         _ => false,
-    };
-    policy.mode == IndexingMode::Consistent && has_entries && policy.is_indexed(&index_steps(&steps))
+    }
 }
 
 /// Returns the steps of a path in a query as those of a policy.
@@ -63,6 +88,22 @@ mod tests {
 
     fn allowed(policy: &IndexingPolicy, path: &str) -> bool {
         allows(policy, &IndexPath::parse(path).expect("a path"))
+    }
+
+    #[test]
+    fn a_text_has_the_language_of_its_path_or_of_the_policy() {
+        let definition = json!({
+            "id": "c",
+            "partitionKey": {"paths": ["/pk"], "kind": "Hash"},
+            "fullTextPolicy": {
+                "defaultLanguage": "de-DE",
+                "fullTextPaths": [{"path": "/a/b", "language": "fr-FR"}, {"path": "/c"}, {"path": "/d"}],
+            },
+            "indexingPolicy": {"fullTextIndexes": [{"path": "/a/b"}, {"path": "/c"}, {"path": "/c"}]},
+        });
+        let properties = ContainerProperties::from_json(&definition).expect("a definition");
+        let texts: Vec<String> = named_texts(&properties).iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["/a/b/? (full text, fr-FR)", "/c/? (full text, de-DE)"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::change_log::{self as history, Change};
 use crate::container::ContainerState;
-use crate::format::entries;
+use crate::format::entries::{self, Entry};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 use crate::index::PropertyIndexes;
@@ -24,6 +24,9 @@ pub(crate) fn add(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, epk: &E
     let key = keys::item(epk, record.number());
     for entry in entries::of(indexes, &key.bytes, record) {
         let value = entry.value();
+        if let Some((index, words)) = counted_words(batch, indexes, &key.bytes, &entry) {
+            batch.state.added_words(index, &key.bytes, words);
+        }
         batch.put(entry.key, value);
     }
     let item_key = key.bytes.clone();
@@ -35,10 +38,25 @@ pub(crate) fn add(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, epk: &E
 /// Removes a record with all its entries (TTL-267).
 pub(crate) fn remove(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, key: &Key, record: &Record) {
     for entry in entries::of(indexes, &key.bytes, record) {
+        if let Some((index, words)) = counted_words(batch, indexes, &key.bytes, &entry) {
+            batch.state.removed_words(index, &key.bytes, words);
+        }
         batch.delete(entry.key);
     }
     batch.delete(key.clone());
     batch.state.removed(&key.bytes, record);
+}
+
+/// Returns the index and the words of the entry of an item's text, if the counters have the item's texts in this index.
+fn counted_words(
+    batch: &WriteBatch<'_>,
+    indexes: &PropertyIndexes,
+    item_key: &[u8],
+    entry: &Entry<'_>,
+) -> Option<(u32, u64)> {
+    let (id, words) = entry.words()?;
+    let index = indexes.list.iter().find(|index| index.id == id)?;
+    batch.state.texts.counts(index, item_key).then_some((id, words))
 }
 
 /// Removes a ghost in the write at `position`. Returns the cost, which is charged to the purge and not to a writer (TTL-255).

@@ -23,6 +23,7 @@ mod signals;
 mod snapshot;
 pub(crate) mod state;
 pub(crate) mod statistics;
+pub(crate) mod text_counters;
 pub(crate) mod tombstones;
 pub(crate) mod visibility;
 mod wakeup;

@@ -8,10 +8,12 @@
 //!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
 //!   ‖ time after which the history is complete(8) ‖ time of its last entry, in the order of commits(8) and by the clock(8)
 //!   ‖ positions up to which ends were told: in the log(12), in the expiry queue(20), count(2) ‖ in the queue of each date rule(25)
+//!   ‖ words of full-text indexes (see `text_counters`)
 //!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to resume at ‖ lsn(8) ‖ horizon(16)
 //! ```
 //!
-//! Rows of format 1 end with the cursors; they were written before there was a history. Rows of format 2 have no times of the history.
+//! Rows of format 1 end with the cursors; they were written before there was a history. Rows of format 2 have no times of the history,
+//! and rows of format 3 no words of full-text indexes.
 //!
 //! The counts of [`Ghosts`] and of tombstones are kept in memory only: after a start, ghosts are counted again from the purge cursors. The [`Tally`] of
 //! a full check and the [`Forecast`] are in memory only, too; the check begins again after a start. So are the purge's positions in the queues of date
@@ -24,11 +26,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::date_cursors::DateCursors;
 use super::forecast::Forecast;
 use super::ghosts::Ghosts;
+use super::text_counters::TextCounters;
 use super::tombstones::PartitionKeyTombstones;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
 
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
+/// Format of rows that have no words of full-text indexes.
+const FORMAT_3: u8 = 3;
 /// Format of rows that have no times of the history.
 const FORMAT_2: u8 = 2;
 /// Format of rows that have no start of the history.
@@ -72,6 +77,8 @@ pub(crate) struct PartitionState {
     pub told_dates: DateCursors,
     /// The latest time that a reader of the history has taken for settled; in memory only.
     pub marked: CommitTime,
+    /// The words of full-text indexes.
+    pub texts: TextCounters,
     /// Tombstones of deleted logical partitions whose items are not all removed yet.
     pub tombstones: PartitionKeyTombstones,
     /// The ghosts counted so far.
@@ -133,6 +140,17 @@ pub(crate) struct Tally {
     pub upto: Bytes,
     pub stored: Amount,
     pub ghosts: Amount,
+    /// The ids of the full-text indexes that were complete when the check began, each with the words of the items.
+    pub words: Vec<(u32, u64)>,
+}
+
+impl Tally {
+    /// Adds the words of an item's text, if its index was complete when the check began.
+    pub fn add_words(&mut self, index: u32, words: u64) {
+        if let Some((_, counted)) = self.words.iter_mut().find(|(own, _)| *own == index) {
+            *counted += words;
+        }
+    }
 }
 
 impl PartitionState {
@@ -183,6 +201,24 @@ impl PartitionState {
         }
     }
 
+    /// Adds the words of an item's text that is now stored.
+    pub fn added_words(&mut self, index: u32, item_key: &[u8], words: u64) {
+        self.texts.add(index, words);
+        if let Some(tally) = self.tallied(item_key) {
+            tally.add_words(index, words);
+        }
+    }
+
+    /// Subtracts the words of an item's text that is no longer stored.
+    pub fn removed_words(&mut self, index: u32, item_key: &[u8], words: u64) {
+        self.texts.remove(index, words);
+        let tally = self.tallied(item_key);
+        let counted = tally.and_then(|tally| tally.words.iter_mut().find(|(own, _)| *own == index));
+        if let Some((_, counted)) = counted {
+            *counted = counted.saturating_sub(words);
+        }
+    }
+
     /// Returns whether a stored record is one of the counted ghosts. Items that were deleted with their partition key are not.
     pub fn is_counted_ghost(&self, item_key: &[u8], record: &Record) -> bool {
         self.ghosts.have_passed(record) && !self.tombstones.hides(item_key, record)
@@ -223,6 +259,7 @@ impl PartitionState {
         self.told.log.put(&mut bytes);
         self.told.expiry.put(&mut bytes);
         self.told_dates.put(&mut bytes);
+        self.texts.put(&mut bytes);
         self.tombstones.put(&mut bytes);
         bytes.freeze()
     }
@@ -246,7 +283,7 @@ impl PartitionState {
     fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
         let (format, rest) = bytes.split_first()?;
         let (rest, later) = match (*format, bytes.len()) {
-            (FORMAT, BYTES..) | (FORMAT_2, BYTES_2..) => rest.split_at(BYTES_1 - 1),
+            (FORMAT | FORMAT_3, BYTES..) | (FORMAT_2, BYTES_2..) => rest.split_at(BYTES_1 - 1),
             (FORMAT_1, BYTES_1) => (rest, &[][..]),
             _ => return None,
         };
@@ -291,6 +328,7 @@ impl PartitionState {
             told: later.told,
             told_dates: later.told_dates,
             marked: CommitTime::default(),
+            texts: later.texts,
             tombstones: later.tombstones,
             ghosts: Ghosts::behind(purge),
             tally: None,
@@ -308,6 +346,7 @@ struct Later {
     history_happened: UnixMillis,
     told: Cursors,
     told_dates: DateCursors,
+    texts: TextCounters,
     tombstones: PartitionKeyTombstones,
 }
 
@@ -334,6 +373,9 @@ impl Later {
                 expiry: ExpiryPosition::decode(expiry)?,
             };
             (later.told_dates, rest) = DateCursors::decode(after)?;
+        }
+        if format == FORMAT {
+            (later.texts, rest) = TextCounters::decode(rest)?;
         }
         later.tombstones = PartitionKeyTombstones::decode(rest)?;
         Some(later)

@@ -32,7 +32,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::index::{self, Interval};
+use crate::index::{self, Interval, TextStatistics};
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -103,6 +103,8 @@ pub struct Execution {
     ordinals: Ordinals,
     /// Rows that FROM, JOIN and subqueries visited for the items before the current one.
     rows_before: u64,
+    /// Rows that passed FROM and WHERE.
+    rows_passed: u64,
     /// The item that must be pushed again.
     push_again: Option<resume::PartialItem>,
     /// The last group returned, if groups are ordered by the identity of their keys.
@@ -197,6 +199,7 @@ impl Execution {
             within: resume.within,
             item_rows: 0,
             rows_before: 0,
+            rows_passed: 0,
             ordinals: Ordinals::default(),
             push_again: None,
             group: resume.group,
@@ -218,6 +221,28 @@ impl Execution {
     pub fn restore(&mut self, ahead: Ahead) {
         if let Stage::Sort(sorter) = &mut self.stage {
             sorter.restore(ahead);
+        }
+    }
+
+    /// Ranks by these statistics instead of those of the items that are pushed, for [`crate::Query::text_ranking`]. Before the first item.
+    pub fn rank_by(&mut self, statistics: &TextStatistics) {
+        if let Stage::Rank(ranker) = &mut self.stage {
+            ranker.fix(statistics);
+        }
+    }
+
+    /// Number of ranked or sorted rows so far, earlier pages included.
+    pub fn rows_ordered(&self) -> u64 {
+        match &self.stage {
+            Stage::Rank(ranker) => ranker.candidates(),
+            _ => self.rows_passed,
+        }
+    }
+
+    /// Sets the results of the aggregates, for [`crate::Query::text_aggregates`], instead of pushing items.
+    pub fn set_aggregates(&mut self, values: &[u64]) {
+        if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {
+            groups.set(values);
         }
     }
 
@@ -280,6 +305,7 @@ impl Execution {
             within,
             item_rows,
             ordinals,
+            rows_passed,
             ..
         } = self;
         // Other items may have been inserted before it meanwhile.
@@ -297,6 +323,7 @@ impl Execution {
             ranker.count(&mut row, ranking(&select))?;
         }
         let flow = nested::each_item_row(&select, nested.as_mut(), &mut row, &mut |row| {
+            *rows_passed += 1;
             stage.accept(&select, distinct.as_mut(), output, row, ordinals, (item_rows, already))
         })?;
         if self.output.is_done() {

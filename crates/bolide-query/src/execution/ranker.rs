@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::eval::Row;
 use crate::fuel::Fuel;
 use crate::functions::{Analyzer, Term, bm25, term_hits};
+use crate::index::TextStatistics;
 use crate::memory::ALLOCATION_BYTES;
 use crate::program::{RankComponent, Ranking};
 use crate::value::Value;
@@ -63,6 +64,8 @@ pub(super) struct Ranker {
     candidates: Vec<Candidate>,
     /// The data of the current item.
     current: Vec<ComponentData>,
+    /// The statistics are given, so that items do not add to them.
+    is_fixed: bool,
 }
 
 impl Ranker {
@@ -77,12 +80,28 @@ impl Ranker {
             analyzers: analyzers.collect(),
             candidates: Vec::new(),
             current: Vec::new(),
+            is_fixed: false,
         }
+    }
+
+    /// Takes the statistics of the only component, which is a full-text score.
+    pub fn fix(&mut self, statistics: &TextStatistics) {
+        self.is_fixed = true;
+        self.documents = statistics.documents;
+        self.statistics = vec![Statistics {
+            words: statistics.words,
+            hits: statistics.hits.clone(),
+        }];
+    }
+
+    /// Number of candidates so far.
+    pub fn candidates(&self) -> u64 {
+        self.candidates.len() as u64
     }
 
     /// Adds an item to the statistics, whether or not it passes the filter.
     pub fn count<'a>(&mut self, row: &mut Row<'a>, ranking: &'a Ranking) -> Result<()> {
-        self.documents += 1;
+        self.documents += u64::from(!self.is_fixed);
         self.current.clear();
         for (n, component) in ranking.components.iter().enumerate() {
             let evidence = match component {
@@ -115,6 +134,9 @@ impl Ranker {
         let terms = analyzed.get_or_insert_with(analyzed_all);
         let words = analyzer.words(text.as_str()?, fuel);
         let hits: Vec<u64> = terms.iter().map(|term| term_hits(&words, term, fuel)).collect();
+        if self.is_fixed {
+            return Some((words.len() as u64, hits));
+        }
         let statistics = &mut self.statistics[component];
         statistics.words += words.len() as u64;
         statistics.hits.resize(hits.len(), 0);

@@ -5,6 +5,10 @@
 //! query ──index_conditions─▶ intervals  an item with a row has a key in one of them, for each condition (conditions.rs)
 //! query ──index_order──────▶ path       the rows come in the order of its keys (order.rs)
 //! query ──covering_path────▶ path       its keys are all that the query reads (covering.rs)
+//!
+//! item  ──TextIndex::terms─▶ terms      the words of its text, as the full-text functions compare them (text.rs)
+//! query ──text_conditions──▶ terms      a text with a row has the words of one of them, for each condition (text_conditions.rs)
+//! query ──text_ranking─────▶ terms      the order of the rows follows from the words of their texts (text_ranking.rs)
 //! ```
 //!
 //! A condition is a superset of what the filter accepts: an item that it lets through must still pass the filter. What it is based on is what a path
@@ -27,6 +31,9 @@ mod interval;
 mod key;
 mod order;
 mod path;
+mod text;
+mod text_conditions;
+mod text_ranking;
 mod values;
 
 pub use conditions::{IndexCondition, MAX_INTERVALS};
@@ -34,11 +41,16 @@ pub use interval::Interval;
 pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 pub use order::IndexOrder;
 pub use path::IndexPath;
+pub use text::{KEY_OF_MANY_TERMS, KEY_OF_NO_TEXT, KEY_OF_TEXT, MAX_TERMS, TERM_BYTES, TextIndex, TextTerms, key_of_term};
+pub use text_conditions::{TextCondition, MAX_TERMS_OF_CONDITION};
+pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 
 pub(crate) use conditions::conditions;
 pub(crate) use covering::{counts_items, covering_path, is_independent_of_order, tells_rows};
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use order::order;
+pub(crate) use text_conditions::text_conditions;
+pub(crate) use text_ranking::{text_aggregates, text_ranking};
 
 #[cfg(test)]
 mod tests;

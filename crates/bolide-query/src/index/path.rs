@@ -92,6 +92,11 @@ impl IndexPath {
         !self.of_elements && matches!(self.names.as_slice(), [PathStep::Name(own)] if own == name)
     }
 
+    /// Calls `f` with the value of an item at the path; not for paths of elements.
+    pub(super) fn value<R>(&self, item: &Item<'_>, f: impl FnOnce(&Value<'_>) -> R) -> R {
+        f(&ItemScan::of(item).walk(item, &self.names))
+    }
+
     /// The keys of an item: those of its value, or of each element of its array, at the path. Sorted, each once.
     ///
     /// An undefined value has no key, nor has a value that is no array at a path of elements. For the bytes see [`super`].

@@ -14,8 +14,9 @@ use bytes::Bytes;
 use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
-use crate::index::PropertyIndexes;
+use crate::index::{IndexKind, PropertyIndexes};
 use crate::partition::state::{Amount, PartitionState};
+use crate::partition::text_counters::TextCounters;
 use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
 
@@ -43,6 +44,8 @@ pub(super) struct Child {
     waiting_bytes: usize,
     /// The items that the child holds.
     pub stored: Amount,
+    /// The words of their texts, by the ids of full-text indexes.
+    words: BTreeMap<u32, u64>,
 }
 
 impl Child {
@@ -65,12 +68,21 @@ impl Child {
             waiting: Rows::new(),
             waiting_bytes: 0,
             stored: Amount::default(),
+            words: BTreeMap::new(),
         })
     }
 
     /// Returns the property indexes of which it has the entries.
     pub fn indexes(&self) -> &Arc<PropertyIndexes> {
         &self.indexes
+    }
+
+    /// Returns the words of the texts of all items in each full-text index.
+    pub fn texts(&self) -> TextCounters {
+        let indexes = self.indexes.list.iter();
+        let texts = indexes.filter(|index| matches!(index.kind, IndexKind::FullText(_)));
+        let words = texts.map(|index| (index.id, self.words.get(&index.id).copied().unwrap_or_default()));
+        TextCounters::of_all(&words.collect::<Vec<_>>())
     }
 
     /// Tells whether a key that begins with an effective partition key belongs to this range.
@@ -84,6 +96,9 @@ impl Child {
         self.stored.add(record.size());
         let indexes = self.indexes.clone();
         for entry in entries::of(&indexes, &key.bytes, record) {
+            if let Some((index, words)) = entry.words() {
+                *self.words.entry(index).or_default() += words;
+            }
             let value = entry.value();
             self.set(entry.key, Some(value));
         }
@@ -101,9 +116,12 @@ impl Child {
                 let Some(record) = value.map(Record::decode).transpose()? else {
                     continue;
                 };
-                own.extend(
-                    entries::of(&self.indexes, &key.bytes, &record).map(|entry| (entry.key.clone(), entry.value())),
-                );
+                for entry in entries::of(&self.indexes, &key.bytes, &record) {
+                    if let Some((index, words)) = entry.words() {
+                        *self.words.entry(index).or_default() -= words;
+                    }
+                    own.push((entry.key.clone(), entry.value()));
+                }
                 self.stored.remove(record.size());
                 self.set(key.clone(), None);
             }

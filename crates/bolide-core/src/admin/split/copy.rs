@@ -182,6 +182,7 @@ impl Copy {
                 history_happened: state.history_happened,
                 told: state.told,
                 told_dates: state.told_dates.clone(),
+                texts: child.texts(),
                 tombstones: state.tombstones.filtered(|tombstone| child.contains(&tombstone.epk)),
                 ..std::mem::take(&mut figures)
             };

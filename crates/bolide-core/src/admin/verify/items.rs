@@ -8,6 +8,7 @@ use crate::container::ContainerState;
 use crate::format::entries::{self, Entry};
 use crate::format::keys;
 use crate::format::record::{Content, Record};
+use crate::index::{IndexKind, PropertyIndexes};
 use crate::partition::state::Tally;
 use crate::partition::write_batch::{Decision, WriteBatch};
 use crate::partition::{Partition, ghosts};
@@ -51,12 +52,18 @@ pub(super) fn check(
         return Ok(Checked::Uncounted);
     }
     let mut tally = match (batch.state.tally.take(), from) {
-        (_, None) => Tally::default(),
+        (_, None) => Tally {
+            words: complete_texts(&indexes),
+            ..Tally::default()
+        },
         (Some(tally), Some(from)) if tally.upto == *from => tally,
         _ => return Ok(Checked::Forgotten),
     };
 
     let mut found = VerifyReport::default();
+    for (index, words) in wanted.iter().filter_map(Entry::words) {
+        tally.add_words(index, words);
+    }
     for (wanted, stored) in wanted.iter().zip(stored) {
         let Key { space, bytes: key } = &wanted.key;
         match stored {
@@ -78,7 +85,7 @@ pub(super) fn check(
             tally.upto = next.clone();
             batch.state.tally = Some(tally);
         }
-        None => check_counters(batch, &tally, &mut found),
+        None => check_counters(batch, state, &tally, &mut found),
     }
     Ok(Checked::Page { found, next })
 }
@@ -125,7 +132,13 @@ pub(super) fn named(record: &Record) -> String {
     }
 }
 
-fn check_counters(batch: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyReport) {
+/// Returns the ids of full-text indexes, without any words yet.
+fn complete_texts(indexes: &PropertyIndexes) -> Vec<(u32, u64)> {
+    let texts = indexes.list.iter().filter(|index| matches!(index.kind, IndexKind::FullText(_)));
+    texts.map(|index| (index.id, 0)).collect()
+}
+
+fn check_counters(batch: &WriteBatch<'_>, state: &ContainerState, tally: &Tally, found: &mut VerifyReport) {
     let (stored, ghosts) = (batch.state.stored, batch.state.ghosts.amount());
     for (name, counted, there) in [
         ("stored items", stored.items, tally.stored.items),
@@ -135,6 +148,14 @@ fn check_counters(batch: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyRepor
     ] {
         if counted != there {
             found.problem(|| format!("the counter of {name} says {counted}, found {there}"));
+        }
+    }
+    for (index, there) in &tally.words {
+        let counted = batch.state.texts.words(*index);
+        // An index that was dropped meanwhile has no counter any more.
+        let is_dropped = state.indexes.with_id(*index).is_empty();
+        if counted != *there && !is_dropped {
+            found.problem(|| format!("the counter of words of index {index} says {counted}, found {there}"));
         }
     }
 }

@@ -82,7 +82,7 @@ impl ContainerRow {
             self.history.push(PolicyPeriod { start: now, policy });
         }
         if self.collection.is_none() {
-            Arc::make_mut(&mut self.indexes).follow(&properties.indexing_policy);
+            Arc::make_mut(&mut self.indexes).follow(&properties);
         }
         self.properties = Arc::new(properties);
     }

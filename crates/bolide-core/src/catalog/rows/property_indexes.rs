@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_query::index::IndexPath;
+use bolide_query::index::{IndexPath, TextIndex};
 use serde::{Deserialize, Serialize};
 
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
@@ -29,6 +29,7 @@ struct StoredIndex {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredKind {
+    FullText { text: String, language: String },
     Values { path: String },
 }
 
@@ -36,11 +37,19 @@ impl StoredKind {
     fn of(kind: &IndexKind) -> StoredKind {
         match kind {
             IndexKind::Values(path) => StoredKind::Values { path: path.to_string() },
+            IndexKind::FullText(text) => StoredKind::FullText {
+                text: text.path.to_string(),
+                language: text.language.clone(),
+            },
         }
     }
 
     fn kind(self) -> Option<IndexKind> {
         match self {
+            StoredKind::FullText { text, language } => {
+                let path = IndexPath::parse(&text)?;
+                Some(IndexKind::FullText(Arc::new(TextIndex { path, language })))
+            }
             StoredKind::Values { path } => IndexPath::parse(&path).map(|path| IndexKind::Values(Arc::new(path))),
         }
     }

@@ -75,11 +75,15 @@ impl Analyzer {
         if !fuel.spend_each(text.len(), ANALYSIS) {
             return Vec::new();
         }
+        self.each_word(text).collect()
+    }
+
+    /// As [`Analyzer::words`], without fuel.
+    pub fn each_word(&self, text: &str) -> impl Iterator<Item = String> {
         let lower = split(text).map(str::to_lowercase);
         lower
             .filter(|word| !self.stop_words.contains(word))
             .map(|word| self.stemmer.stem(&word).into_owned())
-            .collect()
     }
 
     /// Reads a term: a string, or `{"term": "x", "distance": 1}` for a fuzzy one.
@@ -101,6 +105,13 @@ impl Analyzer {
             words: self.words(text.as_str()?, fuel),
             distance: distance.min(MAX_EDITS),
         })
+    }
+}
+
+impl Term {
+    /// The words of which a text must have all in order to have the term, none if no text has it. `None` if other words would do as well.
+    pub fn exact_words(&self) -> Option<&[String]> {
+        (self.distance == 0).then_some(&self.words)
     }
 }
 

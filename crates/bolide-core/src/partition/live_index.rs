@@ -3,19 +3,22 @@
 //! An entry does not say whether its item is a ghost. So one read has the entries, the partition's counters, and the beginnings of the expiry queues,
 //! whose due entries name every ghost of that moment. Read before or after the entries, they would lack a ghost, or name one whose entries are gone.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use bolide_model::ttl::{Class, Horizon};
 use bolide_model::{Lsn, Result};
-use bolide_storage::{Page, ReadRequest, ReadResponse};
+use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT};
+use bolide_storage::{Key, Page, ReadRequest, ReadResponse};
 use bytes::Bytes;
 
 use super::Partition;
 use super::snapshot::{AsOf, IndexInterval, entry_scan};
 use super::state::{Cursors, PartitionState};
+use super::text_counters::TextCounters;
 use super::worker::read_state;
 use crate::format::keys::{self, ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue};
+use crate::format::text_entries::TextEntry;
 
 /// Maximum number of ghosts that are looked at; with more, the items have to be read.
 const MAX_GHOSTS: usize = 10_000;
@@ -32,13 +35,16 @@ pub(crate) struct LiveIndex {
     pub items: u64,
     /// One for each interval.
     pub pages: Vec<Page>,
-    ghosts: HashSet<Bytes>,
+    /// The words of full-text indexes, those of ghosts included.
+    pub texts: TextCounters,
+    /// The keys of ghosts, each with its version.
+    ghosts: HashMap<Bytes, LogPosition>,
 }
 
 impl LiveIndex {
     /// Returns whether the item with this key exists.
     pub fn shows(&self, item_key: &Bytes) -> bool {
-        !self.ghosts.contains(item_key)
+        !self.ghosts.contains_key(item_key)
     }
 
     /// Returns whether items of the partition are ghosts.
@@ -61,6 +67,8 @@ pub(crate) struct EntryRead {
     pub rows: usize,
     /// Maximum number of bytes of all of them, approximately.
     pub bytes: usize,
+    /// Whether the values of entries are left out.
+    pub keys_only: bool,
 }
 
 impl Partition {
@@ -86,7 +94,7 @@ impl Partition {
             request.scans.extend(
                 intervals
                     .iter()
-                    .map(|interval| entry_scan(interval, read.descending, read.rows)),
+                    .map(|interval| entry_scan(interval, read.descending, read.rows, read.keys_only)),
             );
             request.max_bytes = read.bytes;
             let reply = self.read_raw(request).await?;
@@ -101,6 +109,35 @@ impl Partition {
             }
         }
         Ok(None)
+    }
+}
+
+impl Partition {
+    /// Returns the number of words of all texts of a full-text index, without ghosts; `None` if a ghost is no longer stored as this version.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn live_words(&self, index: u32, live: &LiveIndex) -> Result<Option<u64>> {
+        let stored = live.texts.words(index);
+        if live.ghosts.is_empty() {
+            return Ok(Some(stored));
+        }
+        let keys = |item_key| [KEY_OF_TEXT, KEY_OF_NO_TEXT].map(|key| keys::property_entry(index, key, item_key));
+        let gets: Vec<Key> = live.ghosts.keys().flat_map(|item_key| keys(item_key)).collect();
+        let request = ReadRequest {
+            gets,
+            ..ReadRequest::default()
+        };
+        let found = self.read_raw(request).await?.gets;
+        let mut of_ghosts = 0;
+        for (version, entries) in live.ghosts.values().zip(found.chunks(2)) {
+            let entry = entries.iter().flatten().find_map(|value| TextEntry::decode(value));
+            match entry.filter(|entry| entry.version == *version) {
+                Some(entry) => of_ghosts += entry.words,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(stored.saturating_sub(of_ghosts)))
     }
 }
 
@@ -131,9 +168,10 @@ fn live_index(reply: ReadResponse, horizon: Horizon, log_rows: usize) -> Result<
     if !state.tombstones.is_empty() || own.more {
         return Ok(Found::TooMany);
     }
-    let mut ghosts = HashSet::new();
+    let mut ghosts = HashMap::new();
     for entry in queues::entries::<ExpiryPosition>(&own) {
-        ghosts.insert(entry?.item_key);
+        let entry = entry?;
+        ghosts.insert(entry.item_key, entry.version);
     }
     let mut is_at_end = !log.more;
     for entry in queues::entries::<LogPosition>(&log) {
@@ -144,7 +182,7 @@ fn live_index(reply: ReadResponse, horizon: Horizon, log_rows: usize) -> Result<
             break;
         }
         if entry.stamp.class == Class::Inherited {
-            ghosts.insert(entry.item_key);
+            ghosts.insert(entry.item_key, entry.version);
         }
     }
     if !is_at_end {
@@ -156,6 +194,7 @@ fn live_index(reply: ReadResponse, horizon: Horizon, log_rows: usize) -> Result<
     Ok(Found::Live(LiveIndex {
         lsn: reply.head.lsn,
         items: state.stored.items.saturating_sub(ghosts.len() as u64),
+        texts: state.texts,
         horizon,
         pages: pages.collect(),
         ghosts,

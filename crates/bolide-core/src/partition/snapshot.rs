@@ -194,7 +194,7 @@ impl Partition {
         let scans = intervals.iter();
         let request = ReadRequest {
             scans: scans
-                .map(|interval| entry_scan(interval, descending, max_rows))
+                .map(|interval| entry_scan(interval, descending, max_rows, true))
                 .collect(),
             max_bytes: INDEX_READ_BYTES,
             ..ReadRequest::default()
@@ -292,8 +292,8 @@ impl Partition {
     }
 }
 
-/// Returns a scan of the keys of entries.
-pub(super) fn entry_scan(interval: &IndexInterval, descending: bool, max_rows: usize) -> Scan {
+/// Returns a scan of entries.
+pub(super) fn entry_scan(interval: &IndexInterval, descending: bool, max_rows: usize, keys_only: bool) -> Scan {
     Scan {
         space: Space::Index,
         from: interval.from.clone(),
@@ -301,7 +301,7 @@ pub(super) fn entry_scan(interval: &IndexInterval, descending: bool, max_rows: u
         reverse: descending,
         max_rows,
         max_bytes: usize::MAX,
-        keys_only: true,
+        keys_only,
     }
 }
 

@@ -8,6 +8,7 @@ use super::counting::Counting;
 use super::covered::CoveredScan;
 use super::ordered::{OrderedScan, SPARE_ENTRIES};
 use super::page::{PageRun, Scanned};
+use super::ranked::TextAccess;
 use crate::continuation::query::{After, QueryPosition};
 use crate::scan::{ItemScan, Slice};
 
@@ -20,7 +21,7 @@ pub(super) struct Pushed<'a> {
 
 impl<'a> Pushed<'a> {
     /// All items that the page needs were pushed.
-    fn at_end(execution: Counting, walk: ItemScan<'a>) -> Pushed<'a> {
+    pub(super) fn at_end(execution: Counting, walk: ItemScan<'a>) -> Pushed<'a> {
         let scanned = Scanned {
             after: After::Nothing,
             is_end: true,
@@ -40,6 +41,8 @@ pub(super) enum Access {
     Scan,
     /// Entries of an index, or counters, instead of items.
     Covered(CoveredScan),
+    /// The lists of a full-text index, and the items with the highest scores.
+    Texts(TextAccess),
     /// The items that an index finds.
     Candidates(Candidates),
     /// Items in the order of an index.
@@ -52,6 +55,7 @@ impl Access {
         match self {
             Access::Scan => None,
             Access::Covered(covered) => covered.index(),
+            Access::Texts(texts) => Some(texts.index),
             Access::Candidates(candidates) => Some(candidates.index),
             Access::Ordered(ordered) => Some(ordered.index),
         }
@@ -59,7 +63,7 @@ impl Access {
 
     /// Returns whether an index finds the rows behind a page as fast as those of the page.
     pub fn is_ordered(&self) -> bool {
-        matches!(self, Access::Ordered(_))
+        matches!(self, Access::Ordered(_) | Access::Texts(_))
     }
 
     /// Returns the items that an index finds, if they are read.
@@ -77,10 +81,13 @@ impl IndexReader<'_> {
     /// # Errors
     /// From the engine; if the query has to end.
     pub async fn access(&self) -> Result<Access> {
+        if let Some(texts) = self.texts().await? {
+            return Ok(Access::Texts(texts));
+        }
         if let Some(covered) = self.covered().await? {
             return Ok(Access::Covered(covered));
         }
-        if self.conditions.is_empty() && self.order.is_none() {
+        if !self.has_conditions() && self.order.is_none() {
             return Ok(Access::Scan);
         }
         if let Some(few) = self.candidates(FEW_CANDIDATES).await? {
@@ -102,6 +109,7 @@ impl PageRun<'_> {
             Access::Candidates(found) => return self.push_scanned(now, position, Some(found)).await,
             Access::Covered(covered) => self.push_covered(now, &position, covered).await?,
             Access::Ordered(ordered) => self.push_ordered(now, &position, ordered).await?,
+            Access::Texts(texts) => self.push_by_texts(now, &position, texts).await?,
         };
         match pushed {
             Some(pushed) => Ok(pushed),
@@ -195,7 +203,7 @@ impl PageRun<'_> {
     }
 
     /// Returns a scan of the items of some slices behind a key.
-    fn walk_over(&self, slices: Vec<Slice>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
+    pub(super) fn walk_over(&self, slices: Vec<Slice>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
         ItemScan::new(
             self.watch.clock(),
             self.memory,

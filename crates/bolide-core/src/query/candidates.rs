@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED};
+use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, TextCondition};
 use bolide_storage::Space;
 use bytes::Bytes;
 
+use super::text_candidates;
 use crate::container::ContainerState;
 use crate::executor::Watch;
 use crate::format::entries::KEY_OF_MANY;
@@ -76,6 +77,8 @@ pub(super) struct IndexReader<'a> {
     pub watch: Arc<Watch>,
     /// The conditions that an index serves.
     pub conditions: Vec<IndexCondition>,
+    /// Those that a full-text index serves.
+    pub texts: Vec<TextCondition>,
     pub order: Option<IndexOrder>,
     /// Whether the query reads a part of one range: the items of a partition key.
     pub is_pinned: bool,
@@ -106,9 +109,13 @@ impl<'a> IndexReader<'a> {
                 conditions.push(condition);
             }
         }
+        let mut texts = has_any.then(|| query.text_conditions()).unwrap_or_default();
+        texts.retain(|condition| state.indexes.usable_text(&condition.text).is_some());
+        texts.truncate(MAX_CONDITIONS);
         IndexReader {
             query,
             state,
+            texts,
             slices,
             index_use,
             memory,
@@ -139,7 +146,7 @@ impl<'a> IndexReader<'a> {
     /// # Errors
     /// From the engine; if the query has to end.
     pub async fn candidates(&self, most: usize) -> Result<Option<Candidates>> {
-        if self.conditions.is_empty() {
+        if !self.has_conditions() {
             return Ok(None);
         }
         let stored = self.stored_items().await?;
@@ -159,6 +166,13 @@ impl<'a> IndexReader<'a> {
             }
             best = self.candidates_of(condition, limit).await?.or(best);
         }
+        for condition in &self.texts {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            if best.is_some() && limit <= ENOUGH {
+                break;
+            }
+            best = self.candidates_of_text(condition, limit).await?.or(best);
+        }
         let Some(best) = best else { return Ok(None) };
         if self.is_pinned && !is_small {
             is_small = self.holds_few().await?;
@@ -170,6 +184,11 @@ impl<'a> IndexReader<'a> {
             Ok(memory) => Some(best.into_candidates(self.slices, is_small, memory)),
             Err(_) => None,
         })
+    }
+
+    /// Returns whether an index serves a condition.
+    pub fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty() || !self.texts.is_empty()
     }
 
     /// Returns whether a scan holds all items of the only slice in one read.
@@ -188,22 +207,32 @@ impl<'a> IndexReader<'a> {
         let Some(index) = self.state.indexes.usable(&condition.path) else {
             return Ok(None);
         };
-        let mut found = Found {
-            index: index.id,
-            keys: Vec::new(),
-            read: Vec::new(),
-        };
+        let mut found = Found::of(index.id);
         for (at, slice) in self.slices.iter().enumerate() {
             self.watch.check()?;
-            let Some((lsn, mut keys)) = keys_in(&slice.partition, index, &condition.intervals, limit).await? else {
+            match keys_in(&slice.partition, index, &condition.intervals, limit).await? {
+                Some(read) => found.add((at, slice), read),
+                None => return Ok(None),
+            }
+            if found.keys.len() > limit {
                 return Ok(None);
-            };
-            // An item with several values in an array has several entries.
-            keys.sort_unstable();
-            keys.dedup();
-            let inside = keys.into_iter().filter(|key| slice.contains(key));
-            found.keys.extend(inside.map(|key| (at, key)));
-            found.read.push((slice.partition.range, lsn));
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Like [`IndexReader::candidates_of`], for the words of a text.
+    async fn candidates_of_text(&self, condition: &TextCondition, limit: usize) -> Result<Option<Found>> {
+        let Some(index) = self.state.indexes.usable_text(&condition.text) else {
+            return Ok(None);
+        };
+        let mut found = Found::of(index.id);
+        for (at, slice) in self.slices.iter().enumerate() {
+            self.watch.check()?;
+            match text_candidates::keys_in(&slice.partition, index.id, &condition.any_of, limit).await? {
+                Some(read) => found.add((at, slice), read),
+                None => return Ok(None),
+            }
             if found.keys.len() > limit {
                 return Ok(None);
             }
@@ -217,10 +246,16 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let conditions = query.index_conditions().into_iter();
     let conditions = conditions.filter(|condition| indexes.usable(&condition.path).is_some());
     let lines = conditions.map(|condition| format!("index: {} serves a condition\n", condition.path));
+    let texts = query.text_conditions().into_iter();
+    let texts = texts.filter(|condition| indexes.usable_text(&condition.text).is_some());
+    let texts = texts.map(|condition| format!("index: {} serves a condition\n", condition.text));
+    let ranking = query.text_ranking().map(|ranking| ranking.text);
+    let ranking = ranking.filter(|text| indexes.usable_text(text).is_some());
+    let ranking = ranking.map(|text| format!("index: {text} serves the order\n"));
     let order = query.index_order();
     let order = order.filter(|order| indexes.usable_in_order(order).is_some());
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
-    lines.chain(order).collect()
+    lines.chain(texts).chain(order).chain(ranking).collect()
 }
 
 struct Found {
@@ -231,6 +266,24 @@ struct Found {
 }
 
 impl Found {
+    fn of(index: u32) -> Found {
+        Found {
+            index,
+            keys: Vec::new(),
+            read: Vec::new(),
+        }
+    }
+
+    /// Adds what was found in a slice.
+    fn add(&mut self, (at, slice): (usize, &Slice), (lsn, mut keys): (Lsn, Vec<Bytes>)) {
+        // An item with several values in an array has several entries.
+        keys.sort_unstable();
+        keys.dedup();
+        let inside = keys.into_iter().filter(|key| slice.contains(key));
+        self.keys.extend(inside.map(|key| (at, key)));
+        self.read.push((slice.partition.range, lsn));
+    }
+
     fn into_candidates(self, slices: &[Slice], is_small: bool, memory: MemoryShare) -> Candidates {
         Candidates {
             slices: self.keys.into_iter().map(|(at, key)| point(&slices[at], key)).collect(),

@@ -22,11 +22,13 @@ const FIRST_READ: EntryRead = EntryRead {
     descending: false,
     rows: 2_000,
     bytes: 512 * 1024,
+    keys_only: true,
 };
 pub(super) const LARGEST_READ: EntryRead = EntryRead {
     descending: false,
     rows: 250_000,
     bytes: 32 * 1024 * 1024,
+    keys_only: true,
 };
 /// Memory for an entry in addition to its key, in bytes: its places in two lists, and the key of its item.
 pub(super) const ENTRY_BYTES: usize = 256;

@@ -18,7 +18,12 @@ mod metrics;
 mod ordered;
 mod page;
 mod page_done;
+mod ranked;
 mod route;
+mod text_candidates;
+mod text_lists;
+mod text_statistics;
+mod texts_in_order;
 mod usage;
 
 use std::sync::Arc;

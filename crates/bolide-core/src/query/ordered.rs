@@ -179,6 +179,7 @@ impl PageRun<'_> {
             descending: ordered.descending,
             rows,
             bytes: rows * ENTRY_BYTES,
+            keys_only: true,
         };
         let Ok(memory) = take(self.memory, read) else {
             return Ok(None);

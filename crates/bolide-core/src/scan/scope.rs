@@ -43,6 +43,11 @@ impl Slice {
         is_point.then(|| self.from.clone())
     }
 
+    /// Returns whether it is all of its partition.
+    pub fn is_whole(&self) -> bool {
+        self.from.is_empty() && self.to.is_none() && self.prefix.is_none()
+    }
+
     /// Returns whether an item key lies inside the slice.
     pub fn contains(&self, item_key: &[u8]) -> bool {
         item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..]) && self.has_prefix(item_key)

@@ -48,6 +48,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         history_happened: UnixMillis(10),
         told: purge,
         told_dates,
+        texts: TextCounters::of_all(&[(7, 12)]),
         marked: CommitTime::default(),
         tombstones,
         ghosts: Ghosts::behind(purge),
@@ -55,8 +56,18 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         forecast: None,
     };
     assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
+    // The counters of one full-text index.
+    let (texts, texts_bytes) = (BYTES + 2 * DeadlinePosition::BYTES, 2 + 16);
+    let mut third = state.encode().to_vec();
+    third.drain(texts..texts + texts_bytes);
+    third[0] = FORMAT_3;
+    let without_texts = PartitionState {
+        texts: TextCounters::default(),
+        ..state.clone()
+    };
+    assert_eq!(PartitionState::decode(&third), Ok(without_texts.clone()));
     let mut second = state.encode()[..BYTES_2].to_vec();
-    second.extend_from_slice(&state.encode()[BYTES + 2 * DeadlinePosition::BYTES..]);
+    second.extend_from_slice(&third[texts..]);
     second[0] = FORMAT_2;
     let without_times = PartitionState {
         history_after: CommitTime(0),
@@ -64,7 +75,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         history_happened: UnixMillis(0),
         told: Cursors::default(),
         told_dates: DateCursors::default(),
-        ..state.clone()
+        ..without_texts
     };
     assert_eq!(PartitionState::decode(&second), Ok(without_times.clone()));
     let mut older = state.encode()[..BYTES_1].to_vec();

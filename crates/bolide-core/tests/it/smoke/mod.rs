@@ -12,6 +12,7 @@ mod definitions;
 mod delete_all;
 mod feeds;
 mod forecast;
+mod full_text_indexes;
 mod ghosts;
 mod items;
 mod limits;

@@ -1,4 +1,4 @@
-//! Queries through property indexes in a small and in a large container: the times should hardly differ.
+//! Queries through property and full-text indexes in a small and in a large container: the times should hardly differ.
 //!
 //! Both containers have four ranges, on an embedded engine in this process; the query is merged in the core. Values are spread over the ranges. Each run of a query
 //! asks for other values.
@@ -21,6 +21,13 @@ use crate::{Result, item};
 /// Throughput with which a container has four ranges.
 const FOUR_RANGES: Throughput = Throughput::Manual { ru: 24_000 };
 const PATHS: [&str; 4] = ["/number/?", "/created/?", "/customer/name/?", "/words/[]/?"];
+/// Number of texts with one rare word.
+const BATCH: u64 = 20;
+/// Of ten texts, so many have the common word.
+const COMMON_IN_TEN: u64 = 3;
+/// Number of other words in a text, and of different ones in all texts.
+const TEXT_WORDS: u64 = 20;
+const VOCABULARY: u64 = 5_000;
 /// The time of the first order, in seconds after 1970.
 pub const FIRST_CREATED: u64 = 1_700_000_000;
 
@@ -38,13 +45,13 @@ pub struct Options {
     runs: u64,
 }
 
-/// A query; `{n}` stands for a number below that of the items, `{from}` and `{to}` for the times of a hundred orders.
+/// A query; `{n}` stands for a number below that of the items, `{batch}` for that of its rare word, `{from}` and `{to}` for the times of a hundred orders.
 struct Question {
     name: &'static str,
     text: &'static str,
 }
 
-const QUESTIONS: [Question; 6] = [
+const QUESTIONS: [Question; 11] = [
     Question {
         name: "equality, one match",
         text: "SELECT * FROM c WHERE c.number = {n}",
@@ -68,6 +75,26 @@ const QUESTIONS: [Question; 6] = [
     Question {
         name: "COUNT of a range of 100",
         text: "SELECT VALUE COUNT(1) FROM c WHERE c.created >= {from} AND c.created < {to}",
+    },
+    Question {
+        name: "FullTextContains, 20 matches",
+        text: "SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, 'batch{batch}')",
+    },
+    Question {
+        name: "full-text TOP 10, 20 matches",
+        text: "SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'batch{batch}')",
+    },
+    Question {
+        name: "full-text TOP 10, one match",
+        text: "SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'single{n}')",
+    },
+    Question {
+        name: "full-text statistics, 20 matches",
+        text: "SELECT COUNT(1) AS n, SUM(_FullTextWordCount(c.text)) AS w, COUNTIF(FullTextContains(c.text, 'batch{batch}')) AS d FROM c",
+    },
+    Question {
+        name: "full-text TOP 10, in 30 % of all",
+        text: "SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'common')",
     },
 ];
 
@@ -119,7 +146,8 @@ async fn fill(items: u64) -> Result<Filled> {
     let paths: Vec<_> = paths.collect();
     let definition = json!({
         "id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
-        "indexingPolicy": {"includedPaths": paths},
+        "indexingPolicy": {"includedPaths": paths, "fullTextIndexes": [{"path": "/text"}]},
+        "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},
     });
     let properties = ContainerProperties::from_json(&definition).map_err(text)?;
     let container = account
@@ -139,7 +167,21 @@ async fn fill(items: u64) -> Result<Filled> {
 pub fn document(number: u64) -> String {
     let order = data::document(number).replacen("\"name\":\"Customer ", &format!("\"name\":\"Customer {number} "), 1);
     let members = order.strip_suffix('}').unwrap_or(&order);
-    format!("{members},\"number\":{number},\"words\":[\"order\",\"word {number}\"]}}")
+    let text = full_text(number);
+    format!("{members},\"number\":{number},\"words\":[\"order\",\"word {number}\"],\"text\":\"{text}\"}}")
+}
+
+/// A text with a word of its own, one that it has in common with a few, one that many have, and others.
+fn full_text(number: u64) -> String {
+    let mut random = fastrand::Rng::with_seed(number);
+    let mut text = format!("single{number} batch{}", number / BATCH);
+    if random.u64(..10) < COMMON_IN_TEN {
+        text.push_str(" common");
+    }
+    for _ in 0..TEXT_WORDS {
+        text.push_str(&format!(" word{}", random.u64(..VOCABULARY)));
+    }
+    text
 }
 
 async fn measure(filled: &Filled, question: &Question, runs: u64) -> Result<Latencies> {
@@ -151,6 +193,7 @@ async fn measure(filled: &Filled, question: &Question, runs: u64) -> Result<Late
         let query = question
             .text
             .replace("{n}", &number.to_string())
+            .replace("{batch}", &(number / BATCH).to_string())
             .replace("{from}", &from.to_string())
             .replace("{to}", &(from + 100).to_string());
         let took = ask(filled, &query).await?;

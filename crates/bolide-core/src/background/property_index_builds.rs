@@ -21,9 +21,9 @@ use super::Background;
 use crate::catalog::{Catalog, Waits};
 use crate::container::{Container, ContainerState};
 use crate::format::entries;
-use crate::format::text_entries;
 use crate::format::keys;
 use crate::format::record::Record;
+use crate::format::text_entries;
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows};
 use crate::partition::write_batch::{Decision, WriteBatch};
 
@@ -372,7 +372,10 @@ fn put_entries(
     }
     let last = page.rows.last().filter(|_| page.more);
     let next = last.map(|(last, _)| keys::after(last));
-    for index in indexes.iter().filter(|index| matches!(index.kind, IndexKind::FullText(_))) {
+    for index in indexes
+        .iter()
+        .filter(|index| matches!(index.kind, IndexKind::FullText(_)))
+    {
         batch.state.texts.reach(index.id, next.as_ref());
     }
     Ok((page.rows.len(), next))

@@ -125,8 +125,6 @@ impl PageRun<'_> {
         walk: &mut ItemScan<'_>,
         (access, ranking): (&TextAccess, &TextRanking),
     ) -> Result<(), Halt> {
-        let first = self.slices.first().ok_or(Halt::Scan)?;
-        let now = walk.begin(&first.partition).await?;
         let lists = TextLists {
             run: self,
             index: access.index,
@@ -134,7 +132,7 @@ impl PageRun<'_> {
             terms: &ranking.terms,
             keeps_texts: true,
         };
-        let texts = lists.read(walk, now).await?;
+        let texts = lists.read(walk).await?;
         let statistics = ranking.given.as_ref().unwrap_or(&texts.statistics);
         if ranking.given.is_none() {
             execution.rank_by(statistics);

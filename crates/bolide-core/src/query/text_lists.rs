@@ -3,9 +3,7 @@
 //! Everything of one partition is read at one snapshot. Ghosts are in no figure: their number and their words are subtracted, and they are left out of lists.
 //! All partitions are read as of one time, which is also that of the items that are fetched afterwards.
 
-use std::collections::HashSet;
-
-use bolide_model::{Error, UnixMillis};
+use bolide_model::Error;
 use bolide_query::Item;
 use bolide_query::index::{KEY_OF_MANY_TERMS, TextIndex, TextStatistics, key_of_term};
 use bolide_storage::{Key, Page, ReadRequest, Space};
@@ -17,14 +15,27 @@ use crate::content::StoredItem;
 use crate::format::keys::{self, PropertyEntry};
 use crate::format::text_entries::{Posting, TextEntry};
 use crate::memory::MemoryShare;
-use crate::partition::{AsOf, IndexInterval, TextSnapshot};
+use crate::partition::{AsOf, EntryRead, IndexInterval, LiveIndex};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
-/// Maximum number of entries of a list in the first read, and at most.
-const LIST_ROWS: [usize; 2] = [4_096, 400_000];
-/// Memory for an entry in addition to its key and its value, in bytes.
-const ROW_BYTES: usize = 160;
+/// The first read, and the largest.
+const READS: [EntryRead; 2] = [
+    EntryRead {
+        descending: false,
+        rows: 4_096,
+        bytes: 1024 * 1024,
+        keys_only: false,
+    },
+    EntryRead {
+        descending: false,
+        rows: 400_000,
+        bytes: 24 * 1024 * 1024,
+        keys_only: false,
+    },
+];
+/// Memory for an entry in addition to its key and its value, in bytes: the row, a match and its score.
+const ROW_BYTES: usize = 96 + size_of::<Match>() + size_of::<(f64, usize)>();
 /// Maximum number of texts with too many words for entries of their own, and of the bytes of their records: they are read.
 const MANY_TEXTS: usize = 64;
 const MANY_BYTES: usize = 8 * 1024 * 1024;
@@ -103,91 +114,73 @@ impl Texts {
 
 impl TextLists<'_> {
     /// Reads all partitions.
-    pub async fn read(&self, walk: &mut ItemScan<'_>, now: UnixMillis) -> Result<Texts, Halt> {
+    pub async fn read(&self, walk: &mut ItemScan<'_>) -> Result<Texts, Halt> {
         let mut words: Vec<&String> = self.terms.iter().flatten().collect();
         words.sort_unstable();
         words.dedup();
         let lists = words.iter().map(|word| list(self.index, &key_of_term(word)));
-        let lists: Vec<IndexInterval> = std::iter::once(list(self.index, KEY_OF_MANY_TERMS)).chain(lists).collect();
+        let lists: Vec<IndexInterval> = std::iter::once(list(self.index, KEY_OF_MANY_TERMS))
+            .chain(lists)
+            .collect();
         let mut texts = Texts {
             terms: self.terms.len(),
             ..Texts::default()
         };
         texts.statistics.hits = vec![0; self.terms.len()];
-        let mut horizon = None;
         for (at, slice) in self.run.slices.iter().enumerate() {
             self.run.check()?;
-            let as_of = match &horizon {
-                Some(horizon) => AsOf::Horizon(horizon),
-                None => AsOf::Time {
-                    settings: &self.run.state.settings,
-                    now,
-                },
-            };
-            let snapshot = self.snapshot(slice, &lists, as_of, &mut texts.memory).await?;
-            walk.record_read(slice.partition.range, snapshot.head.lsn);
-            walk.set_horizon(snapshot.horizon.clone());
-            self.count(slice, &snapshot, &mut texts.statistics).await?;
-            let ghosts: HashSet<&Bytes> = snapshot.ghosts.iter().map(|(key, _)| key).collect();
-            self.add_long_texts((at, slice), &snapshot, &ghosts, &mut texts).await?;
-            let postings = Postings::of(self.terms, &words, &snapshot.lists[1..]);
-            postings.add_all(at, &ghosts, self.keeps_texts, &mut texts)?;
-            horizon.get_or_insert(snapshot.horizon);
+            let live = self.lists(slice, walk, &lists, &mut texts.memory).await?;
+            let words_of_texts = slice.partition.live_words(self.index, &live).await?;
+            texts.statistics.words += words_of_texts.ok_or(Halt::Changed)?;
+            texts.statistics.documents += live.items;
+            self.add_long_texts((at, slice), &live, &mut texts).await?;
+            let postings = Postings::of(self.terms, &words, &live.pages[1..]);
+            postings.add_all(at, &live, self.keeps_texts, &mut texts)?;
         }
         Ok(texts)
     }
 
     /// Reads the lists of a partition.
-    async fn snapshot(
+    async fn lists(
         &self,
         slice: &Slice,
+        walk: &mut ItemScan<'_>,
         lists: &[IndexInterval],
-        as_of: AsOf<'_>,
         memory: &mut MemoryShare,
-    ) -> Result<TextSnapshot, Halt> {
-        for rows in LIST_ROWS {
-            let read = slice.partition.read_texts(lists, rows, as_of).await?;
-            let snapshot = read.ok_or(Halt::Scan)?;
-            let of_page = |page: &Page| page.bytes() + page.rows.len() * ROW_BYTES;
-            let bytes = snapshot.lists.iter().map(of_page).sum();
+    ) -> Result<LiveIndex, Halt> {
+        for read in READS {
+            let most = match read.rows == READS[0].rows {
+                true => 0,
+                false => read.bytes,
+            };
+            let _while_reading = self.run.memory.try_take(most).map_err(|_| Halt::Scan)?;
+            let live = walk.read_live_index(&slice.partition, lists, read).await?;
+            let live = live.ok_or(Halt::Scan)?;
+            let row_bytes = ROW_BYTES + self.terms.len() * size_of::<u64>();
+            let of_page = |page: &Page| page.bytes() + page.rows.len() * row_bytes;
+            let bytes = live.pages.iter().map(of_page).sum();
             self.run.memory.try_grow(memory, bytes).map_err(|_| Halt::Scan)?;
-            if snapshot.lists.iter().all(|page| !page.more) {
-                return Ok(snapshot);
+            if live.is_complete() {
+                return Ok(live);
             }
             self.run.check()?;
         }
         Err(Halt::Scan)
     }
 
-    /// Adds the items and words of a partition to statistics.
-    async fn count(
-        &self,
-        slice: &Slice,
-        snapshot: &TextSnapshot,
-        statistics: &mut TextStatistics,
-    ) -> Result<(), Halt> {
-        let words = slice.partition.words_of_ghosts(self.index, &snapshot.ghosts).await?;
-        let of_ghosts = words.ok_or(Halt::Changed)?;
-        let state = &snapshot.state;
-        statistics.documents += state.stored.items.saturating_sub(snapshot.ghosts.len() as u64);
-        statistics.words += state.texts.words(self.index).saturating_sub(of_ghosts);
-        Ok(())
-    }
-
     /// Reads the texts that have too many words for entries of their own.
     async fn add_long_texts(
         &self,
         (at, slice): (usize, &Slice),
-        snapshot: &TextSnapshot,
-        ghosts: &HashSet<&Bytes>,
+        live: &LiveIndex,
         texts: &mut Texts,
     ) -> Result<(), Halt> {
         let mut long = Vec::new();
-        for (key, value) in &snapshot.lists[0].rows {
+        for (key, value) in &live.pages[0].rows {
             let entry = PropertyEntry::parse(key).zip(TextEntry::decode(value));
             let (entry, text) = entry.ok_or(Halt::Scan)?;
             let item_key = entry.item_key();
-            if !ghosts.contains(&item_key) {
+            if live.shows(&item_key) {
                 long.push((item_key, key, text));
             }
         }
@@ -198,15 +191,23 @@ impl TextLists<'_> {
             return Err(Halt::Scan);
         }
         let request = || ReadRequest {
-            gets: long.iter().map(|(key, ..)| Key::new(Space::Item, key.clone())).collect(),
+            gets: long
+                .iter()
+                .map(|(key, ..)| Key::new(Space::Item, key.clone()))
+                .collect(),
             max_bytes: MANY_BYTES,
             ..ReadRequest::default()
         };
         let _memory = self.run.memory.try_take(MANY_BYTES).map_err(|_| Halt::Scan)?;
-        let mut read = slice.partition.snapshot(request, AsOf::Horizon(&snapshot.horizon)).await?;
+        let mut read = slice
+            .partition
+            .snapshot(request, AsOf::Horizon(&live.horizon))
+            .await?;
         for (n, (item_key, entry, text)) in long.into_iter().enumerate() {
             self.run.check()?;
-            let record = read.record(n, &item_key)?.filter(|record| record.version() == text.version);
+            let record = read
+                .record(n, &item_key)?
+                .filter(|record| record.version() == text.version);
             let stored = StoredItem::new(self.run.container.rid(), record.ok_or(Halt::Changed)?);
             let item = Item::stored(stored.document_json(), &stored).map_err(query_error)?;
             let (words, hits) = self.text.hits(&item, self.terms).ok_or(Halt::Changed)?;
@@ -241,7 +242,7 @@ impl<'a> Postings<'a> {
     }
 
     /// Adds the texts of all lists, each once.
-    fn add_all(&self, slice: usize, ghosts: &HashSet<&Bytes>, keeps: bool, texts: &mut Texts) -> Result<(), Halt> {
+    fn add_all(&self, slice: usize, live: &LiveIndex, keeps: bool, texts: &mut Texts) -> Result<(), Halt> {
         // All lists are in the order of what follows the word: the number of the item, and its place.
         let mut places = vec![0; self.lists.len()];
         let mut times = vec![0; self.lists.len()];
@@ -266,7 +267,7 @@ impl<'a> Postings<'a> {
             }
             let Some((entry, words)) = found else { return Ok(()) };
             let parsed = PropertyEntry::parse(entry).ok_or(Halt::Scan)?;
-            if !ghosts.is_empty() && ghosts.contains(&parsed.item_key()) {
+            if live.has_ghosts() && !live.shows(&parsed.item_key()) {
                 continue;
             }
             let text = Match {

@@ -25,8 +25,6 @@ impl PageRun<'_> {
         walk: &mut ItemScan<'_>,
         aggregates: &[TextAggregate],
     ) -> Result<(), Halt> {
-        let first = self.slices.first().ok_or(Halt::Scan)?;
-        let now = walk.begin(&first.partition).await?;
         let mut texts: Vec<&TextIndex> = aggregates.iter().filter_map(text_of).collect();
         texts.sort_unstable();
         texts.dedup();
@@ -47,7 +45,7 @@ impl PageRun<'_> {
                 terms: &terms,
                 keeps_texts: false,
             };
-            let statistics = lists.read(walk, now).await?.statistics;
+            let statistics = lists.read(walk).await?.statistics;
             for ((place, aggregate), hits) in places.into_iter().zip(of_text).zip(statistics.hits) {
                 values[place] = match aggregate {
                     TextAggregate::Documents => statistics.documents,

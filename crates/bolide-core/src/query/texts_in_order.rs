@@ -74,10 +74,15 @@ impl RangeOfTexts<'_> {
             return Ok(());
         };
         let interval = [unread.clone()];
-        let (_, mut pages) = self.slice.partition.read_index(&interval, descending, self.rows).await?;
+        let (_, mut pages) = self
+            .slice
+            .partition
+            .read_index(&interval, descending, self.rows)
+            .await?;
         let page = pages.pop().unwrap_or_default();
         let entries = page.rows.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
-        self.read.extend(entries.map(|entry| (entry.number(), entry.item_key())));
+        self.read
+            .extend(entries.map(|entry| (entry.number(), entry.item_key())));
         match page.rows.last().filter(|_| page.more) {
             None => self.unread = None,
             Some((last, _)) if descending => unread.to = Some(last.clone()),

@@ -41,8 +41,10 @@ pub use interval::Interval;
 pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 pub use order::IndexOrder;
 pub use path::IndexPath;
-pub use text::{KEY_OF_MANY_TERMS, KEY_OF_NO_TEXT, KEY_OF_TEXT, MAX_TERMS, TERM_BYTES, TextIndex, TextTerms, key_of_term};
-pub use text_conditions::{TextCondition, MAX_TERMS_OF_CONDITION};
+pub use text::{
+    KEY_OF_MANY_TERMS, KEY_OF_NO_TEXT, KEY_OF_TEXT, MAX_TERMS, TERM_BYTES, TextIndex, TextTerms, key_of_term,
+};
+pub use text_conditions::{MAX_TERMS_OF_CONDITION, TextCondition};
 pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 
 pub(crate) use conditions::conditions;

@@ -55,7 +55,8 @@ pub struct TextTerms {
 impl TextIndex {
     /// The words of an item's text; `None` if its value at the path is not a text.
     pub fn terms(&self, item: &Item<'_>) -> Option<TextTerms> {
-        self.path.value(item, |value| Some(terms_of(&self.analyzer(), value.as_str()?)))
+        self.path
+            .value(item, |value| Some(terms_of(&self.analyzer(), value.as_str()?)))
     }
 
     /// Number of words of an item's text, and how often each of some terms occurs; `None` if its value at the path is not a text.

@@ -137,7 +137,8 @@ fn by_given_score(bound: &Bound, key: &SortKey) -> Option<TextRanking> {
     };
     let terms = terms.as_const()?.elements()?;
     // Otherwise a text with a term might not come before one without.
-    let is_sound = terms.len() == statistics.hits.len() && statistics.hits.iter().all(|hits| *hits <= statistics.documents);
+    let is_sound =
+        terms.len() == statistics.hits.len() && statistics.hits.iter().all(|hits| *hits <= statistics.documents);
     is_sound.then(|| ranking(text, &terms, Some(statistics), key.descending))?
 }
 
@@ -175,7 +176,9 @@ pub(crate) fn text_aggregates(bound: &Bound) -> Option<Vec<TextAggregate>> {
         return None;
     }
     let aggregates = grouping.aggregates.iter();
-    let list: Vec<_> = aggregates.map(|aggregate| text_aggregate(bound, aggregate)).collect::<Option<_>>()?;
+    let list: Vec<_> = aggregates
+        .map(|aggregate| text_aggregate(bound, aggregate))
+        .collect::<Option<_>>()?;
     // A plain count needs no index.
     let is_of_texts = list.iter().any(|aggregate| *aggregate != TextAggregate::Documents);
     is_of_texts.then_some(list)

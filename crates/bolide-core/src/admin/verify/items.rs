@@ -134,7 +134,10 @@ pub(super) fn named(record: &Record) -> String {
 
 /// Returns the ids of full-text indexes, without any words yet.
 fn complete_texts(indexes: &PropertyIndexes) -> Vec<(u32, u64)> {
-    let texts = indexes.list.iter().filter(|index| matches!(index.kind, IndexKind::FullText(_)));
+    let texts = indexes
+        .list
+        .iter()
+        .filter(|index| matches!(index.kind, IndexKind::FullText(_)));
     texts.map(|index| (index.id, 0)).collect()
 }
 

@@ -10,7 +10,8 @@ use crate::test_container::{START, TestContainer, key, options};
 
 /// Words of the texts; the first ones are the most frequent. Some are stop words, and some have one stem.
 const WORDS: [&str; 16] = [
-    "the", "dog", "red", "runs", "running", "cars", "car", "Blue", "and", "house", "1,977", "über", "cat", "sky", "rare", "fox",
+    "the", "dog", "red", "runs", "running", "cars", "car", "Blue", "and", "house", "1,977", "über", "cat", "sky",
+    "rare", "fox",
 ];
 
 fn with_use(index_use: IndexUse) -> AccountOptions {
@@ -75,7 +76,9 @@ impl Both {
     }
 
     fn at(&self, second: i64) {
-        self.each().map(|test| test.at(second));
+        for test in self.each() {
+            test.at(second);
+        }
     }
 
     async fn split(&self) {
@@ -88,7 +91,10 @@ impl Both {
     async fn assert_same(&self, what: &str) {
         for text in QUERIES.iter().map(|text| (*text).to_owned()).chain(sdk_queries()) {
             for size in [2, 1_000] {
-                let (found, expected) = (pages(&self.with, &text, size).await.0, pages(&self.without, &text, size).await.0);
+                let (found, expected) = (
+                    pages(&self.with, &text, size).await.0,
+                    pages(&self.without, &text, size).await.0,
+                );
                 assert_eq!(found, expected, "{what}: {text} in pages of {size}");
             }
         }
@@ -151,7 +157,9 @@ async fn pages(test: &TestContainer, text: &str, size: usize) -> (Vec<Value>, u6
     loop {
         let ctx = test.begin().await;
         let page = test.account.query(&ctx, &test.container, &query).await;
-        let page = page.unwrap_or_else(|refusal| panic!("{text}: {:?}", refusal.error)).value;
+        let page = page
+            .unwrap_or_else(|refusal| panic!("{text}: {:?}", refusal.error))
+            .value;
         let page_rows: Vec<Value> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
         rows.extend(page_rows);
         read.get_or_insert(page.metrics.retrieved_items);
@@ -209,7 +217,10 @@ async fn with_a_full_text_index_and_without_queries_have_the_same_rows() {
         both.split().await;
         both.assert_same("after a split, with ghosts").await;
         for test in both.each() {
-            test.account.purge(&test.container, PurgeMode::Force, None).await.unwrap();
+            test.account
+                .purge(&test.container, PurgeMode::Force, None)
+                .await
+                .unwrap();
         }
         both.assert_same("after the purge").await;
     }
@@ -218,20 +229,31 @@ async fn with_a_full_text_index_and_without_queries_have_the_same_rows() {
 #[tokio::test]
 async fn statistics_leave_ghosts_out_to_the_word() {
     let both = Both::new(indexed("en-US")).await;
-    let item = |n: usize, text: &str, ttl: i64| json!({"id": n.to_string(), "pk": n.to_string(), "text": text, "ttl": ttl});
+    let item =
+        |n: usize, text: &str, ttl: i64| json!({"id": n.to_string(), "pk": n.to_string(), "text": text, "ttl": ttl});
     both.upsert(&item(0, "the red dog", 10)).await;
     both.upsert(&item(1, "dog dog dog and a cat", 100)).await;
     both.upsert(&item(2, "", 100)).await;
     both.upsert(&json!({"id": "3", "pk": "3", "text": 5, "ttl": 10})).await;
     let text = "SELECT COUNT(1) AS n, SUM(_FullTextWordCount(c.text)) AS w, COUNTIF(FullTextContains(c.text, 'dogs')) AS d FROM c";
-    for (second, expected) in [(9, json!({"n": 4, "w": 6, "d": 2})), (10, json!({"n": 2, "w": 4, "d": 1}))] {
+    for (second, expected) in [
+        (9, json!({"n": 4, "w": 6, "d": 2})),
+        (10, json!({"n": 2, "w": 4, "d": 1})),
+    ] {
         both.at(START + second);
-        assert_eq!(pages(&both.with, text, 10).await, (vec![expected.clone()], 0), "second {second}");
+        assert_eq!(
+            pages(&both.with, text, 10).await,
+            (vec![expected.clone()], 0),
+            "second {second}"
+        );
         assert_eq!(pages(&both.without, text, 10).await.0, [expected], "second {second}");
     }
     // The ghost's id is taken by another item, which removes the ghost.
     both.upsert(&item(0, "red cat", 1_000)).await;
-    assert_eq!(pages(&both.with, text, 10).await, (vec![json!({"n": 3, "w": 6, "d": 1})], 0));
+    assert_eq!(
+        pages(&both.with, text, 10).await,
+        (vec![json!({"n": 3, "w": 6, "d": 1})], 0)
+    );
     both.assert_same("after a ghost was replaced").await;
 }
 
@@ -256,12 +278,22 @@ async fn a_ranking_reads_only_the_best_items() {
     let both = Both::new(indexed("en-US")).await;
     for n in 0..300 {
         let text = if n % 100 == 5 { "a rare fox" } else { "a dog" };
-        both.upsert(&json!({"id": n.to_string(), "pk": n.to_string(), "text": text})).await;
+        both.upsert(&json!({"id": n.to_string(), "pk": n.to_string(), "text": text}))
+            .await;
     }
     for (text, most) in [
-        ("SELECT TOP 2 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'rare')", 6),
-        ("SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'rare')", 20),
-        ("SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'dog')", 14),
+        (
+            "SELECT TOP 2 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'rare')",
+            6,
+        ),
+        (
+            "SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'rare')",
+            20,
+        ),
+        (
+            "SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'dog')",
+            14,
+        ),
         ("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, 'foxes')", 3),
     ] {
         let (rows, read) = pages(&both.with, text, 100).await;
@@ -286,10 +318,15 @@ async fn a_text_with_very_many_words_is_ranked_and_found_too() {
     both.assert_same("with long texts").await;
     for filter in ["'14999'", "'15000'", &format!("'{long}'")] {
         let text = format!("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, {filter})");
-        assert_eq!(pages(&both.with, &text, 10).await.0, pages(&both.without, &text, 10).await.0);
+        assert_eq!(
+            pages(&both.with, &text, 10).await.0,
+            pages(&both.without, &text, 10).await.0
+        );
     }
-    both.upsert(&json!({"id": "many", "pk": "many", "text": "short now", "ttl": 10})).await;
-    both.upsert(&json!({"id": "long", "pk": "long", "text": long, "ttl": 10})).await;
+    both.upsert(&json!({"id": "many", "pk": "many", "text": "short now", "ttl": 10}))
+        .await;
+    both.upsert(&json!({"id": "long", "pk": "long", "text": long, "ttl": 10}))
+        .await;
     both.at(START + 10);
     both.assert_same("without long texts").await;
 }
@@ -312,7 +349,10 @@ async fn items_that_were_deleted_with_their_key_are_in_no_figure() {
     fill(&both, &mut RandomChoices::new(5)).await;
     for test in both.each() {
         let ctx = test.begin().await;
-        test.account.delete_all_of_key(&ctx, &test.container, &key("7")).await.unwrap();
+        test.account
+            .delete_all_of_key(&ctx, &test.container, &key("7"))
+            .await
+            .unwrap();
     }
     both.assert_same("after a deletion by key").await;
 }
@@ -385,14 +425,18 @@ async fn a_build_that_a_stop_interrupts_counts_every_text_once() {
 /// Returns the entries of full-text indexes: they have values.
 async fn entries(test: &TestContainer) -> Vec<(Key, Bytes)> {
     let rows = test.engine.rows(Space::Index).await;
-    let texts = rows.into_iter().filter(|(key, value)| key.first() == Some(&b'P') && !value.is_empty());
+    let texts = rows
+        .into_iter()
+        .filter(|(key, value)| key.first() == Some(&b'P') && !value.is_empty());
     texts.map(|(key, value)| (Key::new(Space::Index, key), value)).collect()
 }
 
 #[tokio::test]
 async fn every_entry_that_is_lost_or_changed_is_found() {
     let test = TestContainer::with_options(indexed("en-US"), None, options()).await;
-    test.create(json!({"id": "a", "pk": "a", "text": "a red dog", "ttl": 50})).await.unwrap();
+    test.create(json!({"id": "a", "pk": "a", "text": "a red dog", "ttl": 50}))
+        .await
+        .unwrap();
     test.create(json!({"id": "b", "pk": "b", "text": 1})).await.unwrap();
     test.assert_sound().await;
     let entries = entries(&test).await;
@@ -401,16 +445,25 @@ async fn every_entry_that_is_lost_or_changed_is_found() {
     let problems = async || test.account.verify(&test.container).await.unwrap().problems;
     for (key, value) in entries {
         test.engine.rewrite(key.clone(), None).await;
-        assert!(problems().await.iter().any(|problem| problem.contains("has no entry")), "{key:?}");
+        assert!(
+            problems().await.iter().any(|problem| problem.contains("has no entry")),
+            "{key:?}"
+        );
         let changed = [&value[..], &[1]].concat();
         test.engine.rewrite(key.clone(), Some(changed.into())).await;
-        assert!(problems().await.iter().any(|problem| problem.contains("does not fit")), "{key:?}");
+        assert!(
+            problems().await.iter().any(|problem| problem.contains("does not fit")),
+            "{key:?}"
+        );
         test.engine.rewrite(key.clone(), Some(value.clone())).await;
         let mut other = key.bytes.to_vec();
         other[5] ^= 0x40;
         let other = Key::new(Space::Index, other);
         test.engine.rewrite(other.clone(), Some(value)).await;
-        assert!(problems().await.iter().any(|problem| problem.contains("has no item")), "{key:?}");
+        assert!(
+            problems().await.iter().any(|problem| problem.contains("has no item")),
+            "{key:?}"
+        );
         test.engine.rewrite(other, None).await;
     }
     test.assert_sound().await;

@@ -27,7 +27,13 @@ fn words_are_counted_as_functions_compare_them() {
 
 #[test]
 fn what_is_no_text_has_no_terms() {
-    for item in ["{}", r#"{"text":1}"#, r#"{"text":["a"]}"#, r#"{"text":null}"#, r#"{"text":{}}"#] {
+    for item in [
+        "{}",
+        r#"{"text":1}"#,
+        r#"{"text":["a"]}"#,
+        r#"{"text":null}"#,
+        r#"{"text":{}}"#,
+    ] {
         assert_eq!(terms("en-US", item), None, "{item}");
     }
     let empty = terms("en-US", r#"{"text":"The, and."}"#).expect("a text without words");
@@ -36,7 +42,12 @@ fn what_is_no_text_has_no_terms() {
 
 #[test]
 fn the_number_and_length_of_terms_are_bounded() {
-    let numbers = |count: usize| (0..count).map(|n| format!("{}", 1_000_000 + n)).collect::<Vec<_>>().join(" ");
+    let numbers = |count: usize| {
+        (0..count)
+            .map(|n| format!("{}", 1_000_000 + n))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let of = |text: &str| terms("en-US", &format!("{{\"text\":\"{text}\"}}")).expect("a text");
     let most = of(&numbers(MAX_TERMS));
     assert_eq!(most.terms.map(|list| list.len()), Some(MAX_TERMS));
@@ -50,6 +61,11 @@ fn the_number_and_length_of_terms_are_bounded() {
 #[test]
 fn hits_are_those_of_the_terms() {
     let item = Item::complete(br#"{"text":"Dogs, a dog, and cats"}"#).expect("UTF-8");
-    let terms = [Some("cat".to_owned()), None, Some("dog".to_owned()), Some("bird".to_owned())];
+    let terms = [
+        Some("cat".to_owned()),
+        None,
+        Some("dog".to_owned()),
+        Some("bird".to_owned()),
+    ];
     assert_eq!(index("en-US").hits(&item, &terms), Some((3, vec![1, 0, 2, 0])));
 }

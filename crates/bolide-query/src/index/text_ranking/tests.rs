@@ -17,12 +17,12 @@ fn word(text: &str) -> Option<String> {
 
 #[test]
 fn a_ranked_query_has_the_terms_of_its_score() {
-    let found = ranking("SELECT TOP 10 * FROM c ORDER BY RANK FullTextScore(c.a, 'Dogs', 'the', ['cats'])").expect("one");
+    let found =
+        ranking("SELECT TOP 10 * FROM c ORDER BY RANK FullTextScore(c.a, 'Dogs', 'the', ['cats'])").expect("one");
     assert_eq!(found.terms, [word("dog"), None, word("cat")]);
     assert_eq!((found.wanted, found.ties_descend, found.given), (10, false, None));
     assert!(!found.requires_term);
-    let skipping =
-        "SELECT c.id FROM c WHERE FullTextContains(c.a, 'dog') ORDER BY RANK FullTextScore(c.a, 'dog') OFFSET 5 LIMIT 3";
+    let skipping = "SELECT c.id FROM c WHERE FullTextContains(c.a, 'dog') ORDER BY RANK FullTextScore(c.a, 'dog') OFFSET 5 LIMIT 3";
     let found = ranking(skipping).expect("one");
     assert_eq!((found.wanted, found.requires_term), (8, true));
 }
@@ -39,7 +39,12 @@ fn a_component_query_gives_its_statistics() {
     assert_eq!((given.documents, given.words, given.hits), (100, 900, vec![10, 2]));
     assert!(found.ties_descend);
     // Ascending, counts that do not fit, and more texts with a term than texts.
-    for rest in ["100, 900, [10, 2]) ASC", "100, 900, [10]) DESC", "9, 900, [10, 2]) DESC", "c.n, 900, [10, 2]) DESC"] {
+    for rest in [
+        "100, 900, [10, 2]) ASC",
+        "100, 900, [10]) DESC",
+        "9, 900, [10, 2]) DESC",
+        "c.n, 900, [10, 2]) DESC",
+    ] {
         assert_eq!(of(rest), None, "{rest}");
     }
 }
@@ -63,8 +68,12 @@ fn the_statistics_of_a_plan_are_aggregates_of_texts() {
     let text = "SELECT COUNT(1) AS documentCount, [{\"totalWordCount\": SUM(_FullTextWordCount(c.a)), \"hitCounts\": \
                 [COUNTIF(FullTextContains(c.a, 'dogs')), COUNTIF(FullTextContains(c.a, 'the'))]}] AS fullTextStatistics FROM c";
     let found = query(text).text_aggregates().expect("aggregates");
-    let [TextAggregate::Documents, TextAggregate::Words(words), TextAggregate::Hits(text, term), TextAggregate::Hits(_, None)] =
-        &found[..]
+    let [
+        TextAggregate::Documents,
+        TextAggregate::Words(words),
+        TextAggregate::Hits(text, term),
+        TextAggregate::Hits(_, None),
+    ] = &found[..]
     else {
         panic!("{found:?}");
     };

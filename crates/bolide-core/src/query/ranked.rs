@@ -133,6 +133,7 @@ impl PageRun<'_> {
             keeps_texts: true,
         };
         let texts = lists.read(walk).await?;
+        texts.charge(execution);
         let statistics = ranking.given.as_ref().unwrap_or(&texts.statistics);
         if ranking.given.is_none() {
             execution.rank_by(statistics);

@@ -9,6 +9,7 @@ use bolide_query::index::{KEY_OF_MANY_TERMS, TextIndex, TextStatistics, key_of_t
 use bolide_storage::{Key, Page, ReadRequest, Space};
 use bytes::Bytes;
 
+use super::counting::Counting;
 use super::page::PageRun;
 use super::text_candidates::list;
 use crate::content::StoredItem;
@@ -84,6 +85,8 @@ pub(super) struct Texts {
     /// How often each term occurs, for one match after the other.
     hits: Vec<u64>,
     terms: usize,
+    /// Number of entries that were read in each range.
+    entries: Vec<(u32, u64)>,
     memory: MemoryShare,
 }
 
@@ -98,6 +101,14 @@ impl Texts {
     /// Returns how often each term occurs in a match.
     pub fn hits(&self, at: usize) -> &[u64] {
         &self.hits[at * self.terms..][..self.terms]
+    }
+
+    /// Charges the page for the entries.
+    pub fn charge(&self, execution: &mut Counting) {
+        for (range, entries) in &self.entries {
+            execution.enter(*range);
+            execution.count_index_entries(*entries);
+        }
     }
 
     fn add(&mut self, keeps: bool, text: Match, hits: impl Iterator<Item = u64> + Clone) {
@@ -133,6 +144,8 @@ impl TextLists<'_> {
             let words_of_texts = slice.partition.live_words(self.index, &live).await?;
             texts.statistics.words += words_of_texts.ok_or(Halt::Changed)?;
             texts.statistics.documents += live.items;
+            let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
+            texts.entries.push((slice.partition.range, entries as u64));
             self.add_long_texts((at, slice), &live, &mut texts).await?;
             let postings = Postings::of(self.terms, &words, &live.pages[1..]);
             postings.add_all(at, &live, self.keeps_texts, &mut texts)?;

@@ -45,7 +45,9 @@ impl PageRun<'_> {
                 terms: &terms,
                 keeps_texts: false,
             };
-            let statistics = lists.read(walk).await?.statistics;
+            let texts = lists.read(walk).await?;
+            texts.charge(execution);
+            let statistics = texts.statistics;
             for ((place, aggregate), hits) in places.into_iter().zip(of_text).zip(statistics.hits) {
                 values[place] = match aggregate {
                     TextAggregate::Documents => statistics.documents,

@@ -239,6 +239,11 @@ impl Execution {
         }
     }
 
+    /// Records that entries of an index were read without their items.
+    pub fn count_index_entries(&mut self, entries: u64) {
+        self.metrics.index_entries += entries;
+    }
+
     /// Sets the results of the aggregates, for [`crate::Query::text_aggregates`], instead of pushing items.
     pub fn set_aggregates(&mut self, values: &[u64]) {
         if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {

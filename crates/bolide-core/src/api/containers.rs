@@ -90,6 +90,12 @@ impl Account {
         shown(found, id)
     }
 
+    /// Returns the container of this name in the database of this name, if there are both.
+    pub fn container_by_names(&self, database: &str, id: &str) -> Option<Arc<Container>> {
+        let found = self.catalog().container_by_names(database, id)?;
+        shown(found, id).ok()
+    }
+
     /// Returns the container with this resource id.
     ///
     /// # Errors

@@ -86,6 +86,14 @@ impl Catalog {
             .ok_or_else(|| Error::missing(Resource::Container, id))
     }
 
+    /// Returns the container of this name in the database of this name, if there are both.
+    pub fn container_by_names(&self, database: &str, id: &str) -> Option<Arc<Container>> {
+        let memory = self.memory.read();
+        let rid = memory.names.get(database)?;
+        let database = memory.database(*rid).ok()?;
+        database.containers.get(database.names.get(id)?).cloned()
+    }
+
     pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         let memory = self.memory.read();
         let container = memory.container(rid).cloned();

@@ -52,7 +52,11 @@ pub struct CollectionIndex {
 impl Container {
     /// Returns whether it is a collection that a front end keeps for itself.
     pub fn is_private(&self) -> bool {
-        self.collection().is_some_and(|definition| definition.is_private)
+        let state = self.state.read();
+        state
+            .collection
+            .as_ref()
+            .is_some_and(|definition| definition.is_private)
     }
 
     /// Returns whether it is a sharded collection.

@@ -30,7 +30,8 @@ pub(crate) fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk
     if !definition.is_full(key) {
         return epk;
     }
-    let mut bytes = epk.as_bytes().to_vec();
+    let mut bytes = Vec::with_capacity(epk.as_bytes().len() + TAG_BYTES.max(key.0.len() * LEVEL_TAG_BYTES));
+    bytes.extend_from_slice(epk.as_bytes());
     if key.0.len() == 1 {
         bytes.extend_from_slice(&digest(key, 1)[..TAG_BYTES]);
     } else {

@@ -1,6 +1,5 @@
 //! An item as clients see it.
 
-use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use bolide_model::document::Document;
@@ -10,12 +9,12 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use bolide_mql::bson::RawDocument;
 use bolide_mql::value::json;
 use bolide_query::SystemProperties;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::format::etag::Etag;
 use crate::format::record::{Content, Record};
 
-/// Approximate size of the system properties, in bytes.
+/// The system properties are not longer, in bytes.
 const SYSTEM_BYTES: usize = 256;
 
 /// A stored item. Its document stays as it was written; system properties are added when it is returned to clients.
@@ -132,56 +131,50 @@ impl StoredItem {
     fn to_json_with(&self, has_links: bool, more: &str) -> Bytes {
         let document = self.document_json();
         let members = document.strip_suffix(b"}").unwrap_or(document);
-        let mut json = BytesMut::with_capacity(document.len() + SYSTEM_BYTES);
-        json.put_slice(members);
-        if members.len() > 1 {
-            json.put_u8(b',');
-        }
-        // Writing to a growing buffer cannot fail.
-        let _ = if has_links {
-            self.write_system_properties(&mut json)
+        let system = if has_links {
+            self.system_properties()
         } else {
-            self.write_without_links(&mut json)
+            self.system_properties_without_links()
         };
-        let _ = json.write_str(more);
-        json.put_u8(b'}');
-        json.freeze()
+        let comma: &[u8] = if members.len() > 1 { b"," } else { b"" };
+        let pieces: [&[u8]; 5] = [members, comma, system.as_bytes(), more.as_bytes(), b"}"];
+        // Of exactly the length of the text: of a longer vector, bytes would be made with a second allocation.
+        pieces.concat().into()
     }
 
-    /// Writes `_rid`, `_self`, `_etag`, `_attachments` and `_ts` as members of an object.
-    // Written in pieces: formatting them all at once took a fifteenth of the time of a point read.
-    fn write_system_properties(&self, out: &mut dyn Write) -> fmt::Result {
+    /// Returns `_rid`, `_self`, `_etag`, `_attachments` and `_ts` as members of an object.
+    // Copied in pieces: formatting them took a fifteenth of the time of a point read.
+    fn system_properties(&self) -> SystemText {
         let rid = self.rid().text();
         let (database, container) = (self.container.database().text(), self.container.text());
         let etag = self.etag().text();
-        let etag = str::from_utf8(&etag).map_err(|_| fmt::Error)?.trim_matches('"');
-        let pieces = [
-            "\"_rid\":\"",
-            rid.as_str(),
-            "\",\"_self\":\"dbs/",
-            database.as_str(),
-            "/colls/",
-            container.as_str(),
-            "/docs/",
-            rid.as_str(),
-            "/\",\"_etag\":\"\\\"",
-            etag,
-            "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":",
-        ];
-        pieces.into_iter().try_for_each(|piece| out.write_str(piece))?;
-        write!(out, "{}", self.last_modified().0)
+        SystemText::of(&[
+            b"\"_rid\":\"",
+            rid.as_str().as_bytes(),
+            b"\",\"_self\":\"dbs/",
+            database.as_str().as_bytes(),
+            b"/colls/",
+            container.as_str().as_bytes(),
+            b"/docs/",
+            rid.as_str().as_bytes(),
+            b"/\",\"_etag\":\"\\\"",
+            Etag::guid(&etag),
+            b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":",
+            itoa::Buffer::new().format(self.last_modified().0).as_bytes(),
+        ])
     }
 
-    /// Writes `_rid`, `_etag` and `_ts` as members of an object.
-    fn write_without_links(&self, out: &mut dyn Write) -> fmt::Result {
+    /// Returns `_rid`, `_etag` and `_ts` as members of an object.
+    fn system_properties_without_links(&self) -> SystemText {
         let etag = self.etag().text();
-        let etag = str::from_utf8(&etag).map_err(|_| fmt::Error)?.trim_matches('"');
-        let (rid, ts) = (self.rid().text(), self.last_modified().0);
-        write!(
-            out,
-            "\"_rid\":\"{}\",\"_etag\":\"\\\"{etag}\\\"\",\"_ts\":{ts}",
-            rid.as_str()
-        )
+        SystemText::of(&[
+            b"\"_rid\":\"",
+            self.rid().text().as_str().as_bytes(),
+            b"\",\"_etag\":\"\\\"",
+            Etag::guid(&etag),
+            b"\\\"\",\"_ts\":",
+            itoa::Buffer::new().format(self.last_modified().0).as_bytes(),
+        ])
     }
 
     /// Parses the document of a record, for changing it.
@@ -212,8 +205,33 @@ impl SystemProperties for StoredItem {
     }
 
     fn write_members(&self, out: &mut String) {
-        // Writing to a growing buffer cannot fail.
-        let _ = self.write_system_properties(out);
+        out.push_str(self.system_properties().as_str());
+    }
+}
+
+/// System properties as members of an object, without an allocation.
+struct SystemText {
+    text: [u8; SYSTEM_BYTES],
+    length: usize,
+}
+
+impl SystemText {
+    /// Joins pieces, which are ASCII.
+    fn of(pieces: &[&[u8]]) -> SystemText {
+        let (mut text, mut length) = ([0; SYSTEM_BYTES], 0);
+        for piece in pieces {
+            text[length..length + piece.len()].copy_from_slice(piece);
+            length += piece.len();
+        }
+        SystemText { text, length }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+
+    fn as_str(&self) -> &str {
+        str::from_utf8(self.as_bytes()).expect("all of it is ASCII")
     }
 }
 

@@ -31,6 +31,11 @@ impl Etag {
         text
     }
 
+    /// Returns the GUID in a [`Etag::text`], without the quotes.
+    pub(crate) fn guid(text: &[u8; TEXT_BYTES]) -> &[u8] {
+        &text[1..TEXT_BYTES - 1]
+    }
+
     /// Checks an `If-Match` condition; `None` always matches.
     ///
     /// # Errors
@@ -46,7 +51,7 @@ impl Etag {
     pub fn matches(self, header: &str) -> bool {
         let header = header.trim();
         let text = self.text();
-        header == "*" || header.trim_matches('"').as_bytes() == &text[1..TEXT_BYTES - 1]
+        header == "*" || header.trim_matches('"').as_bytes() == Etag::guid(&text)
     }
 }
 

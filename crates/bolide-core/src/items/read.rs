@@ -71,7 +71,7 @@ impl Runtime {
         let slot = self.id_cache().slot(partition.id, epk, id);
         if let Some(number) = self.id_cache().get(slot) {
             let (record, head) = get(partition, &keys::item(epk, number), as_of).await?;
-            if record.as_ref().is_some_and(|record| record.id() == id) {
+            if record.as_ref().is_some_and(|record| record.id_bytes() == id.as_bytes()) {
                 return Ok((record, head));
             }
         }
@@ -102,7 +102,7 @@ impl Runtime {
         lsn: Lsn,
     ) -> Cost {
         if !guard.state.pacing.count_only_load && !ctx.is_admin {
-            partition.meter().lock().consume(ctx.now.seconds(), charge);
+            partition.with_meter(|meter| meter.consume(ctx.now.seconds(), charge));
         }
         Cost::in_range(charge, partition.range, lsn)
     }
@@ -132,7 +132,7 @@ impl Admission {
         if !self.is_enforced || state.pacing.count_only_load {
             return Ok(());
         }
-        let admitted = partition.meter().lock().admit(self.now);
+        let admitted = partition.with_meter(|meter| meter.admit(self.now));
         admitted.map_err(crate::runtime::throttled)
     }
 

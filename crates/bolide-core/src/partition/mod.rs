@@ -44,7 +44,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock;
 use crate::format::keys::DeadlinePosition;
 use crate::partition::orders::{Orders, OthersWait};
-use crate::throughput::SharedMeter;
+use crate::throughput::{Meter, SharedMeter};
 pub(crate) use claims::Claims;
 use commit_times::CommitTimes;
 use dirty_keys::Recording;
@@ -140,6 +140,11 @@ impl Partition {
     /// Returns the meter of the request units that users consumed and that the purge may spend.
     pub fn meter(&self) -> SharedMeter {
         self.shared.meter.read().clone()
+    }
+
+    /// Uses the meter, without counting a reference to it.
+    pub fn with_meter<T>(&self, use_it: impl FnOnce(&mut Meter) -> T) -> T {
+        use_it(&mut self.shared.meter.read().lock())
     }
 
     /// Replaces the meter.

@@ -252,17 +252,19 @@ pub(crate) struct TombstonePin {
 /// The tombstones at one point in time. All rows of a read are checked against the same view, taken after the read: a deletion by key hides all of
 /// them or none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TombstoneView(PartitionKeyTombstones);
+pub(crate) struct TombstoneView(Option<PartitionKeyTombstones>);
 
 impl TombstoneView {
     /// Returns a view of the tombstones that a decision sees.
     pub fn of(tombstones: &PartitionKeyTombstones) -> TombstoneView {
-        TombstoneView(tombstones.clone())
+        TombstoneView(Some(tombstones.clone()))
     }
 
     /// Tells whether a stored version belongs to a logical partition that was deleted after the version was written.
     pub fn hides(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        self.0.hides_version(item_key, lsn, stamp)
+        self.0
+            .as_ref()
+            .is_some_and(|tombstones| tombstones.hides_version(item_key, lsn, stamp))
     }
 }
 
@@ -297,7 +299,7 @@ impl PublishedTombstones {
     /// removed, so that the caller has to read again.
     pub fn view(&self, pin: TombstonePin) -> Option<TombstoneView> {
         let view = match self.are_any() {
-            true => TombstoneView(self.current.read().clone()),
+            true => TombstoneView::of(&self.current.read()),
             false => TombstoneView::default(),
         };
         (self.pin().removals == pin.removals).then_some(view)

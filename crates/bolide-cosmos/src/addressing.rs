@@ -44,6 +44,10 @@ pub(crate) fn parent_database(account: &Account, route: &Route<'_>) -> Result<Da
 /// - `NotFound`, `OwnerNotFound` when the database is missing.
 /// - `BadRequest`: the database is given by resource id and the container by name.
 pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Container>> {
+    // In one step for nearly all requests; the reason why there is none takes more.
+    if let Some(container) = account.container_by_names(&route.database, &route.container) {
+        return Ok(container);
+    }
     let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
     match style {
         Style::Names => account.container_by_name(database.rid, &route.container),

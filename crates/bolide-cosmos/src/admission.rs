@@ -107,12 +107,11 @@ fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
     let Some(version) = headers::non_empty(headers, &headers::VERSION)? else {
         return Ok(());
     };
-    let digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
-    let mut parts = version.split('-');
-    let is_date = [4, 2, 2]
-        .iter()
-        .all(|count| parts.next().is_some_and(|part| digits(part, *count)))
-        && parts.next().is_none();
+    let is_date = version.len() == 10
+        && version.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
     if is_date && version >= FIRST_VERSION {
         return Ok(());
     }

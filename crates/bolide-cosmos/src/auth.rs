@@ -22,7 +22,7 @@ use crate::request::Sender;
 use crate::resource_token::Grant;
 use crate::routes::{Route, Signed};
 use crate::status::{FORBIDDEN, Failure, MISSING_AUTHORIZATION, UNAUTHORIZED};
-use crate::wire::{headers, percent};
+use crate::wire::{ascii, headers, percent};
 
 /// Maximum difference between a request's date and real time, in both directions.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
@@ -95,7 +95,7 @@ enum Token<'t> {
 impl<'t> Token<'t> {
     fn parse(token: &'t str) -> Result<Token<'t>, Failure> {
         let (mut kind, mut signature) = (None, None);
-        for (name, value) in token.split('&').filter_map(|field| field.split_once('=')) {
+        for (name, value) in ascii::split(token, b'&').filter_map(|field| ascii::split_once(field, b'=')) {
             if name.eq_ignore_ascii_case("type") {
                 kind.get_or_insert(value);
             } else if name.eq_ignore_ascii_case("sig") {

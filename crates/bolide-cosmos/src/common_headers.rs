@@ -13,10 +13,11 @@ const ACTIVITY_ID_BYTES: usize = 64;
 
 /// Adds the headers of every response.
 pub(crate) fn add(reply: &mut Reply, head: &Parts, listener: Listener, activity_id: HeaderValue, duration: Duration) {
-    let version = head.headers.get(&headers::VERSION).cloned();
-    let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
     reply.header(&headers::ACTIVITY_ID, activity_id);
-    reply.header(&headers::VERSION, version);
+    match head.headers.get(&headers::VERSION) {
+        Some(version) => reply.header(&headers::VERSION, version.clone()),
+        None => reply.fixed(&headers::VERSION, "2020-07-15"),
+    }
     reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
     reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
     reply.fixed(&headers::SCHEMA_VERSION, "1.19");
@@ -31,7 +32,7 @@ fn add_content_location(reply: &mut Reply, head: &Parts, listener: Listener) {
     }
     // Python ends every path with a slash.
     let path = head.uri.path().trim_end_matches('/');
-    reply.text(&headers::CONTENT_LOCATION, listener.origin(head) + path);
+    reply.text(&headers::CONTENT_LOCATION, listener.url(head, path));
 }
 
 /// A duration in milliseconds, with three decimal places.

@@ -34,10 +34,15 @@ pub struct Listener {
 impl Listener {
     /// The scheme, host and port that the client used: SDKs use the endpoint in responses, also through port mappings.
     pub(crate) fn origin(&self, head: &Parts) -> String {
-        let scheme = if self.is_tls { "https" } else { "http" };
+        self.url(head, "")
+    }
+
+    /// The [`Listener::origin`], followed by a path.
+    pub(crate) fn url(&self, head: &Parts, path: &str) -> String {
+        let scheme = if self.is_tls { "https://" } else { "http://" };
         match authority(head) {
-            Ok(Some(authority)) => format!("{scheme}://{authority}"),
-            _ => format!("{scheme}://{}", self.local),
+            Ok(Some(authority)) => [scheme, authority, path].concat(),
+            _ => format!("{scheme}{}{path}", self.local),
         }
     }
 }

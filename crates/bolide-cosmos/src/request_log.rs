@@ -27,7 +27,7 @@ pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, d
     let sub_status = reply.headers.get(&headers::SUB_STATUS);
     let mut detail = String::new();
     if with_headers {
-        let sent = head.headers.iter();
+        let sent = head.headers.iter().map(|(name, value)| (name, value.as_bytes()));
         detail = format!(
             " sent={{{}}} answered={{{}}}",
             listed(sent),
@@ -40,14 +40,14 @@ pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, d
         method = head.method,
         path = cut(head.uri.path(), PATH_BYTES),
         status = reply.status.as_u16(),
-        sub_status = sub_status.and_then(|sub| sub.to_str().ok()).unwrap_or("0"),
+        sub_status = sub_status.and_then(|sub| str::from_utf8(sub).ok()).unwrap_or("0"),
         charge = reply.charge.rounded().0,
         ms = duration.as_secs_f64() * 1000.0,
     );
 }
 
 /// Headers as `name: "value"`, without secrets.
-fn listed<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) -> String {
+fn listed<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h [u8])>) -> String {
     let mut text = String::new();
     for (name, value) in headers {
         let comma = if text.is_empty() { "" } else { ", " };
@@ -61,7 +61,7 @@ fn listed<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) 
     text
 }
 
-struct Shown<'h>(&'h HeaderName, &'h HeaderValue);
+struct Shown<'h>(&'h HeaderName, &'h [u8]);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,7 @@ impl fmt::Display for Shown<'_> {
         if SECRET.contains(&name.as_str()) {
             return f.write_str("(left out)");
         }
-        let text = String::from_utf8_lossy(value.as_bytes());
+        let text = String::from_utf8_lossy(value);
         write!(f, "{:?}", cut(&text, VALUE_BYTES))
     }
 }

@@ -10,7 +10,7 @@ use bolide_model::rid::{
     ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, ItemRid, OfferRid, PermissionRid, UserRid,
 };
 
-use crate::wire::percent;
+use crate::wire::{ascii, percent};
 
 /// The kind of resource that a path addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,10 +105,14 @@ impl<'p> Route<'p> {
         let mut count = 0;
         if !path.is_empty() {
             // The last slot gets the rest of the path: ids with an unescaped `/`, which address nothing. An escaped slash is part of the id.
-            for segment in path.splitn(MAX_SEGMENTS, '/') {
+            let mut rest = path;
+            while let Some((segment, after)) = ascii::split_once(rest, b'/').filter(|_| count < MAX_SEGMENTS - 1) {
                 segments[count] = segment;
                 count += 1;
+                rest = after;
             }
+            segments[count] = rest;
+            count += 1;
         }
         let (kind, [database, owner, leaf]) = path_kind(&segments[..count]);
         let (container, user) = match kind {

@@ -76,7 +76,8 @@ impl SessionToken {
 
 /// The token for a response from a range.
 pub(crate) fn token(position: &RangePosition) -> String {
-    format!("{}:-1#{}", position.range, position.lsn)
+    let (mut range, mut lsn) = (itoa::Buffer::new(), itoa::Buffer::new());
+    [range.format(position.range), ":-1#", lsn.format(position.lsn.0)].concat()
 }
 
 fn parse_part(part: &str) -> Option<(u32, Lsn)> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bolide_core::{ChargedResult, Container, Cost, Refusal, Response};
 use bolide_model::{Error, ErrorKind, Result};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 
 use crate::addressing;
 use crate::operation::Operation;
@@ -160,10 +160,9 @@ fn add_cost_headers(reply: &mut Reply, cost: &Cost) {
         reply.charge = cost.charge;
     }
     if let Some(position) = session::range_of_answer(&cost.touched) {
-        reply.text(&headers::SESSION_TOKEN, session::token(position));
-        let newest = HeaderValue::from(position.lsn.0);
+        reply.ascii(&headers::SESSION_TOKEN, &session::token(position));
         for name in [&headers::LSN, &headers::LLSN, &headers::GLOBAL_COMMITTED_LSN] {
-            reply.header(name, newest.clone());
+            reply.number(name, position.lsn.0);
         }
         reply.fixed(&headers::READ_REGIONS, "0");
         reply.fixed(&headers::WRITE_QUORUM, "1");
@@ -171,7 +170,11 @@ fn add_cost_headers(reply: &mut Reply, cost: &Cost) {
     }
     if let [position] = cost.touched[..] {
         // Either right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
-        reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
+        match position.range {
+            // Of most containers it is the only one.
+            0 => reply.fixed(&headers::PARTITION_KEY_RANGE_ID, "0"),
+            range => reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(range)),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use bolide_core::{Cost, ItemTarget, ItemWrite, ReplaceItem, StoredItem, Triggere
 use bolide_model::document::{Document, Patch};
 use bolide_model::names::refuse_backslash;
 use bolide_model::{Error, ErrorKind, Result};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use super::data_plane::map;
@@ -266,8 +266,8 @@ fn item_reply(call: &Call<'_>, status: StatusCode, item: &StoredItem) -> Reply {
         item.to_json()
     };
     let mut reply = Reply::json(status, json).version(item.etag());
-    let lsn = HeaderValue::from(item.lsn().0);
-    reply.header(&headers::ITEM_LSN, lsn.clone());
-    reply.header(&headers::ITEM_LLSN, lsn);
+    for name in [&headers::ITEM_LSN, &headers::ITEM_LLSN] {
+        reply.number(name, item.lsn().0);
+    }
     reply
 }

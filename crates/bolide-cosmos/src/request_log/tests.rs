@@ -1,11 +1,7 @@
 use super::*;
 
 fn shown(name: &'static str, value: &str) -> String {
-    let (name, value) = (
-        HeaderName::from_static(name),
-        HeaderValue::from_str(value).expect("a value"),
-    );
-    listed([(&name, &value)].into_iter())
+    listed([(&HeaderName::from_static(name), value.as_bytes())].into_iter())
 }
 
 #[test]
@@ -20,7 +16,7 @@ fn secrets_are_left_out() {
 fn text_from_clients_is_shortened_and_quoted() {
     assert_eq!(shown("a", "b\", c: \"d"), r#"a: "b\", c: \"d""#);
     assert!(shown("a", &"x".repeat(10_000)).len() < 300);
-    let (name, value) = (HeaderName::from_static("a"), HeaderValue::from_static("b"));
-    assert!(listed(std::iter::repeat_n((&name, &value), 100_000)).len() < 5_000);
+    let name = HeaderName::from_static("a");
+    assert!(listed(std::iter::repeat_n((&name, &b"b"[..]), 100_000)).len() < 5_000);
     assert_eq!(cut("aü", 2), "a…");
 }

@@ -1,5 +1,6 @@
 //! Between HTTP and the core's plain data: reading requests, writing responses.
 
+pub(crate) mod ascii;
 pub(crate) mod binary_json;
 pub(crate) mod body;
 mod header_list;

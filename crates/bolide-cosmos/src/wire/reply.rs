@@ -72,12 +72,18 @@ impl Reply {
 
     /// Sets a header to a number.
     pub(crate) fn number(&mut self, name: &'static HeaderName, value: u64) {
-        self.headers.set(name, HeaderValue::from(value));
+        self.ascii(name, itoa::Buffer::new().format(value));
     }
 
     /// Sets a header to a static text.
     pub(crate) fn fixed(&mut self, name: &'static HeaderName, value: &'static str) {
-        self.headers.set(name, HeaderValue::from_static(value));
+        self.headers.set_fixed(name, value);
+    }
+
+    /// Sets a header to a short text that consists of visible ASCII characters.
+    pub(crate) fn ascii(&mut self, name: &'static HeaderName, value: &str) {
+        let value = HeaderValue::from_str(value).expect("visible ASCII is valid in a header");
+        self.headers.set(name, value);
     }
 
     /// Sets a header to a text. If the text is not valid in a header it is left out; callers percent-encode names first.

@@ -17,8 +17,10 @@ const DEFAULT_PAGE_ITEMS: usize = 100;
 /// # Errors
 /// `BadRequest` if it is not a JSON array of scalars.
 pub(crate) fn partition_key(headers: &HeaderMap, container: &Container) -> Result<Option<PartitionKey>> {
-    let sent = sent_key(headers)?;
-    Ok(sent.and_then(|key| container.properties().partition_key.meant_by(key)))
+    Ok(match sent_key(headers)? {
+        Some(key) if key.is_empty() => container.properties().partition_key.meant_by(key),
+        sent => sent,
+    })
 }
 
 /// Reads the partition key header of a request on items of one key. If the container has no partition key, clients from before partition keys existed

@@ -61,3 +61,33 @@ fn more_shapes_than_are_remembered_are_answered_too() {
         );
     }
 }
+
+#[test]
+fn a_fixed_value_is_that_of_its_own_response() {
+    let typed = |content_type, etag| {
+        let mut list = HeaderList::new();
+        list.set_fixed(&CONTENT_TYPE, content_type);
+        list.set(&ETAG, HeaderValue::from_static(etag));
+        list
+    };
+    for etag in ["\"a\"", "\"b\""] {
+        for content_type in ["application/json", "text/plain"] {
+            let expected = [("content-type", content_type), ("etag", etag)];
+            assert_eq!(shown(typed(content_type, etag)), pairs(&expected));
+        }
+    }
+    let mut replaced = typed("application/json", "\"a\"");
+    replaced.set_fixed(&ETAG, "\"fixed\"");
+    replaced.set(&CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    assert_eq!(replaced.get(&ETAG), Some(&b"\"fixed\""[..]));
+    let expected = [("content-type", "text/html"), ("etag", "\"fixed\"")];
+    assert_eq!(shown(replaced), pairs(&expected));
+}
+
+#[test]
+fn a_removed_header_can_be_set_again() {
+    let mut list = list(&[(&ETAG, "\"a\""), (&LSN, "1")]);
+    list.remove(&ETAG);
+    list.set_fixed(&ETAG, "\"b\"");
+    assert_eq!(shown(list), pairs(&[("lsn", "1"), ("etag", "\"b\"")]));
+}

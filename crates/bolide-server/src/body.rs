@@ -58,7 +58,7 @@ pub struct Unread<B = Incoming> {
     body: B,
     activity: Arc<Activity>,
     timeout: Duration,
-    drains: Drains,
+    drains: Arc<Drains>,
     /// Set for HTTP/2.
     stream: Option<Arc<Stream>>,
 }
@@ -69,7 +69,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
         body: B,
         activity: Arc<Activity>,
         timeout: Duration,
-        drains: Drains,
+        drains: Arc<Drains>,
         stream: Option<Arc<Stream>>,
     ) -> Unread<B> {
         Unread {
@@ -96,10 +96,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
             ..
         } = self;
         let (permits, bytes) = match sender {
-            Refused::Known => (drains.known, DRAINED_BYTES),
-            Refused::Unknown => (drains.unknown, DRAINED_BYTES_OF_UNKNOWN),
+            Refused::Known => (&drains.known, DRAINED_BYTES),
+            Refused::Unknown => (&drains.unknown, DRAINED_BYTES_OF_UNKNOWN),
         };
-        let Ok(permit) = permits.try_acquire_owned() else {
+        let Ok(permit) = permits.clone().try_acquire_owned() else {
             return;
         };
         tokio::spawn(async move {

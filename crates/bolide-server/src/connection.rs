@@ -33,6 +33,7 @@ use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
+use crate::rare::Rare;
 use crate::serving::{Absent, Serving};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
@@ -104,7 +105,7 @@ pub struct Shared {
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
-    drains: Drains,
+    drains: Arc<Drains>,
     streams: Arc<OpenStreams>,
     slots: Arc<Slots>,
 }
@@ -118,7 +119,7 @@ impl Shared {
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
-            drains: Drains::new(),
+            drains: Arc::new(Drains::new()),
             streams: OpenStreams::new(limits.streams),
             slots: Arc::new(Slots::new(limits.connections, clock.clone())),
             clock,
@@ -298,14 +299,17 @@ where
     let all = shared.clone();
     let watched = Watched::new(Fair::new(stream), activity.clone(), shared.large_heads.clone());
     let io = TokioIo::new(ErrorRewriter::new(watched, activity.clone()));
-    let watched = activity.clone();
-    let service = service_fn(move |request| {
-        let (shared, activity) = (shared.clone(), watched.clone());
+    // Of this connection alone: all connections would count their requests in the same place.
+    let drains = Arc::new(Drains::clone(&shared.drains));
+    let connected = Arc::new((shared, activity.clone(), drains));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let connected = connected.clone();
         async move {
+            let (shared, activity, drains) = &*connected;
             activity.begin();
             let timeout = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, activity.clone(), timeout, shared.drains.clone(), None));
-            let response = respond(&shared, request, listener).await;
+            let request = request.map(|body| Unread::new(body, activity.clone(), timeout, drains.clone(), None));
+            let response = respond(shared, request, listener).await;
             activity.answer();
             Ok::<_, Infallible>(response)
         }
@@ -317,14 +321,16 @@ where
         .serve_connection(io, service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
+    let mut stopping = Rare::new(|cx| stopping.as_mut().poll(cx));
     let mut seen = Seen::opened(activity.clock().now());
-    let mut check = tokio::time::interval(limits.look());
+    let mut checks = tokio::time::interval(limits.look());
+    let mut check = Rare::new(|cx| checks.poll_tick(cx));
     loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
-            () = &mut stopping => connection.as_mut().graceful_shutdown(),
-            _ = check.tick() => {
+            () = stopping.happens() => connection.as_mut().graceful_shutdown(),
+            _ = check.happens() => {
                 let request = if activity.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
                 if activity.is_overdue(&mut seen, activity.clock().now(), request, limits.idle) {
                     return;
@@ -360,15 +366,19 @@ where
         .serve_connection(TokioIo::new(Fair::new(stream)), service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
-    let mut check = tokio::time::interval(limits.look());
+    let mut stopping = Rare::new(|cx| stopping.as_mut().poll(cx));
+    let mut must_end = pin!(streams.must_end());
+    let mut must_end = Rare::new(|cx| must_end.as_mut().poll(cx));
+    let mut checks = tokio::time::interval(limits.look());
+    let mut check = Rare::new(|cx| checks.poll_tick(cx));
     let mut goes_away_since = None;
     loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
-            () = &mut stopping => connection.as_mut().graceful_shutdown(),
-            () = streams.must_end() => return,
-            _ = check.tick() => {
+            () = stopping.happens() => connection.as_mut().graceful_shutdown(),
+            () = must_end.happens() => return,
+            _ = check.happens() => {
                 let now = all.clock.now();
                 if streams.is_overdue(now, limits.answer(all.is_memory_short()))
                     || goes_away_since.is_some_and(|since| now.duration_since(since) > limits.request)

@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::connection::{self, Door, Shared};
 use crate::mongo;
+use crate::rare::Rare;
 use crate::server::Failure;
 use crate::shutdown::Shutdown;
 use crate::slots::Slot;
@@ -277,8 +279,11 @@ async fn accept(listener: TcpListener, protocols: Protocols, shared: Arc<Shared>
 
 /// Serves a connection to its end, or until its slot is needed for another one.
 async fn until_it_must_end(serving: impl Future<Output = ()>, slot: Slot) {
+    let mut must_end = pin!(slot.must_end());
+    let mut must_end = Rare::new(|cx| must_end.as_mut().poll(cx));
     tokio::select! {
+        biased;
         () = serving => {}
-        () = slot.must_end() => {}
+        () = must_end.happens() => {}
     }
 }

@@ -29,6 +29,7 @@ mod mongo;
 mod options;
 mod pfx;
 mod query;
+mod rare;
 mod ready_file;
 mod reset_time;
 mod script_host;

@@ -65,7 +65,7 @@ impl Sent {
 
     async fn read_on(self, stream: Option<Arc<Stream>>, memory: &MemoryBudget) -> Result<Received, BodyError> {
         let counted = Counted::new(memory, Version::HTTP_11);
-        let body = Unread::new(self, activity(), REQUEST, Drains::new(), stream);
+        let body = Unread::new(self, activity(), REQUEST, Arc::new(Drains::new()), stream);
         body.read(limits::ITEM_BYTES, counted).await
     }
 

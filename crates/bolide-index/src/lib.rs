@@ -1,4 +1,5 @@
-//! Index entries of documents: an encoding of values whose byte order is the order of the values.
+//! Index entries of documents: an encoding of values whose byte order is the order of the values, and lists of similar vectors.
 
 pub mod codec;
 pub mod decimal;
+pub mod vector;

@@ -132,6 +132,27 @@ pub struct SortKey {
     pub skip_undefined: bool,
     /// Arrays and objects count as undefined (composite indexes).
     pub primitives_only: bool,
+    /// Of a distance of vectors: how the nearest ones are searched.
+    pub search: Option<VectorSearch>,
+}
+
+/// What the options of a `VectorDistance` say about the search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VectorSearch {
+    /// Every item is compared.
+    pub is_exact: bool,
+    /// How much of an index is searched, compared with one tenth of the usual.
+    pub list_multiplier: f64,
+    /// Number of items that are compared exactly, for each row.
+    pub candidate_multiplier: f64,
+}
+
+impl VectorSearch {
+    /// The service's defaults.
+    pub const LIST_MULTIPLIER: f64 = 10.0;
+    pub const CANDIDATE_MULTIPLIER: f64 = 5.0;
+    /// Maximum of both.
+    pub const MAX_MULTIPLIER: f64 = 100.0;
 }
 
 /// A component of ORDER BY RANK.

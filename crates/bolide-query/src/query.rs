@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
-use crate::index::{self, IndexCondition, IndexOrder, IndexPath, TextAggregate, TextCondition, TextRanking};
+use crate::index::{
+    self, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate, TextCondition, TextRanking,
+};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -301,6 +303,11 @@ impl Query {
     /// The aggregates of the query, in the order for [`Execution::set_aggregates`], if all of them follow from statistics of texts.
     pub fn text_aggregates(&self) -> Option<Vec<TextAggregate>> {
         index::text_aggregates(&self.inner.bound)
+    }
+
+    /// The vector to which the first rows are nearest, if the query asks for so many rows by their distance from it, and has no other source than the item.
+    pub fn nearest(&self) -> Option<NearestQuery> {
+        index::nearest(&self.inner.bound)
     }
 
     /// Describes the query for people.

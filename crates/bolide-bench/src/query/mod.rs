@@ -18,6 +18,7 @@ mod peers;
 mod postgres;
 mod questions;
 mod store;
+pub mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -59,11 +59,12 @@ impl Account {
             };
             PurgeScheduler::start(&background, catalog.signals().wakeup.clone(), purge_options)
         });
+        let vector_items = options.vector_index_items;
         let runtime = Runtime::new(engine, options);
         sweep_later(&catalog, runtime.monotonic());
         let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
-            index_builds: PropertyIndexBuilds::start(&background, &catalog),
+            index_builds: PropertyIndexBuilds::start(&background, &catalog, vector_items),
             catalog,
             background,
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),

@@ -46,7 +46,10 @@ impl Account {
         offer: (Option<Throughput>, OfferType),
     ) -> Result<Arc<Container>> {
         let create = |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, offer).await };
-        self.catalog().carry_out(create).await
+        let container = self.catalog().carry_out(create).await?;
+        // It may want indexes of vectors, once it has some.
+        self.index_signal().notify_one();
+        Ok(container)
     }
 
     /// Returns the position of the range that holds a partition key.

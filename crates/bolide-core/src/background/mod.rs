@@ -29,7 +29,9 @@ mod job;
 pub(crate) mod jobs;
 mod pacer;
 mod property_index_builds;
+mod rest;
 mod scheduler;
+mod vector_training;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

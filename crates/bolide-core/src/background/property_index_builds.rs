@@ -18,24 +18,24 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::Background;
+use super::rest::Rests;
+use super::vector_training::{LastLooks, VectorTraining};
 use crate::catalog::{Catalog, Waits};
 use crate::container::{Container, ContainerState};
 use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::format::text_entries;
-use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows, named_vectors};
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of items of one step, and approximately of bytes, so that writers in the same write batch do not wait long.
 const STEP_ROWS: usize = 200;
 const STEP_BYTES: usize = 512 * 1024;
-/// While users are active, the builder rests this many times as long as a step took.
-const RESTS_BESIDE_USERS: u32 = 2;
-/// Longest rest: nothing interrupts it.
-const MAX_REST: Duration = Duration::from_secs(1);
 /// How often to look for automatic indexes that nobody uses.
 const LOOK_FOR_UNUSED: Duration = Duration::from_secs(3600);
+/// How often to look whether a container has enough items for a vector index, or has outgrown the one it has.
+const LOOK_FOR_GROWTH: Duration = Duration::from_secs(60);
 /// Delay before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -47,15 +47,15 @@ pub(crate) struct PropertyIndexBuilds {
 }
 
 impl PropertyIndexBuilds {
-    /// Starts the task. It ends by itself when the account is dropped.
-    pub fn start(background: &Arc<Background>, catalog: &Arc<Catalog>) -> PropertyIndexBuilds {
+    /// Starts the task. It ends by itself when the account is dropped. A container gets vector indexes when it has `vector_items` items.
+    pub fn start(background: &Arc<Background>, catalog: &Arc<Catalog>, vector_items: u64) -> PropertyIndexBuilds {
         let (stop, stopped) = watch::channel(false);
         let signal = Arc::new(Notify::new());
         let task = run(
             Arc::downgrade(background),
             Arc::downgrade(catalog),
             signal.clone(),
-            stopped,
+            (stopped, vector_items),
         );
         PropertyIndexBuilds {
             signal,
@@ -84,35 +84,40 @@ async fn run(
     background: Weak<Background>,
     catalog: Weak<Catalog>,
     signal: Arc<Notify>,
-    mut stopped: watch::Receiver<bool>,
+    (mut stopped, vector_items): (watch::Receiver<bool>, u64),
 ) {
+    let mut looks = LastLooks::new();
     loop {
         let (Some(open), Some(known)) = (background.upgrade(), catalog.upgrade()) else {
             return;
         };
         let clock = open.clock.clone();
-        let (mut has_failed, mut has_automatic) = (false, false);
+        let (mut has_failed, mut has_automatic, mut has_vectors) = (false, false, false);
         for container in known.all_containers() {
             let builder = Builder {
                 background: &open,
                 catalog: &known,
                 container: &container,
                 stopped: &stopped,
+                vector_items,
             };
-            match builder.bring_up_to_date().await {
+            match builder.bring_up_to_date(&mut looks).await {
                 Err(error) if error.kind != ErrorKind::NotFound => {
                     tracing::warn!(%error, "an index was not built and will be tried again");
                     has_failed = true;
                 }
                 _ => {}
             }
-            has_automatic |= container.state().indexes.list.iter().any(|index| index.is_automatic);
+            let state = container.state();
+            has_automatic |= state.indexes.list.iter().any(|index| index.is_automatic);
+            has_vectors |= !named_vectors(&state.properties).is_empty();
         }
         drop((open, known));
         tokio::select! {
             () = signal.notified() => {}
             () = clock.sleep(RETRY), if has_failed => {}
             () = clock.sleep(LOOK_FOR_UNUSED), if has_automatic => {}
+            () = clock.sleep(LOOK_FOR_GROWTH), if has_vectors => {}
             _ = stopped.changed() => return,
         }
     }
@@ -123,12 +128,21 @@ struct Builder<'a> {
     catalog: &'a Arc<Catalog>,
     container: &'a Arc<Container>,
     stopped: &'a watch::Receiver<bool>,
+    vector_items: u64,
 }
 
 impl Builder<'_> {
-    async fn bring_up_to_date(&self) -> Result<()> {
+    async fn bring_up_to_date(&self, looks: &mut LastLooks) -> Result<()> {
         self.follow_policy().await?;
         self.drop_unused().await?;
+        let training = VectorTraining {
+            background: self.background,
+            catalog: self.catalog,
+            container: self.container,
+            stopped: self.stopped,
+            min_items: self.vector_items,
+        };
+        training.add_wanted(looks).await?;
         let wanted = self.container.advisor().take_wanted();
         if !wanted.is_empty() {
             self.add(wanted).await?;
@@ -137,6 +151,7 @@ impl Builder<'_> {
             return Ok(());
         }
         self.build().await?;
+        self.drop_replaced().await?;
         self.remove_dropped().await
     }
 
@@ -155,6 +170,23 @@ impl Builder<'_> {
         let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties);
         self.catalog
             .change_indexes(self.container, (Waits::All, None), follow)
+            .await
+            .map(drop)
+    }
+
+    /// Drops the vector indexes in whose place there is a newer one.
+    async fn drop_replaced(&self) -> Result<()> {
+        let state = self.container.state();
+        let is_replaced = |index: &PropertyIndex| state.indexes.is_replaced(index);
+        if !state.indexes.list.iter().any(is_replaced) {
+            return Ok(());
+        }
+        let drop_them = |indexes: &mut PropertyIndexes| {
+            let known = indexes.clone();
+            indexes.retain(|index| !known.is_replaced(index));
+        };
+        self.catalog
+            .change_indexes(self.container, (Waits::All, None), drop_them)
             .await
             .map(drop)
     }
@@ -284,7 +316,7 @@ impl Builder<'_> {
         let built = self.container.built_items();
         built.store(0, Ordering::Relaxed);
         let mut from = Bytes::new();
-        let mut requests = self.background.requests();
+        let mut rests = Rests::new(self.background);
         loop {
             if self.is_stopped() {
                 return Ok(false);
@@ -302,14 +334,7 @@ impl Builder<'_> {
                 None if partition.epk.max < Epk::end() => Bytes::copy_from_slice(partition.epk.max.as_bytes()),
                 None => return Ok(true),
             };
-            let took = self.background.clock.since(began);
-            let before = std::mem::replace(&mut requests, self.background.requests());
-            if requests == before {
-                tokio::task::yield_now().await;
-            } else {
-                let rest = (took * RESTS_BESIDE_USERS).min(MAX_REST);
-                self.background.clock.sleep(rest).await;
-            }
+            rests.after(began).await;
         }
     }
 

@@ -68,6 +68,8 @@ fn bytes_of(row: &Row) -> usize {
             let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);
             fixed::CONTAINER + row.placements.len() * fixed::PARTITION + unusual
         }
+        // All of them are in memory too.
+        Row::Centroids(centroids) => centroids.lists() * (centroids.dimensions() + size_of::<f64>()),
         // Its name is stored twice: in the row and in a map that finds the user by name.
         Row::User(row) => fixed::USER + 2 * row.id.len(),
         Row::Permission(row) => fixed::PERMISSION + grant_bytes(&row.grant),

@@ -174,6 +174,7 @@ impl Catalog {
                 self.remove_partitions(&row.placements).await?;
                 continue;
             }
+            self.load_centroids(*rid, &row.indexes, None).await?;
             opened.insert(*rid, layout);
         }
         Ok(opened)
@@ -345,7 +346,7 @@ impl Memory {
                     database.encryption_keys.remove(&rid);
                 }
             }
-            RowKey::Account | RowKey::Dropped(_) => {}
+            RowKey::Account | RowKey::Centroids(..) | RowKey::Dropped(_) => {}
         }
     }
 

@@ -128,7 +128,7 @@ impl Catalog {
         self.remember(committed).await;
         drop(removal);
         let change = container.lock().await;
-        self.put_into_force(&change, &row).await?;
+        self.put_into_force(container.rid(), &change, &row).await?;
         drop(change);
         match dropped {
             Some(Dropped::AtOnce(partitions)) => self.remove_named(partitions).await,

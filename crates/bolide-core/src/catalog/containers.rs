@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Catalog;
 use super::batch::{CatalogBatch, CommitPoint, check_etag};
+use super::centroids;
 use super::events::{CatalogEvent, CatalogEventKind};
 use super::history;
 use super::names::{self, Name};
@@ -232,16 +233,18 @@ impl Catalog {
         let commit = self.commit_unseen(move |batch| {
             let mut row = batch.container(rid)?;
             let commit_point = batch.commit_point();
+            let indexes = row.indexes.clone();
             let Some(events) = change_row(commit_point, &mut row)? else {
                 return Ok(None);
             };
+            centroids::follow(batch, rid, (&indexes, &row.indexes))?;
             events.into_iter().for_each(|event| batch.event(event));
             batch.replace(RowKey::Container(rid), row.clone())?;
             Ok(Some(row))
         });
         let (row, committed) = commit.await?;
         let Some(row) = row else { return Ok(None) };
-        let after = self.put_into_force(change, &row).await?;
+        let after = self.put_into_force(rid, change, &row).await?;
         self.remember(committed).await;
         Ok(Some(after))
     }
@@ -249,10 +252,12 @@ impl Catalog {
     /// Replaces the state of an open container by that of its row, which others may have written.
     pub(super) async fn put_into_force(
         &self,
+        rid: ContainerRid,
         change: &WriteGuard<'_>,
         row: &ContainerRow,
     ) -> Result<Arc<ContainerState>> {
         let before = change.state();
+        self.load_centroids(rid, &row.indexes, Some(&before.indexes)).await?;
         let layout = if row.layout_version == before.layout.version {
             before.layout.clone()
         } else {
@@ -295,7 +300,7 @@ impl Catalog {
         if before.shows(&row) {
             return Ok(before);
         }
-        let after = self.put_into_force(change, &row).await?;
+        let after = self.put_into_force(container.rid(), change, &row).await?;
         after.pace_meters(self.now().await?.seconds());
         for partition in &after.layout.partitions {
             partition.expect_due(i64::MIN);
@@ -352,7 +357,9 @@ pub(super) fn delete(
     check_etag(row.etag, if_match)?;
     let scripts = batch.scan_keys(Space::Meta, &RowKey::scripts_of(rid))?;
     let named = batch.scan_keys(Space::Index, &names::scripts_of(rid))?;
+    let centroids = batch.scan_keys(Space::Meta, &RowKey::centroids_of(rid))?;
     batch.remove_all(&scripts, named)?;
+    batch.remove_all(&centroids, Vec::new())?;
     batch.remove(RowKey::Container(rid))?;
     let dropped: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
     let is_kept = row.collection.is_some() && row.keeps_all_versions;

@@ -20,6 +20,7 @@ mod account;
 mod batch;
 mod budget;
 mod cache;
+mod centroids;
 mod changes;
 mod collections;
 mod containers;

@@ -110,6 +110,7 @@ impl Catalog {
             }
             committed => committed?,
         };
+        self.load_centroids(rid, &row.indexes, Some(&after.indexes)).await?;
         change.replace(ContainerState::of(&row, after.layout, after.database_meter));
         self.remember(committed).await;
         Ok(())

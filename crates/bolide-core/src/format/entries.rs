@@ -6,6 +6,7 @@
 //!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
 //!           'P' ‖ index ‖ value ‖ item → empty           finds items by a value at the path of a property index
 //!           'P' ‖ index ‖ term ‖ item → counts           finds items by a word of their text (see `text_entries`)
+//!           'P' ‖ index ‖ list ‖ item → vector           finds items with similar vectors; quantized
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
 //!           'FD' ‖ rule ‖ date ‖ lsn ‖ seq → ExpiryEntry  the expiry queues of date rules
@@ -103,9 +104,21 @@ pub(crate) fn property_entries(indexes: &[PropertyIndex], item_key: &[u8], recor
             IndexKind::FullText(text) => {
                 entries.extend(text_entries::of(index.id, text, &item, (item_key, record.version())));
             }
+            IndexKind::Vector(vector) => {
+                let (list, value) = vector.entry(&item);
+                entries.push((keys::property_entry(index.id, &list.to_be_bytes(), item_key), value));
+            }
         }
     }
     entries
+}
+
+/// Returns the vector of a stored item at a path, if it has one.
+pub(crate) fn vector_at(record: &Record, path: &IndexPath) -> Option<Vec<f64>> {
+    let properties = IndexedProperties(record);
+    let is_item = record.content() == Content::Json;
+    let item = is_item.then(|| QueryItem::stored(record.document_bytes(), &properties));
+    path.vector(&item?.ok()?)
 }
 
 /// Returns the keys of an item's values at the path of an index.

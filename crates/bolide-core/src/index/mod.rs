@@ -1,20 +1,27 @@
 //! The property indexes of a container: which paths of its items have index entries, and whether queries may use these.
 //!
+//! Indexes of values are what the indexing policy and the queries ask for. Indexes of vectors are what the policy asks for, once the container has enough items to
+//! train their lists (`crate::background::vector_training`).
+//!
 //! Writers maintain the entries of every index of the list from the commit on that adds it. It is used when the entries of the items that existed before are
 //! there too (`crate::background::property_index_builds`). Ids are never used again and a path never changes, so the entries of an item follow from
 //! its record and the list.
 
 mod advisor;
 mod policy;
+mod vector;
 
 use std::fmt;
 use std::sync::Arc;
 
+use bolide_index::vector::Similarity;
 use bolide_model::container::ContainerProperties;
-use bolide_query::index::{IndexOrder, IndexPath, TextIndex};
+use bolide_query::index::{IndexOrder, IndexPath, NearestQuery, TextIndex};
+use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
-pub(crate) use policy::{allows, index_steps};
+pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors};
+pub(crate) use vector::{UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 
 /// Maximum number of indexes of a container.
 pub(crate) const MAX_INDEXES: usize = 64;
@@ -50,6 +57,8 @@ pub(crate) enum IndexKind {
     Values(Arc<IndexPath>),
     /// The words of the text at a path, with the number of times that they occur.
     FullText(Arc<TextIndex>),
+    /// The vectors at a path, in lists of similar ones.
+    Vector(Arc<VectorIndex>),
 }
 
 /// As administrators see it.
@@ -58,6 +67,7 @@ impl fmt::Display for IndexKind {
         match self {
             IndexKind::Values(path) => path.fmt(f),
             IndexKind::FullText(text) => text.fmt(f),
+            IndexKind::Vector(vector) => vector.path.fmt(f),
         }
     }
 }
@@ -67,7 +77,15 @@ impl PropertyIndex {
     pub fn path(&self) -> Option<&Arc<IndexPath>> {
         match &self.kind {
             IndexKind::Values(path) => Some(path),
-            IndexKind::FullText(_) => None,
+            IndexKind::FullText(_) | IndexKind::Vector(_) => None,
+        }
+    }
+
+    /// Returns the index of vectors that it is; `None` for other kinds.
+    pub fn vector(&self) -> Option<&Arc<VectorIndex>> {
+        match &self.kind {
+            IndexKind::Vector(vector) => Some(vector),
+            IndexKind::Values(_) | IndexKind::FullText(_) => None,
         }
     }
 
@@ -108,6 +126,7 @@ impl PropertyIndexes {
             IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
             IndexKind::Values(path) => named.contains(path),
             IndexKind::FullText(text) => texts.contains(text),
+            IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
         });
         for path in named {
             self.add(IndexKind::Values(Arc::new(path)), false);
@@ -139,6 +158,32 @@ impl PropertyIndexes {
     pub fn usable_in_order(&self, order: &IndexOrder) -> Option<&PropertyIndex> {
         let index = self.usable(&order.path)?;
         (index.has_undefined() || !order.has_undefined).then_some(index)
+    }
+
+    /// Returns the newest index that finds the nearest vectors of a query, if queries may use it.
+    pub fn usable_for_nearest(&self, nearest: &NearestQuery) -> Option<(u32, &Arc<VectorIndex>)> {
+        let similarity = match nearest.function {
+            DistanceFunction::Cosine => Similarity::Cosine,
+            DistanceFunction::DotProduct => Similarity::DotProduct,
+            DistanceFunction::Euclidean => Similarity::Euclidean,
+        };
+        let fits = |vector: &VectorIndex| {
+            let same = (vector.similarity, vector.dimensions) == (similarity, nearest.vector.len());
+            same && vector.path == nearest.path
+        };
+        let ready = self.list.iter().filter(|index| index.is_ready);
+        let vectors = ready.filter_map(|index| Some((index.id, index.vector()?)));
+        vectors.filter(|(_, vector)| fits(vector)).max_by_key(|(id, _)| *id)
+    }
+
+    /// Whether a newer index of the same vectors can be used instead of this one.
+    pub fn is_replaced(&self, index: &PropertyIndex) -> bool {
+        let is_newer = |newer: &PropertyIndex, vector: &VectorIndex| {
+            let same = newer.vector().is_some_and(|newer| newer.path == vector.path);
+            newer.is_ready && newer.id > index.id && same
+        };
+        let vector = index.vector();
+        vector.is_some_and(|vector| self.list.iter().any(|newer| is_newer(newer, vector)))
     }
 
     /// Returns the index with an id, if there is one.

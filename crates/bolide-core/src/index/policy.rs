@@ -1,7 +1,10 @@
 //! Which property indexes an indexing policy asks for, and which it allows.
 
+use bolide_index::vector::{MAX_DIMENSIONS, Similarity};
 use bolide_model::container::ContainerProperties;
 use bolide_model::container::indexing::{IndexStep, IndexingMode, IndexingPolicy};
+use bolide_model::container::vector::{DistanceFunction, VectorIndexType};
+use bolide_model::path::PropertyPath;
 use bolide_query::PathStep;
 use bolide_query::index::{IndexPath, TextIndex};
 
@@ -38,6 +41,50 @@ pub(crate) fn named_texts(properties: &ContainerProperties) -> Vec<TextIndex> {
         texts.extend(text.filter(|text| !texts.contains(text)));
     }
     texts
+}
+
+/// Vectors of which a definition wants an index.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NamedVector {
+    pub path: IndexPath,
+    pub dimensions: usize,
+    pub similarity: Similarity,
+}
+
+/// Returns the vectors of which a definition wants an index with quantized vectors. Those of the type `flat` are always compared one by one.
+pub(crate) fn named_vectors(properties: &ContainerProperties) -> Vec<NamedVector> {
+    let policy = &properties.indexing_policy;
+    let embeddings = properties.vector_embedding_policy.iter();
+    let embeddings = embeddings
+        .flat_map(|policy| &policy.embeddings)
+        .filter_map(|embedding| {
+            let path = vector_path(&embedding.path)?;
+            let dimensions = usize::try_from(embedding.dimensions).ok()?;
+            let similarity = match embedding.distance_function {
+                DistanceFunction::Cosine => Similarity::Cosine,
+                DistanceFunction::DotProduct => Similarity::DotProduct,
+                DistanceFunction::Euclidean => Similarity::Euclidean,
+            };
+            let is_named = names_vector(policy, &path) && (1..=MAX_DIMENSIONS).contains(&dimensions);
+            is_named.then_some(NamedVector {
+                path,
+                dimensions,
+                similarity,
+            })
+        });
+    embeddings.collect()
+}
+
+/// Whether a policy wants an index of quantized vectors at a path. Whether it includes the path for other indexes does not matter: usually it does not.
+pub(super) fn names_vector(policy: &IndexingPolicy, path: &IndexPath) -> bool {
+    let is_quantized = policy.vector_indexes.iter();
+    let mut is_quantized = is_quantized.filter(|index| index.kind != VectorIndexType::Flat);
+    policy.mode == IndexingMode::Consistent && is_quantized.any(|index| vector_path(&index.path).as_ref() == Some(path))
+}
+
+fn vector_path(path: &PropertyPath) -> Option<IndexPath> {
+    let steps: Vec<PathStep> = path.names().iter().map(|name| PathStep::name(name)).collect();
+    IndexPath::of_steps(&steps)
 }
 
 /// Returns the steps of a path in a policy as those of a query.

@@ -203,6 +203,21 @@ impl Partition {
         Ok((reply.head, reply.pages))
     }
 
+    /// Reads entries of property indexes with their values. Intervals behind those that filled the read are not read.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read_index_entries(&self, intervals: &[IndexInterval]) -> Result<(Head, Vec<Page>)> {
+        let with_value = |interval: &IndexInterval| entry_scan(interval, false, usize::MAX, false);
+        let request = ReadRequest {
+            scans: intervals.iter().map(with_value).collect(),
+            max_bytes: INDEX_READ_BYTES,
+            ..ReadRequest::default()
+        };
+        let reply = self.read_raw(request).await?;
+        Ok((reply.head, reply.pages))
+    }
+
     /// Returns the number of rows of a space between two keys, those of ghosts included, and at most `max`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How the items of a page are found: by a scan, as candidates, or in the order of an index.
+//! How the items of a page are found: by a scan, as candidates, by a search for the nearest vectors, or in the order of an index.
 
 use bolide_model::{Result, UnixMillis};
 use bytes::Bytes;
@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::candidates::{Candidates, FEW_CANDIDATES, IndexReader, MAX_CANDIDATES};
 use super::counting::Counting;
 use super::covered::CoveredScan;
+use super::nearest::NearestScan;
 use super::ordered::{OrderedScan, SPARE_ENTRIES};
 use super::page::{PageRun, Scanned};
 use super::ranked::TextAccess;
@@ -47,7 +48,12 @@ pub(super) enum Access {
     Candidates(Candidates),
     /// Items in the order of an index.
     Ordered(OrderedScan),
+    /// The items whose vectors are nearest to that of the query.
+    Nearest(NearestScan),
 }
+
+/// If a filter selects so few items, all of these are compared with a vector.
+const COMPARED_CANDIDATES: usize = 2_048;
 
 impl Access {
     /// Returns the id of the index that is read.
@@ -58,12 +64,13 @@ impl Access {
             Access::Texts(texts) => Some(texts.index),
             Access::Candidates(candidates) => Some(candidates.index),
             Access::Ordered(ordered) => Some(ordered.index),
+            Access::Nearest(nearest) => Some(nearest.index),
         }
     }
 
     /// Returns whether an index finds the rows behind a page as fast as those of the page.
     pub fn is_ordered(&self) -> bool {
-        matches!(self, Access::Ordered(_) | Access::Texts(_))
+        matches!(self, Access::Ordered(_) | Access::Texts(_) | Access::Nearest(_))
     }
 
     /// Returns the items that an index finds, if they are read.
@@ -76,7 +83,8 @@ impl Access {
 }
 
 impl IndexReader<'_> {
-    /// Returns what the query reads if that is faster than a scan: entries alone, a few candidates, the order of an index, more candidates.
+    /// Returns what the query reads if that is faster than a scan: entries alone, a few candidates, the nearest vectors, the order of an
+    /// index, more candidates.
     ///
     /// # Errors
     /// From the engine; if the query has to end.
@@ -87,11 +95,18 @@ impl IndexReader<'_> {
         if let Some(covered) = self.covered().await? {
             return Ok(Access::Covered(covered));
         }
+        let few = match self.nearest {
+            Some(_) => COMPARED_CANDIDATES,
+            None => FEW_CANDIDATES,
+        };
+        if let Some(few) = self.candidates(few).await? {
+            return Ok(Access::Candidates(few));
+        }
+        if let Some(nearest) = self.nearest().await? {
+            return Ok(Access::Nearest(nearest));
+        }
         if !self.has_conditions() && self.order.is_none() {
             return Ok(Access::Scan);
-        }
-        if let Some(few) = self.candidates(FEW_CANDIDATES).await? {
-            return Ok(Access::Candidates(few));
         }
         if let Some(ordered) = self.ordered().await? {
             return Ok(Access::Ordered(ordered));
@@ -110,6 +125,9 @@ impl PageRun<'_> {
             Access::Covered(covered) => self.push_covered(now, &position, covered).await?,
             Access::Ordered(ordered) => self.push_ordered(now, &position, ordered).await?,
             Access::Texts(texts) => self.push_by_texts(now, &position, texts).await?,
+            // Where a client begins, other items may be nearest.
+            Access::Nearest(_) if self.filter.is_some() => None,
+            Access::Nearest(nearest) => self.push_nearest(now, &position, nearest).await?,
         };
         match pushed {
             Some(pushed) => Ok(pushed),
@@ -171,6 +189,19 @@ impl PageRun<'_> {
         let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
         let mut walk = self.walk_over(Vec::new(), now, None);
         let is_done = self.scan_covered(&mut execution, &mut walk, covered).await?;
+        Ok(is_done.then(|| Pushed::at_end(execution, walk)))
+    }
+
+    /// Pushes the items that are nearest to the query's vector; `None` if a scan is needed after all.
+    async fn push_nearest(
+        &self,
+        now: UnixMillis,
+        position: &QueryPosition,
+        nearest: &NearestScan,
+    ) -> Result<Option<Pushed<'_>>> {
+        let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
+        let mut walk = self.walk_over(Vec::new(), now, None);
+        let is_done = execution.is_done() || self.scan_nearest(&mut execution, &mut walk, nearest).await?;
         Ok(is_done.then(|| Pushed::at_end(execution, walk)))
     }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, TextCondition};
+use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition};
 use bolide_storage::Space;
 use bytes::Bytes;
 
-use super::text_candidates;
+use super::{nearest, text_candidates};
 use crate::container::ContainerState;
 use crate::executor::Watch;
 use crate::format::entries::KEY_OF_MANY;
@@ -80,6 +80,8 @@ pub(super) struct IndexReader<'a> {
     /// Those that a full-text index serves.
     pub texts: Vec<TextCondition>,
     pub order: Option<IndexOrder>,
+    /// The vector whose nearest neighbours are searched, if an index finds them.
+    pub nearest: Option<NearestQuery>,
     /// Whether the query reads a part of one range: the items of a partition key.
     pub is_pinned: bool,
     /// Whether it reads whole ranges.
@@ -112,8 +114,10 @@ impl<'a> IndexReader<'a> {
         let mut texts = has_any.then(|| query.text_conditions()).unwrap_or_default();
         texts.retain(|condition| state.indexes.usable_text(&condition.text).is_some());
         texts.truncate(MAX_CONDITIONS);
+        let nearest = (index_use != IndexUse::Never).then(|| query.nearest()).flatten();
         IndexReader {
             query,
+            nearest: nearest.filter(|nearest| state.indexes.usable_for_nearest(nearest).is_some()),
             state,
             texts,
             slices,
@@ -255,7 +259,8 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let order = query.index_order();
     let order = order.filter(|order| indexes.usable_in_order(order).is_some());
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
-    lines.chain(texts).chain(order).chain(ranking).collect()
+    let nearest = nearest::explain(query.nearest(), indexes);
+    lines.chain(texts).chain(order).chain(ranking).chain(nearest).collect()
 }
 
 struct Found {

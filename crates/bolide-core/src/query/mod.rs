@@ -15,6 +15,7 @@ mod candidates;
 mod counting;
 mod covered;
 mod metrics;
+mod nearest;
 mod ordered;
 mod page;
 mod page_done;
@@ -328,9 +329,16 @@ impl QueryJob {
             metrics,
             now,
         };
-        if advice.record(&self.container, &self.state, query) {
+        if advice.record(&self.container, &self.state, query) || self.compares_vectors(query, used) {
             self.index_signal.notify_one();
         }
+    }
+
+    /// Whether a query has compared all vectors because there is no index: the container may have enough items for one by now.
+    fn compares_vectors(&self, query: &Query, used: Option<u32>) -> bool {
+        let indexes = &self.state.indexes;
+        let lacks_index = |nearest| indexes.usable_for_nearest(&nearest).is_none();
+        used.is_none() && query.nearest().is_some_and(lacks_index)
     }
 
     fn part(&self, route: &route::Route) -> Part {

@@ -12,8 +12,8 @@
 use std::collections::{HashMap, HashSet};
 
 use bolide_model::{Result, UnixMillis};
-use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT, TextAggregate, TextIndex, TextRanking, TextStatistics};
 use bolide_query::Item;
+use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT, TextAggregate, TextIndex, TextRanking, TextStatistics};
 use bytes::Bytes;
 
 use super::access::Pushed;

@@ -212,10 +212,7 @@ impl TextLists<'_> {
             ..ReadRequest::default()
         };
         let _memory = self.run.memory.try_take(MANY_BYTES).map_err(|_| Halt::Scan)?;
-        let mut read = slice
-            .partition
-            .snapshot(request, AsOf::Horizon(&live.horizon))
-            .await?;
+        let mut read = slice.partition.snapshot(request, AsOf::Horizon(&live.horizon)).await?;
         for (n, (item_key, entry, text)) in long.into_iter().enumerate() {
             self.run.check()?;
             let record = read

@@ -55,6 +55,8 @@ pub struct AccountOptions {
     pub query_time: Duration,
     /// When queries use property indexes.
     pub index_use: IndexUse,
+    /// Number of stored items from which on a container gets the vector indexes that its policy asks for. Fewer vectors are compared one by one.
+    pub vector_index_items: u64,
     /// Which fields of MongoDB collections may have a TTL index, and which values count in them.
     pub mongo_ttl_mode: TtlMode,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`](crate::Account::set_purge_fault) set; must not return to the purge alive.
@@ -83,6 +85,7 @@ impl Default for AccountOptions {
             query_page_time: Duration::from_secs(1),
             query_time: Duration::from_secs(60),
             index_use: IndexUse::default(),
+            vector_index_items: 5_000,
             mongo_ttl_mode: TtlMode::default(),
             on_purge_fault: None,
             monotonic: Monotonic::system(),

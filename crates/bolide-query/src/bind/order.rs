@@ -6,7 +6,7 @@ use crate::error::{QueryError, Result, Span};
 use crate::functions;
 use crate::limits::ORDER_BY_KEYS;
 use crate::path::PathStep;
-use crate::program::{Grouping, Input, Ordering, Projection, Scalar, Select, SortKey, Source};
+use crate::program::{Grouping, Input, Ordering, Projection, Scalar, Select, SortKey, Source, VectorSearch};
 use crate::schema::{Coverage, DistanceFunction, Indexing};
 use crate::text::ast::{Direction, Expr, ExprKind, Order, OrderItem, Query};
 use crate::text::printer::expression_text;
@@ -82,6 +82,7 @@ impl Binder<'_> {
                 descending: item.direction == Some(Direction::Descending),
                 skip_undefined: false,
                 primitives_only: false,
+                search: None,
             });
         }
         Ok(if keys.is_empty() {
@@ -107,6 +108,7 @@ impl Binder<'_> {
                 descending,
                 skip_undefined: false,
                 primitives_only: items.len() > 1,
+                search: None,
             });
         }
         let paths = keys
@@ -182,13 +184,39 @@ impl Binder<'_> {
             return Ok(None);
         };
         let value = self.expression(&item.value)?;
+        let search = match call.name.eq_ignore_ascii_case("_FullTextScore") {
+            true => None,
+            false => Some(self.vector_search(&call.args)?),
+        };
         // An item without a distance is ordered too: lowest, so it is last by similarity and first by Euclidean distance.
         Ok(Some(SortKey {
             value,
             descending,
             skip_undefined: false,
             primitives_only: false,
+            search,
         }))
+    }
+
+    /// What the third and fourth arguments of a `VectorDistance` say (cosmos-sql §18.8).
+    fn vector_search(&mut self, args: &[Expr]) -> Result<VectorSearch> {
+        let is_exact = match args.get(2) {
+            None => false,
+            Some(flag) => self.expression(flag)?.as_const().and_then(Value::as_bool) != Some(false),
+        };
+        let options = args.get(3).map(|options| self.expression(options)).transpose()?;
+        let multiplier = |name: &str| {
+            let given = options.as_ref().and_then(Scalar::as_const)?.member(name).as_f64()?;
+            given
+                .is_finite()
+                .then(|| given.clamp(1.0, VectorSearch::MAX_MULTIPLIER))
+        };
+        Ok(VectorSearch {
+            is_exact,
+            list_multiplier: multiplier("searchListSizeMultiplier").unwrap_or(VectorSearch::LIST_MULTIPLIER),
+            candidate_multiplier: multiplier("quantizedVectorListMultiplier")
+                .unwrap_or(VectorSearch::CANDIDATE_MULTIPLIER),
+        })
     }
 
     /// Whether a smaller `VectorDistance` is better.

@@ -418,6 +418,14 @@ impl Execution {
         }
     }
 
+    /// Number of rows that passed the filter so far, for a query that is sorted by keys: those of earlier pages and those that no page shows are counted too.
+    pub fn rows_sorted(&self) -> u64 {
+        match &self.stage {
+            Stage::Sort(sorter) => sorter.seen(),
+            _ => 0,
+        }
+    }
+
     fn begin_item(&mut self) {
         self.rows_before += self.session.rows();
         self.session.begin_item();

@@ -132,6 +132,8 @@ pub(super) struct Sorter {
     last_emitted: Option<SortPosition>,
     /// Rows for which only the whole of a string that was cut in `boundary` could tell whether they were returned.
     unsure: Vec<Entry>,
+    /// Number of rows that passed the filters, those of earlier pages included.
+    seen: u64,
     /// With DISTINCT: the first row of each value.
     by_value: Option<HashMap<SameKey, Entry>>,
 }
@@ -159,6 +161,7 @@ impl Sorter {
             filter,
             last_emitted: None,
             unsure: Vec::new(),
+            seen: 0,
             by_value: is_distinct.then(HashMap::new),
         }
     }
@@ -188,6 +191,11 @@ impl Sorter {
         self.max_rows = max_rows;
     }
 
+    /// Number of rows that were added, those of earlier pages and those that are too far behind included.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// Called before the rows of another item.
     pub fn enter(&mut self, stamp: Option<Stamp>) {
         match stamp {
@@ -210,12 +218,14 @@ impl Sorter {
         self.learn(&position);
         let is_undecided = self.is_undecided(&position);
         if !is_undecided && self.is_behind(&position) {
+            self.seen += 1;
             return Ok(());
         }
         let mut out = Vec::new();
         if !write(row, &mut out)? {
             return Ok(());
         }
+        self.seen += 1;
         let entry = Entry {
             position,
             row: out.into(),

@@ -5,6 +5,7 @@
 //! query ──index_conditions─▶ intervals  an item with a row has a key in one of them, for each condition (conditions.rs)
 //! query ──index_order──────▶ path       the rows come in the order of its keys (order.rs)
 //! query ──covering_path────▶ path       its keys are all that the query reads (covering.rs)
+//! query ──nearest──────────▶ vector     the rows are those of the items nearest to it (nearest.rs)
 //!
 //! item  ──TextIndex::terms─▶ terms      the words of its text, as the full-text functions compare them (text.rs)
 //! query ──text_conditions──▶ terms      a text with a row has the words of one of them, for each condition (text_conditions.rs)
@@ -29,6 +30,7 @@ mod conditions;
 mod covering;
 mod interval;
 mod key;
+mod nearest;
 mod order;
 mod path;
 mod text;
@@ -39,6 +41,7 @@ mod values;
 pub use conditions::{IndexCondition, MAX_INTERVALS};
 pub use interval::Interval;
 pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
+pub use nearest::NearestQuery;
 pub use order::IndexOrder;
 pub use path::IndexPath;
 pub use text::{
@@ -50,6 +53,7 @@ pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 pub(crate) use conditions::conditions;
 pub(crate) use covering::{counts_items, covering_path, is_independent_of_order, tells_rows};
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
+pub(crate) use nearest::nearest;
 pub(crate) use order::order;
 pub(crate) use text_conditions::text_conditions;
 pub(crate) use text_ranking::{text_aggregates, text_ranking};

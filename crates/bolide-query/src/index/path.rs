@@ -116,6 +116,12 @@ impl IndexPath {
         keys.dedup();
         keys
     }
+
+    /// The vector of an item: the numbers of the array at the path; `None` for another value, as in `VectorDistance`.
+    pub fn vector(&self, item: &Item<'_>) -> Option<Vec<f64>> {
+        let value = ItemScan::of(item).walk(item, &self.names);
+        value.elements()?.iter().map(Value::as_f64).collect()
+    }
 }
 
 /// Whether a policy cannot have a property of this name: quoted or not, it would be read as something else.

@@ -4,6 +4,7 @@
 //!   Meta  'A'                   account: counters and switches
 //!         'D' ‖ database rid    a database
 //!         'C' ‖ container rid   a container: definition, settings of expiry, ranges
+//!         'V' ‖ container rid ‖ index(4)   the centroids of a vector index: no JSON, see `bolide_index::vector`
 //!         'U' ‖ user rid        a user of a database
 //!         'P' ‖ permission rid  a permission of a user
 //!         'R' ‖ container rid ‖ kind(1) ‖ number(8)   a script: 'P' stored procedure, 'T' trigger, 'F' user-defined function
@@ -29,6 +30,7 @@ mod json;
 mod property_indexes;
 mod script;
 
+use bolide_index::vector::Centroids;
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Key, PartitionId, Space};
@@ -50,6 +52,7 @@ pub(super) const USER: u8 = b'U';
 pub(super) const ENCRYPTION_KEY: u8 = b'K';
 pub(super) const PERMISSION: u8 = b'P';
 pub(super) const SCRIPT: u8 = b'R';
+const CENTROIDS: u8 = b'V';
 const DROPPED: u8 = b'X';
 
 /// The key of a row. In this order, a row comes after the rows to which it belongs.
@@ -58,6 +61,8 @@ pub(super) enum RowKey {
     Account,
     Database(DatabaseRid),
     Container(ContainerRid),
+    /// The centroids of a vector index, by its id.
+    Centroids(ContainerRid, u32),
     Script(ChildRid),
     User(UserRid),
     Permission(PermissionRid),
@@ -73,6 +78,7 @@ impl RowKey {
             RowKey::Account => prefixed(ACCOUNT, &[]),
             RowKey::Database(rid) => prefixed(DATABASE, &rid.bytes()),
             RowKey::Container(rid) => prefixed(CONTAINER, &rid.bytes()),
+            RowKey::Centroids(rid, index) => prefixed(CENTROIDS, &[&rid.bytes()[..], &index.to_be_bytes()].concat()),
             RowKey::Script(rid) => prefixed(SCRIPT, &script_bytes(rid)),
             RowKey::User(rid) => prefixed(USER, &rid.bytes()),
             RowKey::Permission(rid) => prefixed(PERMISSION, &rid.bytes()),
@@ -100,6 +106,11 @@ impl RowKey {
             ACCOUNT if rest.is_empty() => RowKey::Account,
             DATABASE => RowKey::Database(DatabaseRid::from_bytes(rest.try_into().ok()?)),
             CONTAINER => RowKey::Container(ContainerRid::from_bytes(rest.try_into().ok()?)?),
+            CENTROIDS => {
+                let (container, index) = rest.split_first_chunk::<8>()?;
+                let index = u32::from_be_bytes(index.try_into().ok()?);
+                RowKey::Centroids(ContainerRid::from_bytes(*container)?, index)
+            }
             SCRIPT => RowKey::Script(script_rid(rest)?),
             USER => RowKey::User(UserRid::from_bytes(rest.try_into().ok()?)?),
             PERMISSION => RowKey::Permission(PermissionRid::from_bytes(rest.try_into().ok()?)?),
@@ -119,6 +130,11 @@ impl RowKey {
         prefixed(SCRIPT, &container.bytes())
     }
 
+    /// Returns the prefix of the keys of the centroids of a container's vector indexes.
+    pub fn centroids_of(container: ContainerRid) -> Bytes {
+        prefixed(CENTROIDS, &container.bytes())
+    }
+
     /// Returns the prefix of the keys of a user's permissions.
     pub fn permissions_of(user: UserRid) -> Bytes {
         prefixed(PERMISSION, &user.bytes())
@@ -136,6 +152,7 @@ pub(super) enum Row {
     Account(AccountRow),
     Database(DatabaseRow),
     Container(Box<ContainerRow>),
+    Centroids(Centroids),
     Script(ScriptRow),
     User(UserRow),
     Permission(PermissionRow),
@@ -150,6 +167,7 @@ impl Row {
             Row::Account(row) => encode(row),
             Row::Database(row) => encode(row),
             Row::Container(row) => encode(row),
+            Row::Centroids(centroids) => centroids.encode().into(),
             Row::Script(row) => encode(row),
             Row::User(row) => encode(row),
             Row::Permission(row) => encode(row),
@@ -167,6 +185,10 @@ impl Row {
             RowKey::Account => Row::Account(decode(value)?),
             RowKey::Database(_) => Row::Database(decode(value)?),
             RowKey::Container(_) => Row::Container(decode(value)?),
+            RowKey::Centroids(..) => {
+                let centroids = Centroids::decode(value);
+                Row::Centroids(centroids.ok_or_else(|| damaged("the centroids of a vector index cannot be read"))?)
+            }
             RowKey::Script(_) => Row::Script(decode(value)?),
             RowKey::User(_) => Row::User(decode(value)?),
             RowKey::Permission(_) => Row::Permission(decode(value)?),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use bolide_index::vector::Similarity;
 use bolide_query::index::{IndexPath, TextIndex};
 use serde::{Deserialize, Serialize};
 
-use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, VectorIndex};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredIndexes {
@@ -29,9 +30,27 @@ struct StoredIndex {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredKind {
-    FullText { text: String, language: String },
-    Values { path: String },
+    FullText {
+        text: String,
+        language: String,
+    },
+    Values {
+        path: String,
+    },
+    /// The centroids have a row of their own.
+    Vector {
+        vector: String,
+        dimensions: usize,
+        similarity: String,
+        trained: u64,
+    },
 }
+
+const SIMILARITIES: [(Similarity, &str); 3] = [
+    (Similarity::Cosine, "cosine"),
+    (Similarity::DotProduct, "dotproduct"),
+    (Similarity::Euclidean, "euclidean"),
+];
 
 impl StoredKind {
     fn of(kind: &IndexKind) -> StoredKind {
@@ -40,6 +59,13 @@ impl StoredKind {
             IndexKind::FullText(text) => StoredKind::FullText {
                 text: text.path.to_string(),
                 language: text.language.clone(),
+            },
+            IndexKind::Vector(index) => StoredKind::Vector {
+                vector: index.path.to_string(),
+                dimensions: index.dimensions,
+                similarity: (SIMILARITIES.iter().find(|(own, _)| *own == index.similarity))
+                    .map_or_else(String::new, |(_, name)| (*name).to_owned()),
+                trained: index.trained_items,
             },
         }
     }
@@ -51,6 +77,16 @@ impl StoredKind {
                 Some(IndexKind::FullText(Arc::new(TextIndex { path, language })))
             }
             StoredKind::Values { path } => IndexPath::parse(&path).map(|path| IndexKind::Values(Arc::new(path))),
+            StoredKind::Vector {
+                vector,
+                dimensions,
+                similarity,
+                trained,
+            } => {
+                let (similarity, _) = SIMILARITIES.iter().find(|(_, name)| *name == similarity)?;
+                let index = VectorIndex::stored(IndexPath::parse(&vector)?, dimensions, *similarity, trained);
+                Some(IndexKind::Vector(Arc::new(index)))
+            }
         }
     }
 }

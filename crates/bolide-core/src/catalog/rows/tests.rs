@@ -101,6 +101,9 @@ fn keys_are_read_as_they_are_written() {
         b"C\x01\0\0\0\x80\0\0\x02"[..]
     );
     assert_eq!(RowKey::Dropped(PartitionId(5)).bytes(), b"X\0\0\0\0\0\0\0\x05"[..]);
+    let centroids = RowKey::Centroids(ContainerRid::new(DATABASE, 2), 7);
+    assert_eq!(centroids.bytes(), b"V\x01\0\0\0\x80\0\0\x02\0\0\0\x07"[..]);
+    assert_eq!(RowKey::parse(&centroids.bytes()).unwrap(), centroids);
     for unknown in [&b"?"[..], b"", b"D\x01", b"AA"] {
         assert_eq!(RowKey::parse(unknown).unwrap_err().kind, ErrorKind::Corrupt);
     }
@@ -161,4 +164,35 @@ fn a_sharded_collection_is_stored_so_that_earlier_versions_refuse_it() {
         assert_eq!(definition.shard_key.map(|shard_key| shard_key.path()), shard_key);
     }
     assert!(serde_json::from_str::<collection::StoredFields>(&sharded).is_err());
+}
+
+#[test]
+fn vector_indexes_are_stored_without_their_centroids() {
+    let container = ContainerRid::new(DATABASE, 2);
+    let (key, text) = &stored()[2];
+    let index = r#"{"id":3,"vector":"/a/v/?","dimensions":2,"similarity":"dotproduct","trained":5000,"ready":true,"automatic":false}"#;
+    let indexes = format!(r#""indexes":{{"list":[{index}],"next":4}},"layoutVersion""#);
+    let text = text.replace("\"layoutVersion\"", &indexes);
+    let row = Row::decode(*key, text.as_bytes()).expect("a row");
+    assert_eq!(str::from_utf8(&row.encode()).unwrap(), text);
+    let Row::Container(row) = row else {
+        panic!("no container")
+    };
+    let vector = row.indexes.list[0].vector().expect("an index of vectors");
+    assert_eq!(
+        (
+            vector.path.to_string().as_str(),
+            vector.dimensions,
+            vector.trained_items
+        ),
+        ("/a/v/?", 2, 5_000)
+    );
+    assert!(vector.loaded().is_none());
+
+    // Two dimensions; scale 1, squared length 5, codes 1 and -2.
+    let centroids = [&[0, 0, 0, 2][..], &1f32.to_be_bytes(), &5f32.to_be_bytes(), &[1, 254]].concat();
+    let key = RowKey::Centroids(container, 3);
+    let row = Row::decode(key, &centroids).expect("centroids");
+    assert_eq!(row.encode(), centroids);
+    assert_eq!(Row::decode(key, &centroids[1..]).unwrap_err().kind, ErrorKind::Corrupt);
 }

@@ -24,4 +24,5 @@ mod shared_throughput;
 mod splits;
 mod statistics;
 mod users;
+mod vectors;
 mod verify;

@@ -64,14 +64,7 @@ pub(super) fn check(
     for (index, words) in wanted.iter().filter_map(Entry::words) {
         tally.add_words(index, words);
     }
-    for (wanted, stored) in wanted.iter().zip(stored) {
-        let Key { space, bytes: key } = &wanted.key;
-        match stored {
-            Some(stored) if stored == wanted.value() => {}
-            Some(_) => found.problem(|| format!("an entry of {space:?} does not fit its item: {key:?}")),
-            None => found.problem(|| format!("an item has no entry in {space:?}: {key:?}")),
-        }
-    }
+    check_entries(&wanted, stored, &mut found);
     for (key, record) in &items {
         check_item(batch, state, partition, (key, record), &mut found);
         tally.stored.add(record.size());
@@ -88,6 +81,17 @@ pub(super) fn check(
         None => check_counters(batch, state, &tally, &mut found),
     }
     Ok(Checked::Page { found, next })
+}
+
+fn check_entries(wanted: &[Entry<'_>], stored: Vec<Option<Bytes>>, found: &mut VerifyReport) {
+    for (wanted, stored) in wanted.iter().zip(stored) {
+        let Key { space, bytes: key } = &wanted.key;
+        match stored {
+            Some(stored) if stored == wanted.value() => {}
+            Some(_) => found.problem(|| format!("an entry of {space:?} does not fit its item: {key:?}")),
+            None => found.problem(|| format!("an item has no entry in {space:?}: {key:?}")),
+        }
+    }
 }
 
 fn check_item(

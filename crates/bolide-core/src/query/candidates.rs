@@ -111,7 +111,10 @@ impl<'a> IndexReader<'a> {
                 conditions.push(condition);
             }
         }
-        let mut texts = has_any.then(|| query.text_conditions()).unwrap_or_default();
+        let mut texts = match has_any {
+            true => query.text_conditions(),
+            false => Vec::new(),
+        };
         texts.retain(|condition| state.indexes.usable_text(&condition.text).is_some());
         texts.truncate(MAX_CONDITIONS);
         let nearest = (index_use != IndexUse::Never).then(|| query.nearest()).flatten();
@@ -157,7 +160,8 @@ impl<'a> IndexReader<'a> {
         let mut is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         let limit = match self.index_use {
             IndexUse::Always => most,
-            _ if stored <= FEW_ITEMS => return Ok(None),
+            // To analyse a text takes much longer than to read its entries.
+            _ if stored <= FEW_ITEMS && self.texts.is_empty() => return Ok(None),
             _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
                 .unwrap_or(usize::MAX)
                 .min(most),

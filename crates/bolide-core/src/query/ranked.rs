@@ -17,7 +17,7 @@ use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT, TextAggregate, TextIndex,
 use bytes::Bytes;
 
 use super::access::Pushed;
-use super::candidates::{FEW_CANDIDATES, FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, point};
+use super::candidates::{FEW_CANDIDATES, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, point};
 use super::counting::Counting;
 use super::page::{PageRun, push};
 use super::text_lists::{Halt, TextLists, Texts};
@@ -76,7 +76,7 @@ impl IndexReader<'_> {
         let stored = self.stored_items().await?;
         let max_items = match self.index_use {
             IndexUse::Always => usize::MAX,
-            _ if stored <= FEW_ITEMS => return Ok(None),
+            // Also of few items: to analyse a text takes much longer than to read its entries.
             _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
                 .unwrap_or(usize::MAX)
                 .clamp(FEW_CANDIDATES, MAX_CANDIDATES),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
-use crate::{Result, conformance, dist, image, packages, packaging, tidy};
+use crate::{Result, conformance, dist, image, instructions, packages, packaging, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -24,6 +24,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("conformance", |project| {
         let not_run = conformance::run(project, &conformance::Options::default())?;
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))
+    }),
+    ("instructions", |project| {
+        instructions::run(project, &instructions::Options::default())
     }),
     ("sdk", |project| sdk(project, None, false).map(passed)),
     ("dist", dist::check),

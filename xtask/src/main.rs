@@ -14,8 +14,10 @@ mod conformance;
 mod dist;
 mod fuzz;
 mod image;
+mod instructions;
 mod packages;
 mod packaging;
+mod parallel;
 mod project;
 mod summary;
 mod tidy;
@@ -56,6 +58,8 @@ enum Command {
     Unit,
     /// Run conformance scenarios over the wire against the built server.
     Conformance(conformance::Options),
+    /// Count the instructions of a few operations with valgrind, and compare them with earlier figures.
+    Instructions(instructions::Options),
     /// Run the client tours and the SDK suites against the built server.
     Sdk(SdkOptions),
     /// Build the packages for other languages, install, test and uninstall each.
@@ -121,6 +125,9 @@ fn run(command: Command) -> Result<()> {
         Command::Lint => checks::lint(&project),
         Command::Unit => checks::unit(&project),
         Command::Conformance(options) => conformance::run(&project, &options).map(|_| ()),
+        Command::Instructions(options) => {
+            instructions::run(&project, &options).map(|outcome| println!("instructions: {outcome}"))
+        }
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),

@@ -51,20 +51,24 @@ impl Project {
     }
 
     /// Builds the server in the development profile and returns the path of the executable.
-    ///
-    /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
     pub fn build_server(&self) -> Result<PathBuf> {
-        let arguments = [
-            "build",
-            "--package=bolide-server",
-            "--bin=bolide",
-            "--message-format=json-render-diagnostics",
-        ];
-        let output = self.cargo(&arguments).stderr(Stdio::inherit()).output()?;
+        self.build(&["--package=bolide-server", "--bin=bolide"], "bolide")
+    }
+
+    /// Builds the benchmarks in the profile whose instructions are counted, and returns the path of the executable.
+    pub fn build_benchmarks(&self) -> Result<PathBuf> {
+        let arguments = ["--package=bolide-bench", "--bin=bolide-bench", "--profile=instructions"];
+        self.build(&arguments, "bolide-bench")
+    }
+
+    /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
+    fn build(&self, arguments: &[&str], name: &str) -> Result<PathBuf> {
+        let mut cargo = self.cargo(&["build", "--message-format=json-render-diagnostics"]);
+        let output = cargo.args(arguments).stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
-            return Err("the server does not build".into());
+            return Err(format!("{name} does not build").into());
         }
-        executable_of(&output.stdout)
+        executable_of(&output.stdout, name)
     }
 
     /// The output of `cargo metadata` for a target, with all dependencies.
@@ -123,14 +127,14 @@ impl Project {
     }
 }
 
-/// The path of the server, from the messages of the cargo that built it.
-pub fn executable_of(messages: &[u8]) -> Result<PathBuf> {
+/// The path of an executable, from the messages of the cargo that built it.
+pub fn executable_of(messages: &[u8], name: &str) -> Result<PathBuf> {
     String::from_utf8_lossy(messages)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == "bolide")
+        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .ok_or_else(|| "cargo built no executable named bolide".into())
+        .ok_or_else(|| format!("cargo built no executable named {name}").into())
 }
 
 /// Runs a command with our standard output; returns an error if it fails.

@@ -20,6 +20,7 @@
 //!   mongo     inserts, reads, updates, aggregations of MongoDB's API   compared with   FerretDB over SQLite
 //!   sessions  latencies of a session store while 100,000 sessions expire   compared with   latencies before
 //!   hostile   latencies during attacks   compared with   latencies without
+//!   instructions  operations in this process, whose instructions callgrind counts   compared with   the figures in `instructions.json`
 //!   start     time to the first response, idle memory, size of the binary
 //! ```
 //!
@@ -40,6 +41,7 @@ mod expiry_space;
 mod figures;
 mod hostile;
 mod imports;
+mod instructions;
 mod item;
 mod json;
 mod load;
@@ -119,6 +121,8 @@ enum Command {
     Hostile(hostile::Options),
     /// Time to the first response, idle memory, size of the binary.
     Start(start::Options),
+    /// Runs an operation in this process, for callgrind, which counts its instructions: see `cargo xtask instructions`.
+    Instructions(instructions::Options),
     /// Everything with default settings, with a description of the machine.
     All,
     /// The bare server: responds to every request with the response in a file.
@@ -171,6 +175,7 @@ fn run(cli: Cli) -> Result<()> {
             print_section(&split::run(&split::Options::default())?);
             print_section(&start::run(&bolide, &start::Options::default())?);
         }
+        Command::Instructions(options) => instructions::run(&options)?,
         Command::Bare { answer } => bare::serve(&answer)?,
     }
     Ok(())

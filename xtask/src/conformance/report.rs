@@ -1,10 +1,8 @@
 //! The results of scenarios and cases, as text.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use crate::Result;
+use crate::{Result, parallel};
 
 /// Number of scenarios and cases that run at the same time.
 pub const PARALLEL: usize = 4;
@@ -38,29 +36,7 @@ pub fn with_known_gap(outcome: Result<()>, is_known_gap: bool) -> Verdict {
 
 /// Runs `verdict_of` on [`PARALLEL`] threads; verdicts are in the order of `all`.
 pub fn run_all<T: Sync>(all: &[T], verdict_of: impl Fn(&T) -> Verdict + Sync) -> Vec<Verdict> {
-    let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(Vec::with_capacity(all.len()));
-    std::thread::scope(|threads| {
-        for _ in 0..PARALLEL {
-            threads.spawn(|| {
-                while let Some((index, one)) = take(&next, all) {
-                    let verdict = verdict_of(one);
-                    verdicts
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((index, verdict));
-                }
-            });
-        }
-    });
-    let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    verdicts.sort_by_key(|(index, _)| *index);
-    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
-}
-
-fn take<'a, T>(next: &AtomicUsize, all: &'a [T]) -> Option<(usize, &'a T)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    all.get(index).map(|one| (index, one))
+    parallel::map(all, PARALLEL, verdict_of)
 }
 
 impl Report {

@@ -134,7 +134,7 @@ impl Plan {
         if !output.status.success() {
             return Err(format!("the server does not build for {target}").into());
         }
-        executable_of(&output.stdout)
+        executable_of(&output.stdout, "bolide")
     }
 }
 

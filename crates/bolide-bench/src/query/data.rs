@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 /// Bytes of a document.
 pub const BYTES: usize = 1024;
+/// The time of the first order, in seconds after 1970.
+pub const FIRST_CREATED: u64 = 1_700_000_000;
 
 const CITIES: [&str; 20] = [
     "Oslo", "Bergen", "Turku", "Espoo", "Malmo", "Uppsala", "Aarhus", "Odense", "Gdansk", "Lodz", "Brno", "Ostrava",
@@ -25,7 +27,7 @@ pub fn document(number: u64) -> String {
         text,
         "{{\"id\":\"{number:012}\",\"kind\":\"order\",\"created\":{created},\"customer\":{{\"name\":\"Customer {customer}\",\
          \"tier\":\"{tier}\",\"address\":{{\"street\":\"Long Street {house}\",\"city\":\"{city} {district}\",\"zip\":\"{zip:05}\"}}}},\"lines\":[",
-        created = 1_700_000_000 + number,
+        created = FIRST_CREATED + number,
         customer = random.u64(..50_000),
         tier = TIERS[random.usize(..4)],
         house = random.u64(..400),

@@ -12,7 +12,7 @@ use bolide_model::time::Clock;
 use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 use serde_json::json;
 
-use super::data;
+use super::data::{self, FIRST_CREATED};
 use super::store::runtime;
 use crate::figures::{Latencies, micros};
 use crate::table::Table;
@@ -28,8 +28,6 @@ const COMMON_IN_TEN: u64 = 3;
 /// Number of other words in a text, and of different ones in all texts.
 const TEXT_WORDS: u64 = 20;
 const VOCABULARY: u64 = 5_000;
-/// The time of the first order, in seconds after 1970.
-pub const FIRST_CREATED: u64 = 1_700_000_000;
 
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]

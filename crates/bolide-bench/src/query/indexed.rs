@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 
-use super::growth::{FIRST_CREATED, document};
+use super::data::FIRST_CREATED;
+use super::growth::document;
 use super::postgres::Postgres;
 use super::store::runtime;
 use crate::connection::Connection;

@@ -25,7 +25,7 @@ const MAX_EXPORTS: usize = 2;
 pub struct CosmosOptions {
     /// The clock of server time, which the admin API shows and moves.
     pub clock: Arc<Clock>,
-    /// Whether the admin API may inject faults.
+    /// Whether the admin API may inject faults, and queries may say how they use indexes.
     pub faults_enabled: bool,
     /// The certificate of the HTTPS listener, for clients to trust.
     pub certificate_pem: Option<Bytes>,

@@ -11,6 +11,7 @@ use super::ordered::{OrderedScan, SPARE_ENTRIES};
 use super::page::{PageRun, Scanned};
 use super::ranked::TextAccess;
 use crate::continuation::query::{After, QueryPosition};
+use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 
 /// An execution with the items of its page.
@@ -83,12 +84,15 @@ impl Access {
 }
 
 impl IndexReader<'_> {
-    /// Returns what the query reads if that is faster than a scan: entries alone, a few candidates, the nearest vectors, the order of an
-    /// index, more candidates.
+    /// Returns what the query reads if that is faster than a scan or demanded: entries alone, a few candidates, the nearest vectors, the order
+    /// of an index, more candidates.
     ///
     /// # Errors
     /// From the engine; if the query has to end.
     pub async fn access(&self) -> Result<Access> {
+        if self.index_use == IndexUse::AlwaysInOrder {
+            return self.access_in_order().await;
+        }
         if let Some(texts) = self.texts().await? {
             return Ok(Access::Texts(texts));
         }
@@ -113,6 +117,18 @@ impl IndexReader<'_> {
         }
         let more = self.candidates(MAX_CANDIDATES).await?;
         Ok(more.map_or(Access::Scan, Access::Candidates))
+    }
+
+    /// See [`IndexUse::AlwaysInOrder`].
+    async fn access_in_order(&self) -> Result<Access> {
+        if let Some(ordered) = self.ordered().await? {
+            return Ok(Access::Ordered(ordered));
+        }
+        let found = match self.has_conditions() {
+            true => self.candidates(MAX_CANDIDATES).await?,
+            false => None,
+        };
+        Ok(found.map_or(Access::Scan, Access::Candidates))
     }
 }
 

@@ -158,10 +158,10 @@ impl<'a> IndexReader<'a> {
         }
         let stored = self.stored_items().await?;
         let mut is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
-        let limit = match self.index_use {
-            IndexUse::Always => most,
+        let limit = match self.index_use.is_forced() {
+            true => most,
             // To analyse a text takes much longer than to read its entries.
-            _ if stored <= FEW_ITEMS && self.texts.is_empty() => return Ok(None),
+            false if stored <= FEW_ITEMS && self.texts.is_empty() => return Ok(None),
             _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
                 .unwrap_or(usize::MAX)
                 .min(most),
@@ -184,7 +184,7 @@ impl<'a> IndexReader<'a> {
         let Some(best) = best else { return Ok(None) };
         if self.is_pinned && !is_small {
             is_small = self.holds_few().await?;
-            if is_small && self.index_use != IndexUse::Always {
+            if is_small && !self.index_use.is_forced() {
                 return Ok(None);
             }
         }

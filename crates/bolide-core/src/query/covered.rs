@@ -13,7 +13,6 @@ use super::page::PageRun;
 use crate::format::keys::PropertyEntry;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{EntryRead, IndexInterval, LiveIndex};
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -76,7 +75,7 @@ impl IndexReader<'_> {
         if let CoveredScan::Entries { is_small, .. } = &mut covered {
             *is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         }
-        let is_faster = self.index_use == IndexUse::Always || stored > FEW_ITEMS;
+        let is_faster = self.index_use.is_forced() || stored > FEW_ITEMS;
         Ok(is_faster.then_some(covered))
     }
 

@@ -82,6 +82,8 @@ pub struct QueryItems {
     /// Whether an SDK of the service sends the request. It gets the service's behaviour: a query over all keys is answered with a plan for merging
     /// even if there is one range, and an empty page after a full one tells that no rows are left. Other clients get neither.
     pub is_by_sdk: bool,
+    /// How to use indexes, instead of the account's choice; for tests.
+    pub index_use: Option<IndexUse>,
     /// Whether to report the indexes and the advice that follow from the query's text.
     pub reports_usage: bool,
 }
@@ -140,7 +142,7 @@ impl Queries<'_> {
             memory: QueryMemory::of(self.runtime.memory()),
             ahead: self.ahead.clone(),
             index_signal: self.index_signal.clone(),
-            index_use: self.runtime.options().index_use,
+            index_use: query.index_use.unwrap_or(self.runtime.options().index_use),
         };
         let done = self
             .runtime
@@ -356,9 +358,12 @@ impl QueryJob {
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by
-    /// their stamps, so that none are kept where dates can end a document.
+    /// their stamps, so that none are kept where dates can end a document. A test that demands how indexes are used wants to see that.
     fn keeps_ahead(&self, compiled: &Query) -> bool {
-        self.query.continuation.is_some() && self.state.settings.dates.is_empty() && compiled.keeps_ahead()
+        self.query.index_use.is_none()
+            && self.query.continuation.is_some()
+            && self.state.settings.dates.is_empty()
+            && compiled.keeps_ahead()
     }
 
     /// Refuses a query whose ranges the client has to merge.

@@ -16,7 +16,6 @@ use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
 use crate::partition::{EntryRead, IndexInterval};
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -53,7 +52,7 @@ impl IndexReader<'_> {
             return Ok(None);
         };
         let stored = self.stored_items().await?;
-        if self.index_use != IndexUse::Always && stored <= FEW_ITEMS {
+        if !self.index_use.is_forced() && stored <= FEW_ITEMS {
             return Ok(None);
         }
         let condition = self.conditions.iter().find(|condition| condition.path == order.path);
@@ -70,9 +69,9 @@ impl IndexReader<'_> {
             path: order.path.clone(),
             descending: order.descending,
             intervals,
-            max_entries: match self.index_use {
-                IndexUse::Always => usize::MAX,
-                _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+            max_entries: match self.index_use.is_forced() {
+                true => usize::MAX,
+                false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
                     .unwrap_or(usize::MAX)
                     .min(MAX_CANDIDATES),
             },

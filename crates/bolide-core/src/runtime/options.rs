@@ -16,10 +16,19 @@ pub enum IndexUse {
     /// Where that is faster than a scan.
     #[default]
     WhereFaster,
-    /// Wherever an index serves the query, for tests.
+    /// Wherever an index serves the query, for tests: its entries alone if they suffice, else those of a condition, else the order.
     Always,
+    /// The same, but to find items only: in the order of the query if an index has it, else by a condition.
+    AlwaysInOrder,
     /// Nowhere.
     Never,
+}
+
+impl IndexUse {
+    /// Whether an index is used even where a scan is as fast.
+    pub(crate) fn is_forced(self) -> bool {
+        matches!(self, IndexUse::Always | IndexUse::AlwaysInOrder)
+    }
 }
 
 /// The options of an account.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_core::{ChargedResult, Container, Cost, QueryItems, QueryMetrics, QueryPage, Response, ScanScope};
-use bolide_model::{Error, Result};
+use bolide_core::{ChargedResult, Container, Cost, IndexUse, QueryItems, QueryMetrics, QueryPage, Response, ScanScope};
+use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -37,6 +37,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedR
         continuation_limit_kb: continuation_limit(call.headers())?,
         merges_ranges: false,
         is_by_sdk: call.headers().contains_key(&headers::SDK_CAPABILITIES),
+        index_use: index_use(call)?,
         reports_usage: [&headers::POPULATE_INDEX_METRICS_V2, &headers::POPULATE_QUERY_ADVICE]
             .into_iter()
             .any(|name| headers::flag(call.headers(), name)),
@@ -61,6 +62,29 @@ pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Charged
         value: Reply::json(StatusCode::OK, plan),
         cost: Cost::default(),
     })
+}
+
+/// How a test demands that indexes are used.
+///
+/// # Errors
+/// `Forbidden` unless the server lets tests do that; `BadRequest` for an unknown word.
+fn index_use(call: &Call<'_>) -> Result<Option<IndexUse>> {
+    let Some(word) = headers::text(call.headers(), &headers::INDEX_USE)? else {
+        return Ok(None);
+    };
+    if !call.state.options.faults_enabled {
+        let message = "a query can only say how it uses indexes when the server was started with --enable-faults";
+        return Err(Error::new(ErrorKind::Forbidden, message));
+    }
+    match word {
+        "never" => Ok(Some(IndexUse::Never)),
+        "always" => Ok(Some(IndexUse::Always)),
+        "order" => Ok(Some(IndexUse::AlwaysInOrder)),
+        _ => Err(Error::bad_request(format!(
+            "`{}` must be `never`, `always` or `order`. value=`{word}`",
+            headers::INDEX_USE
+        ))),
+    }
 }
 
 /// The smallest time that the header can show, in milliseconds.

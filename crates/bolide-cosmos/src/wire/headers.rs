@@ -25,6 +25,7 @@ headers! {
     FORWARDED_HOST = "x-forwarded-host",
     FORWARDED_PROTO = "x-forwarded-proto",
     FEED_WIRE_FORMAT = "x-ms-cosmos-changefeed-wire-format-version",
+    INDEX_USE = "x-bolide-index-use",
     INDEXING_DIRECTIVE = "x-ms-indexing-directive",
     INTENDED_RID = "x-ms-cosmos-intended-collection-rid",
     IS_BATCH = "x-ms-cosmos-is-batch-request",

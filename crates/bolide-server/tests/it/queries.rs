@@ -334,3 +334,63 @@ fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
     }
     client.send(&of_sdk("SELECT * FROM c ORDER BY c.id").pk()).expect(200);
 }
+
+/// A container with an index on `/n`, and ten items whose `n` is their number.
+fn with_numbers(server: &Server) -> Client {
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id": "d"}"#)).expect(201);
+    let definition = json!({
+        "id": "c",
+        "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
+        "indexingPolicy": {"includedPaths": [{"path": "/n/?"}, {"path": "/*"}]},
+    });
+    client
+        .send(&Request::post("/dbs/d/colls", definition.to_string()))
+        .expect(201);
+    for n in 0..10 {
+        let item = json!({"id": n.to_string(), "pk": "p", "n": n, "even": n % 2 == 0}).to_string();
+        let create = Request::post("/dbs/d/colls/c/docs", item).header("x-ms-documentdb-partitionkey", r#"["p"]"#);
+        client.send(&create).expect(201);
+    }
+    client
+}
+
+#[test]
+fn a_test_says_how_a_page_uses_indexes() {
+    let server = Server::in_memory(&["--enable-faults"]);
+    let mut client = with_numbers(&server);
+    let mut read = |text: &str, word: &str| {
+        let asked = query(text)
+            .header("x-ms-documentdb-populatequerymetrics", "True")
+            .header("x-bolide-index-use", word);
+        let response = client.send(&asked).expect(200);
+        let rows = response.json()["Documents"].clone();
+        (rows, metrics(&response)["retrievedDocumentCount"])
+    };
+    let equal = "SELECT VALUE c.n FROM c WHERE c.n = 7";
+    assert_eq!(read(equal, "never"), (json!([7]), 10.0));
+    assert_eq!(read(equal, "always"), (json!([7]), 1.0));
+    assert_eq!(
+        read(equal, "order"),
+        (json!([7]), 1.0),
+        "there is no order, so a condition"
+    );
+    // The condition finds two items, of which one passes the filter; the order begins with those two, and the first read takes a few more than a row needs.
+    let sorted = "SELECT TOP 1 VALUE c.n FROM c WHERE c.n IN (3, 8) AND c.even ORDER BY c.n";
+    for word in ["never", "always", "order"] {
+        assert_eq!(read(sorted, word).0, json!([8]), "{word}");
+    }
+    assert_eq!(read(sorted, "always").1, 2.0);
+    let refused = client.send(&query(equal).header("x-bolide-index-use", "sometimes"));
+    let refused = refused.expect_error(400);
+    assert!(refused.text().contains("never"), "{}", refused.text());
+}
+
+#[test]
+fn a_page_says_how_it_uses_indexes_only_in_tests() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_numbers(&server);
+    let asked = query("SELECT * FROM c").header("x-bolide-index-use", "never");
+    let refused = client.send(&asked).expect_error(403);
+    assert!(refused.text().contains("--enable-faults"), "{}", refused.text());
+}

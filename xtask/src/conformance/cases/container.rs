@@ -1,6 +1,6 @@
 //! A container on the wire for cases: created, filled, queried page by page, and deleted.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde_json::{Map, Value, json};
 use ureq::http::Method;
@@ -55,6 +55,8 @@ impl CaseServer {
         Ok(Container {
             client: &self.client,
             id,
+            index_use: &[],
+            read_items: AtomicU64::new(0),
         })
     }
 }
@@ -63,6 +65,10 @@ impl CaseServer {
 pub struct Container<'a> {
     client: &'a Client,
     id: String,
+    /// How the pages of a query use indexes, in turn; empty: as the server chooses.
+    pub index_use: &'static [&'static str],
+    /// Number of items that queries have read.
+    read_items: AtomicU64,
 }
 
 /// The result of a query.
@@ -114,12 +120,16 @@ impl Container<'_> {
     pub fn query(&self, body: &Value, page_size: i32, headers: &[(&'static str, String)]) -> Result<Outcome> {
         let mut rows = Vec::new();
         let mut continuation = None;
-        for _ in 0..PAGES_LIMIT {
+        for page_number in 0..PAGES_LIMIT {
+            let index_use = self.index_use.get(page_number % self.index_use.len().max(1));
+            let index_use = index_use.map(|index_use| (*index_use).to_owned());
             let mut request = self
                 .feed(Method::POST, "docs")
                 .header("x-ms-documentdb-isquery", "True")
                 .header("x-ms-max-item-count", page_size.to_string())
+                .header("x-ms-documentdb-populatequerymetrics", "True")
                 .optional_header("x-ms-continuation", continuation.as_ref())
+                .optional_header("x-bolide-index-use", index_use.as_ref())
                 .text(body.to_string(), "application/query+json");
             for (name, value) in headers {
                 request = request.header(name, value.clone());
@@ -129,12 +139,19 @@ impl Container<'_> {
                 return Ok(Outcome::Refused(response));
             }
             rows.extend(page(&response, page_size)?);
+            self.read_items
+                .fetch_add(retrieved_items(&response)?, Ordering::Relaxed);
             continuation = response.header("x-ms-continuation").map(str::to_owned);
             if continuation.is_none() {
                 return Ok(Outcome::Rows(rows));
             }
         }
         Err("the query has no end".into())
+    }
+
+    /// The number of items that queries have read since the last call.
+    pub fn take_read_items(&self) -> u64 {
+        self.read_items.swap(0, Ordering::Relaxed)
     }
 
     /// Requests the plan of a query, as SDKs that can merge everything.
@@ -193,4 +210,15 @@ fn page(response: &Response, page_size: i32) -> Result<Vec<Value>> {
         return Err(format!("a page of {} rows where {page_size} were asked for", rows.len()).into());
     }
     Ok(rows)
+}
+
+/// The number of items that were read for a page, from its metrics.
+fn retrieved_items(response: &Response) -> Result<u64> {
+    let metrics = response
+        .header("x-ms-documentdb-query-metrics")
+        .ok_or("a page without metrics")?;
+    let count = metrics
+        .split(';')
+        .find_map(|metric| metric.strip_prefix("retrievedDocumentCount="));
+    Ok(count.ok_or("metrics without a count of items")?.parse()?)
 }

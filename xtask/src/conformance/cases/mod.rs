@@ -2,6 +2,7 @@
 
 mod compare;
 mod container;
+mod index_paths;
 mod merge;
 mod plan;
 mod sql;

@@ -1,14 +1,16 @@
 //! The SQL suite: every query runs inside one partition key, across partitions in one range, and across several ranges as an SDK runs it; each with
-//! the server's page size and with pages of two rows.
+//! the server's page size and with pages of two rows. Then queries over items run again with each way to use indexes that a test can demand, and with another
+//! way for each page: rows and their order must not depend on it.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value, json};
 
 use super::compare::{self, Tolerance};
 use super::container::{CaseServer, Container, Outcome};
 use super::merge::{self, Merged};
-use super::{Case, read};
+use super::{Case, index_paths, read};
 use crate::Result;
 use crate::conformance::report::{Report, Verdict, run_all, with_known_gap};
 use crate::conformance::wire::Response;
@@ -19,6 +21,38 @@ const THROUGHPUT_OF_SEVERAL_RANGES: u32 = 30_000;
 
 /// Page sizes: the server's choice, and one so small that most results take several pages.
 const PAGE_SIZES: [i32; 2] = [-1, 2];
+
+/// A way in which a query uses indexes: the demand of each page, in turn, and the number of rows of a page.
+///
+/// The number is one of [`PAGE_SIZES`], so that even groups must have the same order, or so small that most queries have several pages.
+struct IndexUse {
+    name: &'static str,
+    pages: &'static [&'static str],
+    page_size: i32,
+}
+
+const INDEX_USES: [IndexUse; 4] = [
+    IndexUse {
+        name: "without indexes",
+        pages: &["never"],
+        page_size: -1,
+    },
+    IndexUse {
+        name: "by entries or conditions",
+        pages: &["always"],
+        page_size: 2,
+    },
+    IndexUse {
+        name: "in the order of an index",
+        pages: &["order"],
+        page_size: 2,
+    },
+    IndexUse {
+        name: "another way for each page",
+        pages: &["always", "never", "order"],
+        page_size: 1,
+    },
+];
 
 /// The planner's message if no client could merge; inside one partition the service runs such queries.
 const COMPOSITION: &str = "Compositions of aggregates and other expressions are not allowed.";
@@ -45,20 +79,30 @@ pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
     let mut cases = read(&folder.join("sql"))?;
     cases.retain(|case| run.wants(&case.name));
     let case_server = CaseServer::start(run.binary, engine)?;
+    let saved = AtomicUsize::new(0);
     let verdicts = run_all(&cases, |case| {
-        verdict_of(&case_server, case, run.gaps.contains_key(&case.name))
+        verdict_of((&case_server, &saved), case, run.gaps.contains_key(&case.name))
     });
     let names = cases.into_iter().map(|case| case.name);
+    let saved = saved.into_inner();
+    if saved == 0 && run.filter.is_none() {
+        return Err("no query read fewer items because it had to use an index, so nothing was tested".into());
+    }
     Ok(Report {
-        title: format!("sql cases on {}", engine.name()),
+        title: format!(
+            "sql cases on {}, where indexes saved reads in {saved} runs",
+            engine.name()
+        ),
         verdicts: names.zip(verdicts).collect(),
     })
 }
 
-fn verdict_of(case_server: &CaseServer, case: &Case, is_known_gap: bool) -> Verdict {
+/// `saved` counts the runs that read fewer items because an index was demanded: without any, nothing was tested.
+fn verdict_of((case_server, saved): (&CaseServer, &AtomicUsize), case: &Case, is_known_gap: bool) -> Verdict {
     let mut left_out = None;
     let outcome = QUERY_SCOPES.into_iter().try_for_each(|query_scope| {
-        let outcome = in_scope(case_server, case, query_scope).map_err(|error| format!("{query_scope:?}: {error}"))?;
+        let outcome =
+            in_scope((case_server, saved), case, query_scope).map_err(|error| format!("{query_scope:?}: {error}"))?;
         if let Some(reason) = outcome {
             left_out = Some(format!("{query_scope:?}: {reason}"));
         }
@@ -77,33 +121,96 @@ fn verdict_of(case_server: &CaseServer, case: &Case, is_known_gap: bool) -> Verd
 }
 
 /// Runs a case in one scope; returns why this is not possible, if so.
-fn in_scope(case_server: &CaseServer, case: &Case, query_scope: QueryScope) -> Result<Option<&'static str>> {
+fn in_scope(
+    (case_server, saved): (&CaseServer, &AtomicUsize),
+    case: &Case,
+    query_scope: QueryScope,
+) -> Result<Option<&'static str>> {
     if query_scope == QueryScope::SeveralRanges && case.body["singlePartitionOnly"] == json!(true) {
         return Ok(Some("the service takes it inside one partition only"));
     }
-    let container = filled(case_server, case, query_scope)?;
+    let mut container = filled(case_server, case, query_scope)?;
+    let mut left_out = None;
+    let mut chosen = Vec::new();
     for page_size in PAGE_SIZES {
-        let merged = match query_scope {
-            QueryScope::OnePartitionKey => Merged::of(container.query(
-                &case.request(),
-                page_size,
-                &[("x-ms-documentdb-partitionkey", "[{}]".to_owned())],
-            )?),
-            QueryScope::OneRange => Merged::of(container.query(&case.request(), page_size, &[everywhere()])?),
-            QueryScope::SeveralRanges => merge::query(&container, &case.request(), page_size)?,
-        };
+        let merged = results(&container, case, query_scope, page_size)?;
         if is_refused_composition(query_scope, case, &merged.outcome) {
             return Ok(Some("compositions of aggregates are refused across partitions"));
         }
-        if merged.is_cut_anywhere {
-            check_number(case, &merged.outcome)?;
-            return Ok(Some(
-                "without ORDER BY only the number of rows that TOP and LIMIT leave was compared",
-            ));
+        left_out = check_merged(case, &merged).map_err(|error| format!("pages of {page_size}: {error}"))?;
+        if let Outcome::Rows(rows) = merged.outcome {
+            chosen.push((page_size, rows));
         }
-        check(case, merged.outcome).map_err(|error| format!("pages of {page_size}: {error}"))?;
+        if left_out.is_some() {
+            break;
+        }
     }
-    Ok(None)
+    if case.list("documents").next().is_none() {
+        return Ok(left_out);
+    }
+    let mut read_without = 0;
+    container.take_read_items();
+    for IndexUse { name, pages, page_size } in INDEX_USES {
+        container.index_use = pages;
+        let merged = results(&container, case, query_scope, page_size)?;
+        check_merged(case, &merged).map_err(|error| format!("{name}: {error}"))?;
+        same_rows(case, (page_size, merged.outcome), &chosen).map_err(|error| format!("{name}: {error}"))?;
+        match (pages, container.take_read_items()) {
+            (["never"], read) => read_without = read,
+            (_, read) if read < read_without => {
+                saved.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+    Ok(left_out)
+}
+
+/// Runs a query to its end, in pages.
+fn results(container: &Container<'_>, case: &Case, query_scope: QueryScope, page_size: i32) -> Result<Merged> {
+    let request = case.request();
+    Ok(match query_scope {
+        QueryScope::OnePartitionKey => Merged::of(container.query(
+            &request,
+            page_size,
+            &[("x-ms-documentdb-partitionkey", "[{}]".to_owned())],
+        )?),
+        QueryScope::OneRange => Merged::of(container.query(&request, page_size, &[everywhere()])?),
+        QueryScope::SeveralRanges => merge::query(container, &request, page_size)?,
+    })
+}
+
+/// Compares with what the case expects; returns what could not be compared, if anything.
+fn check_merged(case: &Case, merged: &Merged) -> Result<Option<&'static str>> {
+    if merged.is_cut_anywhere {
+        check_number(case, &merged.outcome)?;
+        return Ok(Some(
+            "without ORDER BY only the number of rows that TOP and LIMIT leave was compared",
+        ));
+    }
+    check(case, &merged.outcome).map(|()| None)
+}
+
+/// Compares rows, and their order, with those of a run in which the server chose how to use indexes: the case may not say the order, but it has one. That of
+/// groups depends on the size of pages.
+fn same_rows(case: &Case, (page_size, outcome): (i32, Outcome), chosen: &[(i32, Vec<Value>)]) -> Result<()> {
+    let same_size = chosen.iter().find(|(size, _)| *size == page_size);
+    let has_groups = || {
+        case.body["query"]
+            .as_str()
+            .is_some_and(|text| text.contains("GROUP BY"))
+    };
+    let expected = same_size.or_else(|| chosen.first().filter(|_| !has_groups()));
+    let (Outcome::Rows(rows), Some((_, expected)), None) = (outcome, expected, case.body.get("shape")) else {
+        return Ok(());
+    };
+    match rows == *expected {
+        true => Ok(()),
+        false => {
+            let (rows, expected) = (Value::Array(rows), Value::Array(expected.clone()));
+            Err(format!("got {rows}, and when the server chose {expected}").into())
+        }
+    }
 }
 
 /// The header that a query over several partitions requires.
@@ -149,10 +256,16 @@ fn definition(case: &Case, key_path: &str) -> Map<String, Value> {
     )]);
     let mut put = |name: &str, value: Value| definition.insert(name.to_owned(), value);
     let mut included = vec![json!({"path": "/*"})];
-    included.extend(case.list("indexingPolicyIncludes").map(|path| match path {
+    included.extend(index_paths::of(case).into_iter().map(|path| json!({ "path": path })));
+    let more = case.list("indexingPolicyIncludes").map(|path| match path {
         Value::String(path) => json!({ "path": path }),
         other => other.clone(),
-    }));
+    });
+    for path in more {
+        if !included.iter().any(|known| known["path"] == path["path"]) {
+            included.push(path);
+        }
+    }
     let mut indexing = json!({
         "indexingMode": "consistent", "automatic": true,
         "includedPaths": included, "excludedPaths": [{"path": "/\"_etag\"/?"}],
@@ -195,16 +308,16 @@ fn check_number(case: &Case, outcome: &Outcome) -> Result<()> {
     }
 }
 
-fn check(case: &Case, outcome: Outcome) -> Result<()> {
+fn check(case: &Case, outcome: &Outcome) -> Result<()> {
     match (outcome, case.body.get("error")) {
-        (Outcome::Refused(response), Some(expected)) => check_refusal(&response, expected),
-        (Outcome::Rows(rows), Some(_)) => Err(format!("expected a refusal, got {}", Value::Array(rows)).into()),
+        (Outcome::Refused(response), Some(expected)) => check_refusal(response, expected),
+        (Outcome::Rows(rows), Some(_)) => Err(format!("expected a refusal, got {}", Value::Array(rows.clone())).into()),
         (Outcome::Refused(response), None) => {
             Err(format!("{} {}", response.status(), response.message().unwrap_or_default()).into())
         }
         (Outcome::Rows(rows), None) => match case.body.get("shape") {
-            Some(shape) => check_shape(&rows, shape),
-            None => check_rows(case, rows),
+            Some(shape) => check_shape(rows, shape),
+            None => check_rows(case, rows.clone()),
         },
     }
 }

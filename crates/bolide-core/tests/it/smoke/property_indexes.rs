@@ -413,16 +413,19 @@ async fn with_an_index_and_without_a_query_has_the_same_rows_in_the_same_order()
         index_use: IndexUse::Never,
         ..options()
     };
-    let (with, without) = (many_values(always()).await, many_values(never).await);
-    for text in QUERIES {
-        for size in [1, 7, 1_000] {
-            let (found, expected) = (pages(&with, text, size).await.0, pages(&without, text, size).await.0);
-            assert_eq!(found, expected, "{text} in pages of {size}");
+    let without = many_values(never).await;
+    for index_use in [IndexUse::Always, IndexUse::AlwaysInOrder] {
+        let with = many_values(AccountOptions { index_use, ..options() }).await;
+        for text in QUERIES {
+            for size in [1, 7, 1_000] {
+                let (found, expected) = (pages(&with, text, size).await.0, pages(&without, text, size).await.0);
+                assert_eq!(found, expected, "{text} in pages of {size}, {index_use:?}");
+            }
+            let is_empty = pages(&with, text, 7).await.0.is_empty();
+            assert_eq!(is_empty, text.contains("VALUE c.missing"), "{text}");
         }
-        let is_empty = pages(&with, text, 7).await.0.is_empty();
-        assert_eq!(is_empty, text.contains("VALUE c.missing"), "{text}");
+        with.assert_sound().await;
     }
-    with.assert_sound().await;
 }
 
 #[tokio::test]
@@ -438,12 +441,37 @@ async fn a_page_of_a_sorted_query_reads_only_its_items_whatever_its_number() {
 }
 
 #[tokio::test]
+async fn a_request_that_demands_the_order_of_an_index_gets_it_although_a_condition_is_served_too() {
+    let test = indexed(&["/v/?"]).await;
+    create_numbered(&test, 100).await;
+    let mut query = QueryItems {
+        text: "SELECT TOP 1 VALUE c.v FROM c WHERE c.v >= 10 ORDER BY c.v".to_owned(),
+        cross_partition: true,
+        ..QueryItems::default()
+    };
+    // 90 items pass the condition; in the order, a page of one row reads it and some in reserve.
+    for (index_use, least, most) in [
+        (None, 90, 90),
+        (Some(IndexUse::AlwaysInOrder), 1, 30),
+        (Some(IndexUse::Never), 100, 100),
+    ] {
+        query.index_use = index_use;
+        let ctx = test.begin().await;
+        let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+        let read = page.metrics.retrieved_items;
+        assert_eq!(page.rows, "10");
+        assert!((least..=most).contains(&read), "{index_use:?} read {read}");
+    }
+}
+
+#[tokio::test]
 async fn a_plan_may_change_between_two_pages() {
     let mut test = many_values(always()).await;
     for text in QUERIES {
         let (mut expected, _) = pages(&test, text, 1_000).await;
         let (mut rows, mut from) = (Vec::new(), None);
-        for index_use in [IndexUse::Always, IndexUse::Never].into_iter().cycle() {
+        let plans = [IndexUse::Always, IndexUse::Never, IndexUse::AlwaysInOrder];
+        for index_use in plans.into_iter().cycle() {
             test.account.end().await;
             let options = AccountOptions { index_use, ..options() };
             test = test.reopen_with(options).await;

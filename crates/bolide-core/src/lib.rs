@@ -61,7 +61,8 @@ pub use container::{
 pub use content::StoredItem;
 pub use documents::{
     Consumed, DocumentBatch, DocumentDraft, DocumentId, DocumentPage, DocumentScan, DocumentTransaction, DraftOptions,
-    Duplicate, Lifetime, OpenTransaction, ReadScope, ScanDirection, SessionRecord, ShardKey, StoredDocument, Undecided,
+    Duplicate, IndexPart, Lifetime, OpenTransaction, ReadScope, ScanDirection, ScanPlan, Selection, SessionRecord,
+    ShardKey, StoredDocument, Undecided,
 };
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;

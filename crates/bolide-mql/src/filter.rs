@@ -5,6 +5,7 @@
 
 mod bits;
 mod comparison;
+mod conditions;
 mod facts;
 mod membership;
 mod near;
@@ -24,6 +25,8 @@ use crate::value::collation::Collation;
 
 use node::{Evaluation, Node, Subject};
 
+pub use comparison::Operator;
+pub use conditions::{Condition, Conjunction, Test};
 pub use parse::{DEPTH_LIMIT, is_path_operator};
 
 /// A parsed filter.
@@ -96,6 +99,11 @@ impl Filter {
     pub fn matches_value(&self, value: RawBsonRef<'_>, context: &Context) -> Result<bool> {
         self.root
             .matches(Subject::Value(value), &Evaluation::new(context), &mut None)
+    }
+
+    /// Returns what every document that matches fulfils, as far as an index can serve it.
+    pub fn conditions(&self) -> Conjunction<'_> {
+        conditions::of(&self.root)
     }
 
     /// Tells whether the filter has no condition: `{}`, or only a comment.

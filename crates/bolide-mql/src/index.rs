@@ -8,10 +8,12 @@
 //! | listIndexes | [`IndexDefinition::to_document`] |
 //! | collMod | [`IndexModification`] |
 //! | dropIndexes | [`IndexSelection`] |
-//! | writes | [`keys()`], [`duplicate_key_error`], [`date_rule`], [`own_ttl`], [`strip_ts`] |
+//! | queries | [`bounds()`], [`IndexBounds`] |
+//! | writes | [`keys()`], [`stored_keys`], [`duplicate_key_error`], [`date_rule`], [`own_ttl`], [`strip_ts`] |
 //!
 //! Source: mongo.md §14 and §18.2.
 
+mod bounds;
 mod comparison;
 mod definition;
 mod exclusions;
@@ -24,11 +26,13 @@ mod pattern;
 mod places;
 mod selection;
 mod specification;
+mod stored;
 mod text;
 mod time_to_live;
 mod vector;
 mod wildcard;
 
+pub use bounds::{IndexBounds, KeyRange, ShownBounds, bounds, has_stored_keys, multikey_range};
 pub use comparison::{Comparison, Existing, compare_definitions};
 pub use definition::IndexDefinition;
 pub use keys::{Keys, bound_key, duplicate_key_error, keys};
@@ -37,6 +41,7 @@ pub use partial::PartialFilter;
 pub use pattern::{Field, KeyPattern, Kind, Order};
 pub use selection::{IndexSelection, Selected};
 pub use specification::ParseOptions;
+pub use stored::stored_keys;
 pub use text::TextOptions;
 pub use time_to_live::{TtlMode, TtlRule, date_rule, own_ttl, strip_ts};
 

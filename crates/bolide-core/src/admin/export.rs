@@ -24,7 +24,7 @@ pub struct ExportPosition(Position);
 enum Position {
     /// A continuation of the feed of all items.
     Items(Option<String>),
-    Documents(DocumentScan),
+    Documents(Box<DocumentScan>),
 }
 
 /// A part of an export.
@@ -43,7 +43,7 @@ impl ExportPosition {
     pub fn start(container: &Container) -> ExportPosition {
         ExportPosition(match container.collection() {
             None => Position::Items(None),
-            Some(_) => Position::Documents(DocumentScan::default()),
+            Some(_) => Position::Documents(Box::default()),
         })
     }
 }
@@ -89,7 +89,7 @@ impl Admin<'_> {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        mut scan: DocumentScan,
+        mut scan: Box<DocumentScan>,
     ) -> Result<ExportPage> {
         // Every page is judged at the time when it is made, as in a feed (TTL-247).
         let page = scan.next_page(&ReadScope::new(ctx.now), container).await?;

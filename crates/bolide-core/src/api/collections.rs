@@ -131,8 +131,13 @@ impl Account {
         F: FnMut(&mut CollectionChange<'_>) -> Result<T> + Send + 'static,
     {
         let container = container.clone();
-        let change = |catalog: Arc<Catalog>| async move { catalog.change_collection(&container, decide).await };
-        self.catalog().carry_out(change).await
+        let changed = container.clone();
+        let change = |catalog: Arc<Catalog>| async move { catalog.change_collection(&changed, decide).await };
+        let result = self.catalog().carry_out(change).await;
+        if container.state().indexes.has_work() {
+            self.index_signal().notify_one();
+        }
+        result
     }
 
     /// Returns the names of the databases, and whether each has anything in it, in the order of their creation.

@@ -9,6 +9,7 @@ use bolide_model::{Result, UnixMillis};
 
 use super::Account;
 use crate::background::BuildFailure;
+use crate::catalog::Waits;
 use crate::catalog::unpublished::NewCollection;
 use crate::container::{CollectionDefinition, Container};
 use crate::documents::{
@@ -16,6 +17,7 @@ use crate::documents::{
     Undecided,
 };
 use crate::executor::Watch;
+use crate::index::PropertyIndexes;
 use crate::items::Kind;
 use crate::response::ChargedResult;
 use crate::runtime::RequestContext;
@@ -91,12 +93,29 @@ impl Account {
         self.runtime().write_documents(ctx, target, Kind::Batch, decide).await
     }
 
-    /// Gives the documents of a collection the keys and deadlines of indexes that are being built. Afterwards these can be put into force.
+    /// Gives the documents of a collection the keys, deadlines and entries of indexes that are being built. Afterwards these can be put into force.
     ///
     /// # Errors
     /// From the engine; `NotFound` if the collection was removed.
     pub async fn build_indexes(&self, container: &Arc<Container>) -> Result<Result<(), BuildFailure>> {
-        self.runtime().build_indexes(container, self.draft_options()).await
+        let before = container.state();
+        let built = self.runtime().build_indexes(container, self.draft_options()).await?;
+        let unbuilt = before.indexes.list.iter().filter(|index| !index.is_ready);
+        let unbuilt: Vec<u32> = unbuilt.map(|index| index.id).collect();
+        if built.is_ok() && !unbuilt.is_empty() {
+            let put_into_use = move |indexes: &mut PropertyIndexes| {
+                for index in indexes.list.iter_mut().filter(|index| unbuilt.contains(&index.id)) {
+                    index.is_ready = true;
+                }
+            };
+            // If ranges were split meanwhile, some may lack entries: the background task goes through all again.
+            let condition = (Waits::Writers, Some(before.layout.version));
+            self.catalog()
+                .change_indexes(container, condition, put_into_use)
+                .await?;
+            self.index_signal().notify_one();
+        }
+        Ok(built)
     }
 
     /// Begins a transaction on the collections of the database of `container`, which is judged at `now` and lasts until server time `until`, at most for

@@ -1,4 +1,4 @@
-//! Builds indexes: gives the documents that existed before an index its keys and deadlines.
+//! Builds indexes of collections: gives the documents that existed before an index its keys, deadlines and entries.
 //!
 //! From the change of the definition on, writers maintain the index. The builder goes through the documents in steps, as background work of the
 //! partition's worker, and rewrites the records whose index fields differ from what the definition says. A rewritten record stays the same version: it
@@ -13,8 +13,10 @@ use bytes::Bytes;
 
 use crate::container::{CollectionDefinition, Container, ContainerState};
 use crate::documents::{DraftOptions, StoredDocument, index_fields};
+use crate::format::entries;
 use crate::format::keys::{self, UniqueKey};
 use crate::format::record::{Content, Record};
+use crate::index::PropertyIndex;
 use crate::items::{add, remove, remove_ghost};
 use crate::partition::visibility::{Slot, StoredVersion};
 use crate::partition::write_batch::{Decision, WriteBatch};
@@ -56,6 +58,15 @@ impl Runtime {
         container: &Arc<Container>,
         options: DraftOptions,
     ) -> Result<Result<(), BuildFailure>> {
+        let guard = container.enter().await?;
+        let unbuilt = guard.state.indexes.list.iter().filter(|index| !index.is_ready);
+        let unbuilt: Arc<[PropertyIndex]> = unbuilt.cloned().collect();
+        for partition in &guard.state.layout.partitions {
+            // Writes that were queued before the indexes changed decide by those of before, also if their requests are gone.
+            partition.write(|_| Ok(())).await?;
+            partition.write_batch(|_| Ok(())).await?;
+        }
+        drop(guard);
         let mut from = Bytes::new();
         loop {
             let guard = container.enter().await?;
@@ -65,6 +76,7 @@ impl Runtime {
             let builder = Builder {
                 state: guard.state.clone(),
                 options,
+                unbuilt: unbuilt.clone(),
                 from: from.clone(),
             };
             match partition.background(move |batch| builder.step(batch)).await? {
@@ -80,6 +92,8 @@ impl Runtime {
 struct Builder {
     state: Arc<ContainerState>,
     options: DraftOptions,
+    /// Indexes whose entries documents may lack.
+    unbuilt: Arc<[PropertyIndex]>,
     from: Bytes,
 }
 
@@ -101,8 +115,10 @@ impl Builder {
         let horizon = batch.horizon(&self.state.settings);
         let mut rewritten = Vec::new();
         let mut needed = Vec::new();
+        let mut entries = Vec::new();
         for (key, value) in &page.rows {
             let record = Record::decode(value.clone())?;
+            entries.extend(entries::property_entries(&self.unbuilt, key, &record));
             // Ghosts hold no keys, and get none.
             if !record.is_live(&horizon) {
                 continue;
@@ -123,11 +139,23 @@ impl Builder {
             Ok(ghosts) => ghosts,
             Err(duplicate) => return Ok(Step::Failed(duplicate)),
         };
-        for ghost in &ghosts {
+        // Before documents are rewritten or removed together with their entries.
+        for (key, value) in entries {
+            batch.put(key, value);
+        }
+        self.write(batch, &ghosts, &rewritten);
+        Ok(match page.rows.last() {
+            Some((last, _)) if page.more => Step::More(keys::after(last)),
+            _ => Step::Done,
+        })
+    }
+
+    fn write(&self, batch: &mut WriteBatch<'_>, ghosts: &[StoredVersion], rewritten: &[Rewritten]) {
+        for ghost in ghosts {
             let version = batch.next_version();
             remove_ghost(batch, &self.state, version, ghost);
         }
-        for (key, record, new) in &rewritten {
+        for (key, record, new) in rewritten {
             remove(batch, &self.state.indexes, &Key::new(Space::Item, key.clone()), record);
             add(
                 batch,
@@ -136,10 +164,6 @@ impl Builder {
                 new,
             );
         }
-        Ok(match page.rows.last() {
-            Some((last, _)) if page.more => Step::More(keys::after(last)),
-            _ => Step::Done,
-        })
     }
 
     /// Returns the ghosts that hold unique keys which rewritten documents get; a failure if a live document holds one.

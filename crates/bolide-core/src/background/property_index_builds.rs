@@ -155,19 +155,19 @@ impl Builder<'_> {
         self.remove_dropped().await
     }
 
-    /// Adds the indexes that the policy names: a container of an earlier version has none.
+    /// Adds the indexes that the policy names, or those of a collection: a container of an earlier version has none.
     async fn follow_policy(&self) -> Result<()> {
         let state = self.container.state();
-        if state.collection.is_some() {
-            return Ok(());
-        }
-        let properties = state.properties.clone();
+        let of_state = state.clone();
+        let follow = move |indexes: &mut PropertyIndexes| match &of_state.collection {
+            Some(collection) => indexes.follow_collection(collection.document_indexes(), false),
+            None => indexes.follow(&of_state.properties),
+        };
         let mut followed = (*state.indexes).clone();
-        followed.follow(&properties);
+        follow(&mut followed);
         if followed == *state.indexes {
             return Ok(());
         }
-        let follow = move |indexes: &mut PropertyIndexes| indexes.follow(&properties);
         self.catalog
             .change_indexes(self.container, (Waits::All, None), follow)
             .await
@@ -237,7 +237,7 @@ impl Builder<'_> {
                 .indexes
                 .list
                 .iter()
-                .filter(|index| !index.is_ready)
+                .filter(|index| !index.is_ready && !is_built_by_command(&state, index))
                 .cloned()
                 .collect();
             if unbuilt.is_empty() || self.is_stopped() {
@@ -342,6 +342,15 @@ impl Builder<'_> {
         // The account was closed, or dropped.
         *self.stopped.borrow() || self.stopped.has_changed().is_err()
     }
+}
+
+/// Whether the command that creates an index builds it.
+fn is_built_by_command(state: &ContainerState, index: &PropertyIndex) -> bool {
+    let IndexKind::Document(index) = &index.kind else {
+        return false;
+    };
+    let mut of_collection = state.collection.iter().flat_map(|collection| &collection.indexes);
+    of_collection.any(|known| known.id == index.id && known.is_building)
 }
 
 /// What steps do in each partition.

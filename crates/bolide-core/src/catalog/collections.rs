@@ -180,6 +180,8 @@ impl Catalog {
         let change = container.lock().await;
         let mut stored = 0;
         for partition in &change.state().layout.partitions {
+            // Writes that were queued before decide by the indexes of before, also if their requests are gone.
+            partition.write(|_| Ok(())).await?;
             stored += partition.stored_items().await?;
         }
         tell_endings(&change.state()).await?;
@@ -212,7 +214,7 @@ impl Catalog {
                 ..(*row.properties).clone()
             };
             row.replace_properties(properties, commit_point.now);
-            row.collection = Some(Arc::new(definition));
+            row.replace_collection(Arc::new(definition), stored == 0);
             (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
             *result.lock() = Some(value);
             let names = (&database[..], &row.properties.id[..]);
@@ -296,7 +298,7 @@ pub(super) fn new_row(
     placements: Vec<Placement>,
     commit_point: CommitPoint,
 ) -> Result<ContainerRow> {
-    Ok(ContainerRow {
+    let mut row = ContainerRow {
         properties: Arc::new(properties(name, definition, policy)?),
         etag: commit_point.etag(),
         last_modified: commit_point.now,
@@ -308,13 +310,15 @@ pub(super) fn new_row(
         offer: None,
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
-        collection: Some(definition.clone()),
+        collection: None,
         indexes: Arc::default(),
         layout_version: 1,
         next_range: u32::try_from(placements.len()).unwrap_or(u32::MAX),
         placements,
         unknown: Unknown::default(),
-    })
+    };
+    row.replace_collection(definition.clone(), true);
+    Ok(row)
 }
 
 /// Returns the ranges of a new collection. An unsharded one has one, in the home that it shares with the others of its database; each range of a sharded one

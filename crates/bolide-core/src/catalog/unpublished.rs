@@ -165,7 +165,7 @@ impl UnpublishedCollection {
         row.properties = Arc::new(properties);
         row.floors = Settings::new(policy).floors;
         row.history.iter_mut().for_each(|period| period.policy = policy);
-        row.collection = Some(Arc::new(definition));
+        row.replace_collection(Arc::new(definition), true);
         guard.replace(state_of(row, &guard.state()));
         Ok((value, true))
     }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::Container;
 use crate::content::ShardKey;
+use crate::index::DocumentIndex;
 
 /// A MongoDB collection.
 #[derive(Debug, Clone)]
@@ -242,6 +243,14 @@ impl CollectionDefinition {
             .iter()
             .filter(|rule| newest(rule.id) || !unused.contains(&rule.id));
         self.rules = kept.copied().collect();
+    }
+
+    /// Returns its indexes, as property indexes are made of them.
+    pub(crate) fn document_indexes(&self) -> impl Iterator<Item = DocumentIndex> {
+        self.indexes.iter().map(|index| DocumentIndex {
+            id: index.id,
+            definition: index.definition.clone(),
+        })
     }
 
     /// Returns the rules in force.

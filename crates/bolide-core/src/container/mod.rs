@@ -54,6 +54,8 @@ pub struct Container {
     advisor: Mutex<IndexAdvisor>,
     /// Number of items that the running build of indexes has gone through.
     built_items: AtomicU64,
+    /// How often reads have used each index of a collection since the start.
+    index_uses: Mutex<BTreeMap<u32, u64>>,
     /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
     /// Held by a split: only one split at a time changes the ranges.
@@ -222,6 +224,7 @@ impl Container {
             scripts: RwLock::default(),
             advisor: Mutex::default(),
             built_items: AtomicU64::new(0),
+            index_uses: Mutex::default(),
             checking: tokio::sync::Mutex::new(()),
             splitting: tokio::sync::Mutex::new(()),
         })
@@ -293,6 +296,16 @@ impl Container {
     /// Returns the number of items that the running build of indexes has gone through.
     pub(crate) fn built_items(&self) -> &AtomicU64 {
         &self.built_items
+    }
+
+    /// Counts a read by an index of a collection.
+    pub(crate) fn count_index_use(&self, index: u32) {
+        *self.index_uses.lock().entry(index).or_default() += 1;
+    }
+
+    /// Returns how often reads have used an index of a collection since the start, by its id.
+    pub fn index_uses(&self, index: u32) -> u64 {
+        self.index_uses.lock().get(&index).copied().unwrap_or_default()
     }
 
     pub(crate) fn state(&self) -> Arc<ContainerState> {

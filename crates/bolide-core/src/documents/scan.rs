@@ -1,14 +1,17 @@
-//! Scans of a collection's documents in natural order, forward and backward.
+//! Scans of a collection's documents in natural order, forward and backward. One that is for the documents of a filter may find them by indexes.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bolide_model::epk::Epk;
+use bolide_model::ttl::Horizon;
 use bolide_model::{Error, Result};
-use bolide_storage::{ReadRequest, Scan, Space};
+use bolide_storage::{Key, ReadRequest, Scan, Space};
 use bytes::Bytes;
 
-use super::{ReadScope, StoredDocument};
-use crate::container::{Container, Layout};
+use super::selection::Found;
+use super::{ReadScope, ScanPlan, Selection, StoredDocument};
+use crate::container::{Container, ContainerState, Layout};
 use crate::format::keys;
 use crate::partition::{AsOf, Partition};
 
@@ -36,6 +39,14 @@ pub struct DocumentScan {
     within: Option<(Bytes, Option<Bytes>)>,
     rows: usize,
     is_done: bool,
+    /// What it is for; only if it goes forward.
+    selection: Option<Arc<Selection>>,
+    /// Candidates that are still to be read, and where the scan goes on after them.
+    found: Option<(VecDeque<Bytes>, Option<Place>)>,
+    /// Up to this key it is known whether indexes help. `None`: nowhere.
+    planned_to: Option<Bytes>,
+    plan: ScanPlan,
+    keys_examined: u64,
 }
 
 /// Where a scan goes on.
@@ -135,6 +146,11 @@ impl DocumentScan {
             within: None,
             rows: FIRST_ROWS,
             is_done: false,
+            selection: None,
+            found: None,
+            planned_to: None,
+            plan: ScanPlan::new(),
+            keys_examined: 0,
         }
     }
 
@@ -149,6 +165,112 @@ impl DocumentScan {
             },
             within: (!begin.is_empty()).then_some((begin, end)),
             ..DocumentScan::new(direction)
+        }
+    }
+
+    /// The same, which may leave out documents that a filter does not match. A scan backward reads all.
+    #[must_use]
+    pub fn selecting(self, selection: Selection) -> DocumentScan {
+        let is_forward = self.place.direction() == ScanDirection::Forward;
+        DocumentScan {
+            selection: is_forward.then(|| Arc::new(selection)),
+            ..self
+        }
+    }
+
+    /// Returns the indexes that it has used so far; empty if it has read everything.
+    pub fn plan(&self) -> &ScanPlan {
+        &self.plan
+    }
+
+    /// Returns how many entries of indexes it has read.
+    pub fn keys_examined(&self) -> u64 {
+        self.keys_examined
+    }
+
+    /// Decides how the first documents are found, without reading them.
+    ///
+    /// # Errors
+    /// Those of [`DocumentScan::next_page`].
+    pub async fn prepare(&mut self, scope: &ReadScope, container: &Arc<Container>) -> Result<()> {
+        if scope.transaction().is_some() || self.is_done {
+            return Ok(());
+        }
+        let (state, _) = scope.enter(container).await?;
+        let partition = self.place.partition(&state.layout)?;
+        self.find(container, &state, partition).await
+    }
+
+    /// Looks for candidates in the range in which the scan goes on, if it was not done yet.
+    async fn find(&mut self, container: &Container, state: &ContainerState, partition: &Partition) -> Result<()> {
+        let (Some(selection), Place::From(from)) = (self.selection.clone(), &self.place) else {
+            return Ok(());
+        };
+        if self.found.is_some() || self.planned_to.as_ref().is_some_and(|to| from < to) {
+            return Ok(());
+        }
+        if let Some(Found {
+            mut keys,
+            entries,
+            plan,
+        }) = selection.find(state, partition).await?
+        {
+            let end = self.within.as_ref().and_then(|(_, end)| end.as_ref());
+            keys.retain(|key| key >= from && end.is_none_or(|end| key < end));
+            self.found = Some((keys, self.place.beyond(partition)));
+            self.keys_examined += entries;
+            if self.plan.is_empty() {
+                for part in &plan {
+                    container.count_index_use(part.index);
+                }
+                self.plan = plan;
+            }
+        }
+        self.planned_to = Some(Bytes::copy_from_slice(partition.epk.max.as_bytes()));
+        Ok(())
+    }
+
+    /// Reads the next candidates; `None` if there are none.
+    async fn next_found(
+        &mut self,
+        (state, horizon): (&ContainerState, &Horizon),
+    ) -> Result<Option<(Arc<Partition>, Vec<StoredDocument>)>> {
+        let Some((keys, beyond)) = &mut self.found else {
+            return Ok(None);
+        };
+        let first = keys.front().cloned().unwrap_or_default();
+        let partition = state.layout.partition_of(&Epk::from_bytes(&first[..]))?.clone();
+        let end = partition.epk.max.as_bytes();
+        let is_here = |key: &&Bytes| partition.epk.max == Epk::end() || key[..] < *end;
+        let chunk: Vec<Bytes> = keys.iter().take(self.rows).take_while(is_here).cloned().collect();
+        let mut documents = Vec::with_capacity(chunk.len());
+        if !chunk.is_empty() {
+            let request = || ReadRequest {
+                gets: chunk.iter().map(|key| Key::new(Space::Item, key.clone())).collect(),
+                max_bytes: PAGE_BYTES,
+                ..ReadRequest::default()
+            };
+            let mut snapshot = partition.snapshot(request, AsOf::Horizon(horizon)).await?;
+            let read = snapshot.take_gets(&chunk);
+            keys.drain(..read.len());
+            for row in read.into_iter().flatten() {
+                if let Some((key, record)) = snapshot.visible(row)? {
+                    documents.push(StoredDocument::new(key, record));
+                }
+            }
+        }
+        if keys.is_empty() {
+            let beyond = beyond.take();
+            self.found = None;
+            self.go_on(beyond);
+        }
+        Ok(Some((partition, documents)))
+    }
+
+    fn go_on(&mut self, next: Option<Place>) {
+        match next.filter(|next| self.within.as_ref().is_none_or(|within| !next.is_behind(within))) {
+            Some(next) => self.place = next,
+            None => self.is_done = true,
         }
     }
 
@@ -171,13 +293,21 @@ impl DocumentScan {
             return Ok(Some(DocumentPage { documents }));
         }
         let (state, now) = scope.enter(container).await?;
+        let horizon = state.settings.horizon(now);
+        let partition = self.place.partition(&state.layout)?.clone();
+        self.find(container, &state, &partition).await?;
+        if let Some((partition, documents)) = self.next_found((&state, &horizon)).await? {
+            self.rows = PAGE_ROWS;
+            let bytes = documents.iter().map(|document| document.record().size()).sum();
+            scope.charge_scan(container, (&state, &partition), (documents.len(), bytes));
+            return Ok(Some(DocumentPage { documents }));
+        }
         let direction = self.place.direction();
-        let partition = self.place.partition(&state.layout)?;
         let request = || ReadRequest {
             scans: vec![self.place.scan(self.within.as_ref(), self.rows)],
             ..ReadRequest::default()
         };
-        let as_of = AsOf::Horizon(&state.settings.horizon(now));
+        let as_of = AsOf::Horizon(&horizon);
         let mut snapshot = partition.snapshot(request, as_of).await?;
         let page = snapshot.take_pages().pop();
         let Some(page) = page else {
@@ -188,11 +318,8 @@ impl DocumentScan {
             ScanDirection::Forward => page.resumes_at().map(Place::From),
             ScanDirection::Backward => page.resumes_before().map(|key| Place::Before(Some(key))),
         };
-        let next = next.or_else(|| self.place.beyond(partition));
-        match next.filter(|next| self.within.as_ref().is_none_or(|within| !next.is_behind(within))) {
-            Some(next) => self.place = next,
-            None => self.is_done = true,
-        }
+        let next = next.or_else(|| self.place.beyond(&partition));
+        self.go_on(next);
         self.rows = PAGE_ROWS;
         let mut documents = Vec::with_capacity(page.rows.len());
         for row in page.rows {
@@ -201,7 +328,7 @@ impl DocumentScan {
             }
         }
         let bytes = documents.iter().map(|document| document.record().size()).sum();
-        scope.charge_scan(container, (&state, partition), (documents.len(), bytes));
+        scope.charge_scan(container, (&state, &partition), (documents.len(), bytes));
         Ok(Some(DocumentPage { documents }))
     }
 }

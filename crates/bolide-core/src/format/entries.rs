@@ -18,6 +18,8 @@
 //! changes, not stored items.
 
 use bolide_model::ttl::Stamp;
+use bolide_mql::bson::RawDocument;
+use bolide_mql::index::stored_keys;
 use bolide_query::index::{IndexPath, KEY_OF_UNDEFINED};
 use bolide_query::{Item as QueryItem, SystemProperties};
 use bolide_storage::{Key, Space};
@@ -86,9 +88,31 @@ pub(crate) const KEY_OF_MANY: &[u8] = &[0x10];
 
 /// Returns the entries that an item has in property indexes: keys and values.
 pub(crate) fn property_entries(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<(Key, Bytes)> {
-    if indexes.is_empty() || record.content() != Content::Json {
+    if indexes.is_empty() {
         return Vec::new();
     }
+    match record.content() {
+        Content::Json => entries_of_item(indexes, item_key, record),
+        Content::Bson => entries_of_document(indexes, item_key, record),
+    }
+}
+
+/// Returns the entries of a document in the indexes of its collection.
+fn entries_of_document(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<(Key, Bytes)> {
+    let Ok(document) = RawDocument::from_bytes(record.document_bytes()) else {
+        return Vec::new();
+    };
+    let mut entries = Vec::new();
+    for index in indexes {
+        if let IndexKind::Document(of_collection) = &index.kind {
+            let keys = stored_keys(&of_collection.definition, document).into_iter();
+            entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));
+        }
+    }
+    entries
+}
+
+fn entries_of_item(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) -> Vec<(Key, Bytes)> {
     // A stored document is JSON; of one that is damaged all the same, no entries are left.
     let properties = IndexedProperties(record);
     let Ok(item) = QueryItem::stored(record.document_bytes(), &properties) else {
@@ -97,6 +121,7 @@ pub(crate) fn property_entries(indexes: &[PropertyIndex], item_key: &[u8], recor
     let mut entries = Vec::new();
     for index in indexes {
         match &index.kind {
+            IndexKind::Document(_) => {}
             IndexKind::Values(path) => {
                 let keys = value_keys(index, path, &item).into_iter();
                 entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));

@@ -8,6 +8,7 @@
 //! its record and the list.
 
 mod advisor;
+mod documents;
 mod policy;
 mod vector;
 
@@ -20,6 +21,7 @@ use bolide_query::index::{IndexOrder, IndexPath, NearestQuery, TextIndex};
 use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
+pub(crate) use documents::DocumentIndex;
 pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors};
 pub(crate) use vector::{UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 
@@ -28,7 +30,7 @@ pub(crate) const MAX_INDEXES: usize = 64;
 /// Maximum number of these that are created because queries would profit.
 pub(crate) const MAX_AUTOMATIC: usize = 16;
 
-/// The property indexes of a container. A MongoDB collection has none.
+/// The property indexes of a container. Those of a MongoDB collection are its indexes by which queries can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PropertyIndexes {
     pub list: Vec<PropertyIndex>,
@@ -59,6 +61,8 @@ pub(crate) enum IndexKind {
     FullText(Arc<TextIndex>),
     /// The vectors at a path, in lists of similar ones.
     Vector(Arc<VectorIndex>),
+    /// The keys of documents in an index of a MongoDB collection.
+    Document(DocumentIndex),
 }
 
 /// As administrators see it.
@@ -68,6 +72,7 @@ impl fmt::Display for IndexKind {
             IndexKind::Values(path) => path.fmt(f),
             IndexKind::FullText(text) => text.fmt(f),
             IndexKind::Vector(vector) => vector.path.fmt(f),
+            IndexKind::Document(index) => f.write_str(index.definition.name()),
         }
     }
 }
@@ -77,7 +82,7 @@ impl PropertyIndex {
     pub fn path(&self) -> Option<&Arc<IndexPath>> {
         match &self.kind {
             IndexKind::Values(path) => Some(path),
-            IndexKind::FullText(_) | IndexKind::Vector(_) => None,
+            IndexKind::FullText(_) | IndexKind::Vector(_) | IndexKind::Document(_) => None,
         }
     }
 
@@ -85,7 +90,7 @@ impl PropertyIndex {
     pub fn vector(&self) -> Option<&Arc<VectorIndex>> {
         match &self.kind {
             IndexKind::Vector(vector) => Some(vector),
-            IndexKind::Values(_) | IndexKind::FullText(_) => None,
+            IndexKind::Values(_) | IndexKind::FullText(_) | IndexKind::Document(_) => None,
         }
     }
 
@@ -127,6 +132,7 @@ impl PropertyIndexes {
             IndexKind::Values(path) => named.contains(path),
             IndexKind::FullText(text) => texts.contains(text),
             IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
+            IndexKind::Document(_) => true,
         });
         for path in named {
             self.add(IndexKind::Values(Arc::new(path)), false);

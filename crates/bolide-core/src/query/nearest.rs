@@ -28,7 +28,6 @@ use crate::format::keys::{self, PropertyEntry};
 use crate::index::{PropertyIndexes, UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 use crate::memory::MemoryShare;
 use crate::partition::IndexInterval;
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 
 /// Number of entries that the first lists have together by their mean length, in all ranges of a container, with the default multiplier of the query.
@@ -88,7 +87,7 @@ impl IndexReader<'_> {
         };
         let is_part = !self.is_of_ranges;
         let stored = self.stored_items().await?;
-        let always = self.index_use == IndexUse::Always;
+        let always = self.index_use.is_forced();
         if !always && (stored <= FEW_ITEMS || (is_part && self.is_small_part(stored).await?)) {
             return Ok(None);
         }

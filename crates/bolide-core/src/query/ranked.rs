@@ -24,7 +24,6 @@ use super::text_lists::{Halt, TextLists, Texts};
 use super::text_statistics;
 use super::texts_in_order::TextsInOrder;
 use crate::continuation::query::QueryPosition;
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -74,10 +73,10 @@ impl IndexReader<'_> {
         };
         let Some((index, answer)) = found else { return Ok(None) };
         let stored = self.stored_items().await?;
-        let max_items = match self.index_use {
-            IndexUse::Always => usize::MAX,
+        let max_items = match self.index_use.is_forced() {
+            true => usize::MAX,
             // Also of few items: to analyse a text takes much longer than to read its entries.
-            _ => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+            false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
                 .unwrap_or(usize::MAX)
                 .clamp(FEW_CANDIDATES, MAX_CANDIDATES),
         };

@@ -18,8 +18,7 @@ use super::change_stream;
 use super::concerns::ReadConcernLevel;
 use super::context::{CommandContext, Reply};
 use super::cursor::{self, FirstBatch};
-use super::data::language::{LanguageArguments, check_hint, read_hint};
-use super::data::order::hinted_direction;
+use super::data::language::{Hinted, LanguageArguments, check_hint, read_hint};
 use super::data::pipeline::{Input, OpenPipeline, parse};
 use super::data::views::View;
 use super::data::writer::DataContext;
@@ -153,10 +152,11 @@ impl<'a> PipelineArguments<'a> {
     fn parse(&self, context: &CommandContext<'_>, data: &DataContext) -> Result<Parsed> {
         let namespace = &self.namespace;
         let container = data.find(context, namespace)?;
+        let mut hinted = Hinted::default();
         if let Some(container) = &container
             && View::of(container, context.database).is_none()
         {
-            check_hint(container, self.hint)?;
+            hinted = check_hint(container, self.hint)?;
         }
         let language = self.language.context(context, &data.request, container.as_ref())?;
         let pipeline = parse(self.stages, namespace, container.as_deref(), ParseScope::new(&language))?;
@@ -170,6 +170,7 @@ impl<'a> PipelineArguments<'a> {
         }
         Ok(Parsed {
             container,
+            hinted,
             pipeline,
             language,
         })
@@ -188,7 +189,7 @@ impl<'a> PipelineArguments<'a> {
                 let text = "{aggregate: 1} is not valid for a pipeline that reads a collection";
                 return Err(Error::new(Code::INVALID_NAMESPACE, text));
             }
-            None => Input::Collection(namespace.clone(), parsed.container, hinted_direction(self.hint)?),
+            None => Input::Collection(namespace.clone(), parsed.container, parsed.hinted),
         };
         Ok((parsed.pipeline, input, parsed.language))
     }
@@ -197,6 +198,7 @@ impl<'a> PipelineArguments<'a> {
 /// A pipeline with the collection on which it is run, if that exists.
 struct Parsed {
     container: Option<Arc<Container>>,
+    hinted: Hinted,
     pipeline: Pipeline,
     language: Context,
 }

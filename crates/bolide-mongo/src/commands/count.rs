@@ -12,7 +12,6 @@ use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
 use super::data::find::Matches;
 use super::data::language::{LanguageArguments, check_hint, filter, read_hint};
-use super::data::order::hinted_direction;
 use super::data::views::{self, View};
 use super::data::writer::DataContext;
 use super::data::{collections, statements, tasks};
@@ -41,11 +40,9 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         let n = count_view(context, &namespace, (query, skip, limit), language, data).await?;
         return Ok(rawdoc! {"n": n}.into());
     }
-    check_hint(&container, hint)?;
+    let hinted = check_hint(&container, hint)?;
     let mut matches = Matches::new(container, filter(query, &language)?, &language)?;
-    if let Some(direction) = hinted_direction(hint)? {
-        matches.scan(direction);
-    }
+    matches.follow(&hinted);
     let scope = data.scope();
     let most = if limit == 0 {
         u64::MAX

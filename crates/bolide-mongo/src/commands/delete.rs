@@ -110,7 +110,7 @@ async fn one(
         filter(Some(query), &language.context(context, &data.request, None)?)?;
         return Ok((0, false));
     };
-    check_hint(&container, hint)?;
+    let hinted = check_hint(&container, hint)?;
     let language = language.context(context, &data.request, Some(&container))?;
     let query = filter(Some(query), &language)?;
     let statement = Statement {
@@ -123,6 +123,7 @@ async fn one(
         language,
         action: Action::Delete,
         is_multi,
+        hinted,
         retry,
     };
     let changed = statement.run(Arc::new(|_| Ok(rawdoc! {"n": 1}))).await?;

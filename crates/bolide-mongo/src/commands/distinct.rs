@@ -13,7 +13,6 @@ use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
 use super::data::find::Matches;
 use super::data::language::{LanguageArguments, check_hint, filter, read_hint};
-use super::data::order::hinted_direction;
 use super::data::tasks;
 use super::data::views::{self, View};
 use super::data::writer::DataContext;
@@ -45,11 +44,9 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         let values = of_view(context, (&namespace, query), &path, language, data).await?;
         return Ok(reply(values, snapshot));
     }
-    check_hint(&container, hint)?;
+    let hinted = check_hint(&container, hint)?;
     let mut matches = Matches::new(container.clone(), filter(query, &language)?, &language)?;
-    if let Some(direction) = hinted_direction(hint)? {
-        matches.scan(direction);
-    }
+    matches.follow(&hinted);
     let search = Search {
         matches,
         scope: data.scope(),

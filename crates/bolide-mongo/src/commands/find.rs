@@ -4,7 +4,7 @@ mod range;
 mod results;
 mod shape;
 
-use bolide_core::MemoryShare;
+use bolide_core::{MemoryShare, ScanDirection};
 use bolide_mql::{Code, Error, Result};
 use bson::raw::RawBsonRef;
 use bson::{RawArrayBuf, RawDocument, rawdoc};
@@ -156,11 +156,19 @@ impl<'a> FindArguments<'a> {
             let stages = self.stages()?;
             return Ok(Box::new(views::open(context, namespace, &stages, language, data)?));
         }
-        check_hint(&container, self.hint)?;
+        let hinted = check_hint(&container, self.hint)?;
         let range = IndexRange::parse(self.min, self.max, self.hint, &*collections::definition(&container)?)?;
         let mut matches = Matches::new(container, filter.clone(), &language)?;
-        if let Some(direction) = order.scan_direction() {
-            matches.scan(direction);
+        let direction = match order.scan_direction() {
+            // It returns keys of the index on `_id` only.
+            None if self.additions.1 && matches.ids().is_none() => Some(ScanDirection::Forward),
+            direction => direction,
+        };
+        match direction {
+            Some(direction) => matches.scan(direction),
+            // A part of the index is read in its order.
+            None if range.is_none() => matches.follow(&hinted),
+            None => {}
         }
         Ok(Box::new(FindCursor {
             state: context.state.clone(),

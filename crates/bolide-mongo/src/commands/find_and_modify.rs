@@ -45,7 +45,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
             data.find_or_create(context, &namespace).await?
         }
     };
-    check_hint(&container, hint)?;
+    let hinted = check_hint(&container, hint)?;
     let language = language.context(context, &data.request, Some(&container))?;
     let parsed = command.parse(&language, hint)?;
     let encode = parsed.encoder(&command, &language);
@@ -59,6 +59,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         action: parsed.action,
         is_multi: false,
         order: parsed.order,
+        hinted,
         retry,
     };
     let changed = statement.run(encode).await.map_err(|error| Error {

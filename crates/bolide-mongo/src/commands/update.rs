@@ -184,7 +184,7 @@ async fn one(
             data.find_or_create(context, namespace).await?
         }
     };
-    check_hint(&container, hint)?;
+    let hinted = check_hint(&container, hint)?;
     let language = language.context(context, &data.request, Some(&container))?;
     let update = Update::parse(value, array_filters, options, &language)?;
     let query = filter(Some(query), &language)?;
@@ -202,6 +202,7 @@ async fn one(
             bypasses_validation: command.bypasses_validation,
         },
         is_multi,
+        hinted,
         retry,
     };
     statement.run(Arc::new(encode)).await

@@ -30,6 +30,16 @@ pub trait Collections: Send + Sync {
     /// Any error; it ends the command.
     fn open(&self, namespace: &Namespace, filter: Option<&Filter>) -> Result<BoxSource>;
 
+    /// As [`Collections::open`], if an index finds the documents; `None` if the collection would be scanned, or has so few documents that reading all of them
+    /// is less work than `lookups` such reads together.
+    ///
+    /// # Errors
+    /// Any error; it ends the command.
+    fn open_by_index(&self, namespace: &Namespace, filter: &Filter, lookups: u64) -> Result<Option<BoxSource>> {
+        let _ = (namespace, filter, lookups);
+        Ok(None)
+    }
+
     /// Opens what a stage at the start of a sub-pipeline reads, such as `$collStats`.
     ///
     /// # Errors

@@ -10,13 +10,18 @@ use crate::value::compare_with;
 use crate::value::number::Number;
 use crate::value::order::type_rank;
 
-/// An operator.
+/// An operator of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub enum Operator {
+    /// `$eq`
     Equal,
+    /// `$lt`
     Less,
+    /// `$lte`
     LessOrEqual,
+    /// `$gt`
     Greater,
+    /// `$gte`
     GreaterOrEqual,
 }
 
@@ -48,6 +53,14 @@ impl Comparison {
             operand: operand.into(),
             rank: type_rank(operand),
         }
+    }
+
+    pub(super) fn operator(&self) -> Operator {
+        self.operator
+    }
+
+    pub(super) fn operand(&self) -> &RawBson {
+        &self.operand
     }
 
     /// Returns the operand of an equality.

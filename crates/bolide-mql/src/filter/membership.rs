@@ -44,6 +44,14 @@ impl Membership {
         }
     }
 
+    pub(super) fn values(&self) -> &[RawBson] {
+        &self.values
+    }
+
+    pub(super) fn patterns(&self) -> &[Pattern] {
+        &self.regexes
+    }
+
     /// Returns the values, if there are no regular expressions.
     pub(super) fn only_values(&self) -> Option<&[RawBson]> {
         self.regexes.is_empty().then_some(&self.values)

@@ -44,6 +44,11 @@ impl Pattern {
         })
     }
 
+    /// Returns the pattern and the options that it was made from.
+    pub(super) fn texts(&self) -> (&str, &str) {
+        (&self.pattern, &self.options)
+    }
+
     /// Tells whether the texts that it was made from are these.
     pub(super) fn is_made_from(&self, pattern: &str, options: &str) -> bool {
         self.pattern == pattern && self.options == options

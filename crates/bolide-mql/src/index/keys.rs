@@ -56,13 +56,12 @@ pub fn keys(definition: &IndexDefinition, document: &RawDocument) -> Result<Keys
         Kind::Wildcard => {
             let collation = definition.collation.as_deref();
             let projection = definition.wildcard.as_ref();
-            wildcard::extract(&definition.key, projection, document, &mut |path, value| {
+            is_multikey = wildcard::extract(&definition.key, projection, document, &mut |path, value| {
                 let mut key = Vec::new();
                 value::key::encode(RawBsonRef::String(path), None, &mut key);
                 value::key::encode(value, collation, &mut key);
                 collected.add(key)
             })?;
-            is_multikey = collected.keys.len() > 1;
         }
         Kind::Text | Kind::Vector => {}
         Kind::Sphere | Kind::Plane => places::check(definition, document)?,

@@ -171,7 +171,29 @@ impl Reader {
     }
 }
 
-/// Calls `entry` with the path and value of every entry of a document.
+/// Whether every value at a path has an entry. Not so if a part of the path can also be a position in an array.
+pub fn has_values(key: &KeyPattern, projection: Option<&WildcardProjection>, path: &str) -> bool {
+    let names: Vec<&str> = path.split('.').collect();
+    let prefix = prefix_of(key);
+    let is_below_prefix = names.len() >= prefix.len() && names.iter().zip(&prefix).all(|(name, wanted)| name == wanted);
+    let is_left_out = prefix.is_empty() && projection.is_none() && names[0] == "_id";
+    let has_position = names.iter().any(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    is_below_prefix
+        && !is_left_out
+        && !has_position
+        && names.len() < DEPTH
+        && projection.is_none_or(|projection| projection.takes_whole(&names))
+}
+
+/// The names before `$**`.
+fn prefix_of(key: &KeyPattern) -> Vec<&str> {
+    key.fields().first().map_or_else(Vec::new, |field| {
+        let names = field.path.len().saturating_sub(1);
+        field.path[..names].iter().map(|name| &**name).collect()
+    })
+}
+
+/// Calls `entry` with the path and value of every entry of a document. Returns whether an array was opened.
 ///
 /// # Errors
 /// Those of `entry`.
@@ -180,19 +202,16 @@ pub fn extract<'d>(
     projection: Option<&WildcardProjection>,
     document: &'d RawDocument,
     entry: &mut dyn FnMut(&str, RawBsonRef<'d>) -> Result<()>,
-) -> Result<()> {
-    // The names before `$**`.
-    let prefix: Vec<&str> = key.fields().first().map_or_else(Vec::new, |field| {
-        let names = field.path.len().saturating_sub(1);
-        field.path[..names].iter().map(|name| &**name).collect()
-    });
+) -> Result<bool> {
     let mut walk = Walk {
-        prefix,
+        prefix: prefix_of(key),
         projection,
         path: Vec::new(),
         entry,
+        has_arrays: false,
     };
-    walk.object(document, 0)
+    walk.object(document, 0)?;
+    Ok(walk.has_arrays)
 }
 
 struct Walk<'w, 'd> {
@@ -200,6 +219,7 @@ struct Walk<'w, 'd> {
     projection: Option<&'w WildcardProjection>,
     path: Vec<&'d str>,
     entry: &'w mut dyn FnMut(&str, RawBsonRef<'d>) -> Result<()>,
+    has_arrays: bool,
 }
 
 impl<'d> Walk<'_, 'd> {
@@ -219,6 +239,7 @@ impl<'d> Walk<'_, 'd> {
             RawBsonRef::Document(object) if !object.is_empty() && depth < DEPTH => self.object(object, depth + 1),
             RawBsonRef::Array(array) if array.is_empty() => self.leaf(RawBsonRef::Undefined),
             RawBsonRef::Array(array) => {
+                self.has_arrays = true;
                 for element in array.into_iter().flatten() {
                     match element {
                         RawBsonRef::Document(object) if !object.is_empty() && depth < DEPTH => {

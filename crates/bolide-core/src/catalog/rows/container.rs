@@ -70,6 +70,12 @@ impl ContainerRow {
         }
     }
 
+    /// Replaces what only a collection has. `is_empty`: no documents are stored.
+    pub fn replace_collection(&mut self, definition: Arc<CollectionDefinition>, is_empty: bool) {
+        Arc::make_mut(&mut self.indexes).follow_collection(definition.document_indexes(), is_empty);
+        self.collection = Some(definition);
+    }
+
     /// Replaces the definition. If the default ttl changes, the policy period before it ends at `now` (TTL-227); otherwise no new period begins
     /// (TTL-231).
     pub fn replace_properties(&mut self, properties: ContainerProperties, now: UnixSeconds) {

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bolide_index::vector::Similarity;
+use bolide_mql::bson::RawDocument;
+use bolide_mql::index::IndexDefinition;
 use bolide_query::index::{IndexPath, TextIndex};
 use serde::{Deserialize, Serialize};
 
-use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, VectorIndex};
+use crate::index::{DocumentIndex, IndexKind, PropertyIndex, PropertyIndexes, VectorIndex};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredIndexes {
@@ -44,6 +48,11 @@ enum StoredKind {
         similarity: String,
         trained: u64,
     },
+    /// An index of a collection by its id, with its definition as BSON in base64.
+    Document {
+        document: u32,
+        definition: String,
+    },
 }
 
 const SIMILARITIES: [(Similarity, &str); 3] = [
@@ -67,6 +76,10 @@ impl StoredKind {
                     .map_or_else(String::new, |(_, name)| (*name).to_owned()),
                 trained: index.trained_items,
             },
+            IndexKind::Document(index) => StoredKind::Document {
+                document: index.id,
+                definition: STANDARD.encode(index.definition.to_document().as_bytes()),
+            },
         }
     }
 
@@ -87,6 +100,14 @@ impl StoredKind {
                 let index = VectorIndex::stored(IndexPath::parse(&vector)?, dimensions, *similarity, trained);
                 Some(IndexKind::Vector(Arc::new(index)))
             }
+            StoredKind::Document { document, definition } => {
+                let bytes = STANDARD.decode(definition).ok()?;
+                let definition = IndexDefinition::from_document(RawDocument::from_bytes(&bytes).ok()?).ok()?;
+                Some(IndexKind::Document(DocumentIndex {
+                    id: document,
+                    definition: Arc::new(definition),
+                }))
+            }
         }
     }
 }
@@ -106,7 +127,7 @@ impl StoredIndexes {
         }
     }
 
-    /// Returns `None` if a path is none.
+    /// Returns `None` if a path or a definition is none.
     pub fn indexes(self) -> Option<PropertyIndexes> {
         let index = |stored: StoredIndex| {
             Some(PropertyIndex {

@@ -5,6 +5,7 @@ mod charges;
 mod crashes;
 mod fixture;
 mod import;
+mod index_reads;
 mod indexes;
 mod items;
 mod model;

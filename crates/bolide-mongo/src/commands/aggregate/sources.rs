@@ -137,7 +137,7 @@ async fn collection_statistics(
     Ok(vec![document])
 }
 
-/// `{$indexStats: {}}` → a document for each index. Reads by `_id` are not counted, and no query reads by another index.
+/// `{$indexStats: {}}` → a document for each index. Reads by `_id` are not counted.
 fn index_statistics(
     context: &CommandContext<'_>,
     namespace: &Namespace,
@@ -151,11 +151,12 @@ fn index_statistics(
     let since = data.request.now.0 - i64::try_from(uptime.as_millis()).unwrap_or(i64::MAX);
     let indexes = definition.indexes.iter().map(|index| {
         let specification = index.definition.to_document();
+        let uses = i64::try_from(container.index_uses(index.id)).unwrap_or(i64::MAX);
         let mut document = rawdoc! {
             "name": index.definition.name(),
             "key": specification.get_document("key")?.to_owned(),
             "host": host(context.state),
-            "accesses": { "ops": 0_i64, "since": DateTime::from_millis(since) },
+            "accesses": { "ops": uses, "since": DateTime::from_millis(since) },
         };
         if index.is_building {
             document.append(cstr!("building"), true);

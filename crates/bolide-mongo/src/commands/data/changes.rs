@@ -18,6 +18,7 @@ use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::super::context::CommandContext;
 use super::find::Matches;
+use super::language::Hinted;
 use super::order::Order;
 use super::retry::RetryableWrite;
 use super::writer::DataContext;
@@ -68,6 +69,8 @@ pub struct Statement<'a> {
     pub is_multi: bool,
     /// The order in which the first one is chosen.
     pub order: Order,
+    /// The command's hint.
+    pub hinted: Hinted,
     /// The retryable write, and the id of the statement in it.
     pub retry: Option<(RetryableWrite, i32)>,
 }
@@ -358,8 +361,9 @@ impl Statement<'_> {
 
     fn matches(&self) -> Result<Matches> {
         let mut matches = Matches::new(self.container.clone(), self.filter.clone(), &self.language)?;
-        if let Some(direction) = self.order.scan_direction() {
-            matches.scan(direction);
+        match self.order.scan_direction() {
+            Some(direction) => matches.scan(direction),
+            None => matches.follow(&self.hinted),
         }
         Ok(matches)
     }

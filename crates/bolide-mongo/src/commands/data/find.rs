@@ -1,16 +1,20 @@
-//! The documents of one collection that match a filter, in natural order: for `find`, and for the walks of writes.
+//! The documents of one collection that match a filter, in natural order: for `find`, and for the walks of writes. They are found by their `_id`, by the
+//! indexes of the collection, or by a scan; the order is the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bolide_core::{
-    CollectionDefinition, Container, DocumentId, DocumentScan, ReadScope, ScanDirection, StoredDocument,
+    CollectionDefinition, Container, DocumentId, DocumentScan, IndexPart, ReadScope, ScanDirection, Selection,
+    StoredDocument,
 };
 use bolide_model::epk::Epk;
 use bolide_mql::filter::Filter;
+use bolide_mql::index::{self, IndexDefinition, Kind};
 use bolide_mql::{Context, Result};
 
 use super::collections;
+use super::language::Hinted;
 use crate::codes;
 
 /// A scan of the documents that match a filter; between batches it keeps the documents that it has read and not returned.
@@ -26,12 +30,16 @@ pub struct Matches {
     is_resumed: bool,
     /// Number of live documents that the filter was asked about.
     examined: u64,
+    /// The index that the command names, if it leaves documents out: these are not found.
+    within: Option<Arc<IndexDefinition>>,
+    /// What indexes can find.
+    selection: Selection,
 }
 
 enum Source {
     /// The documents at the place with one of these values of `_id`.
     Ids(VecDeque<DocumentId>),
-    Scan(DocumentScan),
+    Scan(Box<DocumentScan>),
 }
 
 impl Matches {
@@ -53,6 +61,11 @@ impl Matches {
             true => filter.id_in(of_collection),
             false => None,
         };
+        let selection = Selection {
+            filter: filter.clone(),
+            collation: context.collation.clone(),
+            hint: None,
+        };
         let source = match ids {
             Some(ids) => {
                 let ids = ids.into_iter();
@@ -61,7 +74,9 @@ impl Matches {
                         .collect(),
                 )
             }
-            None => Source::Scan(scan_of(place.as_ref(), ScanDirection::Forward)),
+            None => Source::Scan(Box::new(
+                scan_of(place.as_ref(), ScanDirection::Forward).selecting(selection.clone()),
+            )),
         };
         Ok(Matches {
             container,
@@ -71,12 +86,64 @@ impl Matches {
             read: VecDeque::new(),
             is_resumed: false,
             examined: 0,
+            within: None,
+            selection,
         })
     }
 
     /// Reads the whole collection, or all of the only place that matters, in this direction, whatever the filter says about `_id`. Before the first document is read.
     pub fn scan(&mut self, direction: ScanDirection) {
-        self.source = Source::Scan(scan_of(self.place.as_ref(), direction));
+        self.source = Source::Scan(Box::new(scan_of(self.place.as_ref(), direction)));
+    }
+
+    /// Reads as a hint says. Before the first document is read.
+    pub fn follow(&mut self, hinted: &Hinted) {
+        if let Some(direction) = hinted.direction {
+            self.scan(direction);
+        }
+        let Some(index) = &hinted.index else { return };
+        let definition = &index.definition;
+        // As in MongoDB, documents that the index leaves out are not found.
+        let leaves_out = definition.is_sparse() || definition.partial().is_some();
+        if leaves_out && matches!(definition.kind(), Kind::Ordered | Kind::Hashed) {
+            self.within = Some(definition.clone());
+        }
+        if !definition.is_id() {
+            let selection = Selection {
+                hint: Some(index.id),
+                ..self.selection.clone()
+            };
+            let scan = scan_of(self.place.as_ref(), ScanDirection::Forward);
+            self.source = Source::Scan(Box::new(scan.selecting(selection)));
+        }
+    }
+
+    /// Decides how the first documents are found, without reading them.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` if the collection was removed; those of the storage.
+    pub async fn prepare(&mut self, scope: &ReadScope) -> Result<()> {
+        let Source::Scan(scan) = &mut self.source else {
+            return Ok(());
+        };
+        let prepared = scan.prepare(scope, &self.container).await;
+        prepared.map_err(|error| codes::error(&error))
+    }
+
+    /// Returns the indexes by which it has found documents so far; empty if it reads the whole collection, or by `_id`.
+    pub fn plan(&self) -> &[IndexPart] {
+        match &self.source {
+            Source::Scan(scan) => scan.plan(),
+            Source::Ids(_) => &[],
+        }
+    }
+
+    /// Returns how many keys of indexes it has read.
+    pub fn keys_examined(&self) -> u64 {
+        match &self.source {
+            Source::Scan(scan) => scan.keys_examined(),
+            Source::Ids(_) => self.examined,
+        }
     }
 
     /// Whether it reads few documents only, so that it needs no thread of its own.
@@ -135,6 +202,11 @@ impl Matches {
                 context.interrupt.check(1)?;
                 let is_gone = self.is_resumed && !self.is_live(scope, &document).await?;
                 if is_gone {
+                    continue;
+                }
+                if let Some(index) = &self.within
+                    && index::keys(index, document.document()).is_ok_and(|keys| keys.keys.is_empty())
+                {
                     continue;
                 }
                 self.examined += 1;

@@ -76,7 +76,8 @@ pub fn add(change: &mut CollectionChange<'_>, definition: IndexDefinition) -> Op
         Some(TtlRule::Date(seconds)) => Some(seconds),
         None => None,
     };
-    let must_build = !change.is_empty && (seconds.is_some() || definition.enforces_unique());
+    let must_build =
+        !change.is_empty && (seconds.is_some() || definition.enforces_unique() || index::has_stored_keys(&definition));
     let id = change.definition.add_index(definition, seconds, must_build);
     must_build.then_some(id)
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bolide_core::{CollectionDefinition, Container, RequestContext};
+use bolide_core::{CollectionDefinition, CollectionIndex, Container, RequestContext, ScanDirection};
 use bolide_mql::collation::Collation;
 use bolide_mql::expression::{Expression, ParseScope, Scope, check_variable_name};
 use bolide_mql::filter::Filter;
-use bolide_mql::index::IndexDefinition;
 use bolide_mql::text_search::TextSource;
 use bolide_mql::value::number;
 use bolide_mql::vector::VectorIndex;
@@ -16,6 +15,7 @@ use bson::{RawBson, RawDocument, RawDocumentBuf};
 
 use super::super::arguments::Arguments;
 use super::super::context::CommandContext;
+use super::order::hinted_direction;
 use super::views;
 
 /// `collation` and `let`.
@@ -156,7 +156,16 @@ fn variable_values(variables: &RawDocument, language: &Context) -> Result<Vec<(S
     Ok(values)
 }
 
-/// Reads `hint`: the name or the key of an index. Every query reads the whole collection or by `_id`, so it changes nothing, but it must name an index.
+/// What a command's hint asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Hinted {
+    /// A scan of the whole collection.
+    pub direction: Option<ScanDirection>,
+    /// The index to read by.
+    pub index: Option<CollectionIndex>,
+}
+
+/// Reads `hint`: the name or the key of an index, or `{$natural: ±1}`.
 ///
 /// # Errors
 /// `FailedToParse`.
@@ -168,16 +177,25 @@ pub fn read_hint<'a>(arguments: &mut Arguments<'a>) -> Result<Option<RawBsonRef<
     }
 }
 
-/// Checks that a hint names an index of the collection, or the natural order.
+/// Returns what a hint asks for: it must name an index of the collection, or the natural order.
 ///
 /// # Errors
 /// `BadValue`.
-pub fn check_hint(container: &Container, hint: Option<RawBsonRef<'_>>) -> Result<()> {
+pub fn check_hint(container: &Container, hint: Option<RawBsonRef<'_>>) -> Result<Hinted> {
     let (Some(hint), Some(definition)) = (hint, container.collection()) else {
-        return Ok(());
+        return Ok(Hinted::default());
     };
-    if is_natural(hint)? || hinted_index(&definition, hint).is_some() {
-        return Ok(());
+    if is_natural(hint)? {
+        return Ok(Hinted {
+            direction: hinted_direction(Some(hint))?,
+            index: None,
+        });
+    }
+    if let Some(index) = hinted_index(&definition, hint) {
+        return Ok(Hinted {
+            direction: None,
+            index: Some(index.clone()),
+        });
     }
     let text = "error processing query: planner returned error: hint provided does not correspond to an existing index";
     Err(Error::new(Code::BAD_VALUE, text))
@@ -205,17 +223,16 @@ fn is_natural(hint: RawBsonRef<'_>) -> Result<bool> {
 }
 
 /// Returns the index that a hint names, if queries may use it.
-pub fn hinted_index<'d>(definition: &'d CollectionDefinition, hint: RawBsonRef<'_>) -> Option<&'d IndexDefinition> {
+pub fn hinted_index<'d>(definition: &'d CollectionDefinition, hint: RawBsonRef<'_>) -> Option<&'d CollectionIndex> {
     let mut indexes = definition
         .indexes
         .iter()
         .filter(|index| !index.is_building && !index.definition.is_hidden());
-    let index = indexes.find(|index| match hint {
+    indexes.find(|index| match hint {
         RawBsonRef::String(name) => index.definition.name() == name,
         RawBsonRef::Document(key) => index.definition.key().is_same(key),
         _ => false,
-    });
-    index.map(|index| &*index.definition)
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, Lifetime as StoredLifetime, ReadScope, ScanDirection, Task};
+use bolide_core::{Container, Lifetime as StoredLifetime, ReadScope, Task};
 use bolide_mql::aggregation::{
     BoxSource, Collections, Document, Documents, Lifetime, Namespace, Passed, Pipeline, PipelineOptions, Source,
     SourceStage,
@@ -20,6 +20,7 @@ use bson::RawArray;
 use parking_lot::Mutex;
 
 use super::find::Matches;
+use super::language::Hinted;
 use super::tasks;
 use super::views::{self, View};
 use crate::codes;
@@ -95,8 +96,8 @@ impl OpenPipeline {
                 documents.into_iter().map(Document::new).collect::<Vec<_>>(),
             )),
             Input::Collection(_, None, _) => Box::new(Documents::new(Vec::new())),
-            Input::Collection(namespace, Some(container), direction) => {
-                let read = (container, pipeline.leading_filter(), direction);
+            Input::Collection(namespace, Some(container), hinted) => {
+                let read = (container, pipeline.leading_filter(), hinted);
                 reads.open(&namespace.database, read, 0)?
             }
         };
@@ -180,12 +181,8 @@ pub fn parse(
 
 /// What a pipeline reads.
 pub enum Input {
-    /// The documents of a collection or view; `None`: it does not exist. With a direction a collection is read as a whole.
-    Collection(
-        crate::namespace::Namespace,
-        Option<Arc<Container>>,
-        Option<ScanDirection>,
-    ),
+    /// The documents of a collection or view, read as a hint says; `None`: it does not exist.
+    Collection(crate::namespace::Namespace, Option<Arc<Container>>, Hinted),
     /// These.
     Documents(Vec<bson::RawDocumentBuf>),
 }
@@ -206,7 +203,7 @@ impl Reads {
     fn open(
         self: &Arc<Self>,
         database: &str,
-        (container, filter, direction): (Arc<Container>, Option<&Filter>, Option<ScanDirection>),
+        (container, filter, hinted): (Arc<Container>, Option<&Filter>, Hinted),
         depth: usize,
     ) -> Result<BoxSource> {
         match View::of(&container, database) {
@@ -215,7 +212,7 @@ impl Reads {
                 self.check_collation(&container)?;
                 self.view(&view, depth + 1)
             }
-            None => self.collection(container, filter, direction),
+            None => self.collection(container, filter, &hinted),
         }
     }
 
@@ -246,7 +243,11 @@ impl Reads {
             .find_collection(&view.on.database, &view.on.collection);
         let pipeline = parse(&view.pipeline, &view.on, on.as_deref(), ParseScope::new(&language))?;
         let input = match on {
-            Some(container) => self.open(&view.on.database, (container, pipeline.leading_filter(), None), depth)?,
+            Some(container) => self.open(
+                &view.on.database,
+                (container, pipeline.leading_filter(), Hinted::default()),
+                depth,
+            )?,
             None => Box::new(Documents::new(Vec::new())),
         };
         pipeline.open(input, language, Arc::new(CollectionsOf(self.clone(), depth)))
@@ -256,21 +257,23 @@ impl Reads {
         self: &Arc<Self>,
         container: Arc<Container>,
         filter: Option<&Filter>,
-        direction: Option<ScanDirection>,
+        hinted: &Hinted,
     ) -> Result<BoxSource> {
-        // Only what the filter says about `_id` is used; the pipeline applies it itself.
+        // The pipeline applies the filter itself.
         let filter = Arc::new(filter.cloned().unwrap_or_else(Filter::all));
         let mut matches = Matches::new(container.clone(), filter, &self.language)?;
-        if let Some(direction) = direction {
-            matches.scan(direction);
-        }
+        matches.follow(hinted);
+        Ok(self.documents_of(container, matches))
+    }
+
+    fn documents_of(self: &Arc<Self>, container: Arc<Container>, mut matches: Matches) -> BoxSource {
         matches.return_all();
-        Ok(Box::new(CollectionSource {
+        Box::new(CollectionSource {
             reads: self.clone(),
             container,
             matches,
             command: 0,
-        }))
+        })
     }
 
     fn is_live(&self, lifetime: &Lifetime) -> Result<bool> {
@@ -318,15 +321,47 @@ impl Source for CollectionSource {
 /// The collections that stages such as `$lookup` read, in the pipeline of a view that so many views read.
 struct CollectionsOf(Arc<Reads>, usize);
 
-impl Collections for CollectionsOf {
-    fn open(&self, namespace: &Namespace, filter: Option<&Filter>) -> Result<BoxSource> {
-        let account = &self.0.state.account;
+/// Scanning this many documents takes as long as looking for those with one value in an index, and reading them.
+const DOCUMENTS_PER_LOOKUP: u64 = 16;
+
+impl CollectionsOf {
+    /// Returns a collection, if pipelines may read it.
+    fn find(&self, namespace: &Namespace) -> Option<Arc<Container>> {
         let (database, collection) = (&namespace.database, &namespace.collection);
         let is_of_users = crate::namespace::Namespace::new(database, collection).is_ok_and(|name| name.is_of_users());
-        match account.find_collection(database, collection).filter(|_| !is_of_users) {
-            Some(container) => self.0.open(database, (container, filter, None), self.1),
+        let found = self.0.state.account.find_collection(database, collection);
+        found.filter(|_| !is_of_users)
+    }
+}
+
+impl Collections for CollectionsOf {
+    fn open(&self, namespace: &Namespace, filter: Option<&Filter>) -> Result<BoxSource> {
+        match self.find(namespace) {
+            Some(container) => self
+                .0
+                .open(&namespace.database, (container, filter, Hinted::default()), self.1),
             None => Ok(Box::new(Documents::new(Vec::new()))),
         }
+    }
+
+    fn open_by_index(&self, namespace: &Namespace, filter: &Filter, lookups: u64) -> Result<Option<BoxSource>> {
+        let reads = &self.0;
+        let Some(container) = self.find(namespace) else {
+            return Ok(None);
+        };
+        if View::of(&container, &namespace.database).is_some() {
+            return Ok(None);
+        }
+        let current = reads.current()?;
+        let stored = current.task.wait(current.scope.stored_documents(&container));
+        let stored = stored.map_err(|error| codes::error(&error))?;
+        if lookups.saturating_mul(DOCUMENTS_PER_LOOKUP) > stored {
+            return Ok(None);
+        }
+        let mut matches = Matches::new(container.clone(), Arc::new(filter.clone()), &reads.language)?;
+        current.task.wait(matches.prepare(&current.scope))?;
+        let is_served = !matches.plan().is_empty();
+        Ok(is_served.then(|| reads.documents_of(container, matches)))
     }
 
     fn open_stage(&self, _: &Namespace, stage: &SourceStage) -> Result<BoxSource> {

@@ -16,6 +16,7 @@ use bson::{RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use super::super::aggregate::{PipelineCursor, next_documents};
 use super::super::context::CommandContext;
 use super::changes::{Action, Effect, Statement};
+use super::language::Hinted;
 use super::order::Order;
 use super::validation::Validator;
 use super::writer::DataContext;
@@ -192,6 +193,7 @@ impl Writes<'_> {
             action,
             is_multi: false,
             order: Order::Natural,
+            hinted: Hinted::default(),
             retry: None,
         };
         let changed = statement(Action::Update {

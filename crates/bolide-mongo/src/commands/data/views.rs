@@ -13,6 +13,7 @@ use bson::{RawArray, RawArrayBuf, RawDocument};
 use super::super::aggregate::PipelineCursor;
 use super::super::context::CommandContext;
 use super::collections;
+use super::language::Hinted;
 use super::pipeline::{Input, OpenPipeline, parse};
 use super::writer::DataContext;
 use crate::namespace::Namespace;
@@ -120,7 +121,7 @@ pub fn open(
 ) -> Result<PipelineCursor> {
     let container = collections::find(context, namespace);
     let pipeline = parse(stages, namespace, None, ParseScope::new(&language))?;
-    let input = Input::Collection(namespace.clone(), container, None);
+    let input = Input::Collection(namespace.clone(), container, Hinted::default());
     let open = OpenPipeline::open(context.state.clone(), &pipeline, input, language)?;
     Ok(PipelineCursor::new(context.state.clone(), data, open))
 }

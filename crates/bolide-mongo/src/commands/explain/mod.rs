@@ -1,7 +1,9 @@
 //! `explain`.
 //!
-//! There is one plan for every query: a scan of the collection, or reads by `_id`. The statistics come from running the reading side; nothing is written.
+//! There is one plan for every query: a scan of the collection, reads by `_id`, or the indexes with the fewest keys that serve it. The statistics come from
+//! running the reading side; nothing is written.
 
+mod index_scan;
 mod pipeline;
 mod plan;
 mod request;
@@ -87,7 +89,7 @@ async fn of_query(
 ) -> Result<RawDocumentBuf> {
     let data = DataContext::begin(context).await?;
     let namespace = explained.namespace.clone();
-    let plan = Plan::new(context, &data, explained)?;
+    let plan = Plan::new(context, &data, explained).await?;
     let mut reply = rawdoc! {
         "explainVersion": "1",
         "queryPlanner": planner(&plan, &namespace)?,

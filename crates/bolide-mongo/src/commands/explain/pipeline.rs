@@ -38,7 +38,7 @@ pub async fn explain(
     let front = Front::of(read.stages)?;
     let reads_collection = matches!(input, Input::Collection(..)) && read.namespace.collection != DATABASE;
     let plan = match reads_collection {
-        true => Some(Plan::new(context, &data, front.query(read))?),
+        true => Some(Plan::new(context, &data, front.query(read)).await?),
         false => None,
     };
     let execution = match is_executed {
@@ -49,7 +49,7 @@ pub async fn explain(
         let mut query = rawdoc! { "queryPlanner": planner(plan, &read.namespace)? };
         if let Some((passed, millis)) = &execution {
             let matched = passed.after(front.filters);
-            let execution = Execution::of_reads(passed.read(), matched, *millis, plan.reads_by_id());
+            let execution = Execution::of_reads(passed.read(), matched, *millis, plan.keys_of(passed.read()));
             query.append(cstr!("executionStats"), execution_stats(plan, &execution, verbosity));
         }
         Ok(query)

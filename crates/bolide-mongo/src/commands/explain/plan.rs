@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, ScanDirection, Task};
+use bolide_core::{Container, IndexPart, ScanDirection, Task};
 use bolide_mql::filter::{Filter, MatchDetails};
 use bolide_mql::update::Update;
 use bolide_mql::{Code, Context, Error, Result};
 use bson::raw::{RawBsonRef, cstr};
 use bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::index_scan;
 use super::request::{Explained, Purpose};
 use crate::commands::context::CommandContext;
 use crate::commands::data::find::Matches;
-use crate::commands::data::language::{check_hint, filter};
+use crate::commands::data::language::{Hinted, check_hint, filter};
 use crate::commands::data::order::Order;
 use crate::commands::data::statements::count;
 use crate::commands::data::writer::DataContext;
@@ -28,6 +29,7 @@ pub struct Plan {
     sent: RawDocumentBuf,
     language: Context,
     access: Access,
+    hinted: Hinted,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
     skip: u64,
@@ -36,7 +38,7 @@ pub struct Plan {
 }
 
 /// How documents are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Access {
     /// There is no such collection.
     Nothing,
@@ -45,6 +47,8 @@ enum Access {
     Id,
     /// By several.
     Ids,
+    /// By parts of indexes, with the number of their keys in the first range.
+    Indexes(Vec<IndexPart>, u64),
 }
 
 /// What is done with them.
@@ -61,7 +65,7 @@ enum Root {
 pub struct Execution {
     /// Documents that were read.
     pub examined: u64,
-    /// Keys of the index on `_id` that were read.
+    /// Keys of indexes that were read.
     pub keys_examined: u64,
     /// Documents that matched.
     matched: u64,
@@ -73,10 +77,10 @@ pub struct Execution {
 
 impl Execution {
     /// Reads without writes.
-    pub fn of_reads(examined: u64, matched: u64, millis: i32, is_by_id: bool) -> Execution {
+    pub fn of_reads(examined: u64, matched: u64, millis: i32, keys_examined: u64) -> Execution {
         Execution {
             examined,
-            keys_examined: if is_by_id { examined } else { 0 },
+            keys_examined,
             matched,
             modified: 0,
             millis,
@@ -111,7 +115,7 @@ impl Plan {
     ///
     /// # Errors
     /// Of the filter, the collation, the hint and the update.
-    pub fn new(context: &CommandContext<'_>, data: &DataContext, explained: Explained<'_>) -> Result<Plan> {
+    pub async fn new(context: &CommandContext<'_>, data: &DataContext, explained: Explained<'_>) -> Result<Plan> {
         let container = collections::find(context, &explained.namespace);
         if let Some(container) = &container
             && views::View::of(container, &explained.namespace.database).is_some()
@@ -122,17 +126,14 @@ impl Plan {
         let language = explained.language.context(context, &data.request, container.as_ref())?;
         let filter = filter(explained.filter, &language)?;
         let direction = Order::parse(explained.sort, explained.hint, &filter)?.scan_direction();
+        let mut hinted = Hinted::default();
         let access = match &container {
             None => Access::Nothing,
             Some(container) => {
-                check_hint(container, explained.hint)?;
-                let ids = Matches::new(container.clone(), filter.clone(), &language)?.ids();
-                match (direction, ids) {
-                    (Some(direction), _) => Access::Scan(direction),
-                    (None, None) => Access::Scan(ScanDirection::Forward),
-                    (None, Some(1)) => Access::Id,
-                    (None, Some(_)) => Access::Ids,
-                }
+                hinted = check_hint(container, explained.hint)?;
+                let mut matches = Matches::new(container.clone(), filter.clone(), &language)?;
+                matches.follow(&hinted);
+                access_of(matches, direction, data).await?
             }
         };
         let root = match explained.purpose {
@@ -155,6 +156,7 @@ impl Plan {
             sent: explained.filter.map(ToOwned::to_owned).unwrap_or_default(),
             language,
             access,
+            hinted,
             sort: explained
                 .sort
                 .filter(|sort| matches!(sort.get("$natural"), Ok(None)))
@@ -218,8 +220,9 @@ impl Plan {
             let mut language = self.language.clone();
             language.interrupt = tasks::interrupt(task, language.interrupt.clone());
             let mut matches = Matches::new(container, self.filter.clone(), &language)?;
-            if let Access::Scan(direction) = self.access {
-                matches.scan(direction);
+            match self.access {
+                Access::Scan(direction) => matches.scan(direction),
+                _ => matches.follow(&self.hinted),
             }
             let most = match (self.limit, &self.sort) {
                 (0, _) | (_, Some(_)) => u64::MAX,
@@ -235,7 +238,7 @@ impl Plan {
                     execution.modified += 1;
                 }
             }
-            let reads = Execution::of_reads(matches.examined(), execution.matched, 0, self.reads_by_id());
+            let reads = Execution::of_reads(matches.examined(), execution.matched, 0, matches.keys_examined());
             Ok(Execution {
                 modified: execution.modified,
                 ..reads
@@ -246,9 +249,13 @@ impl Plan {
         Ok(execution)
     }
 
-    /// Whether it reads documents by their `_id`.
-    pub fn reads_by_id(&self) -> bool {
-        matches!(self.access, Access::Id | Access::Ids)
+    /// Number of keys of indexes that are read with so many documents.
+    pub fn keys_of(&self, documents: u64) -> u64 {
+        match self.access {
+            Access::Id | Access::Ids => documents,
+            Access::Indexes(_, keys) => keys,
+            Access::Nothing | Access::Scan(_) => 0,
+        }
     }
 
     fn would_modify(&self, document: &RawDocument, language: &Context) -> Result<bool> {
@@ -337,7 +344,7 @@ impl Plan {
         }
         let id = rawdoc! {"keyPattern": {"_id": 1}, "indexName": "_id_"};
         let examined = rawdoc! {"docsExamined": count(counted.examined)};
-        match self.access {
+        match &self.access {
             Access::Nothing => vec![Stage::new("EOF", RawDocumentBuf::new(), 0)],
             Access::Scan(direction) => {
                 let direction = match direction {
@@ -357,6 +364,20 @@ impl Plan {
                     counters,
                     ..Stage::new("IDHACK", id, counted.matched)
                 }]
+            }
+            Access::Indexes(parts, _) => {
+                let (name, details) = index_scan::stage(parts);
+                let keys = counted.keys_examined;
+                vec![
+                    Stage {
+                        counters: rawdoc! {"keysExamined": count(keys)},
+                        ..Stage::new(name, details, keys)
+                    },
+                    Stage {
+                        counters: examined,
+                        ..Stage::new("FETCH", filter, counted.matched)
+                    },
+                ]
             }
             Access::Ids => vec![
                 Stage {
@@ -402,6 +423,22 @@ impl Plan {
             ..Stage::new(name, RawDocumentBuf::new(), 0)
         })
     }
+}
+
+/// Decides how documents are found, without reading them.
+async fn access_of(mut matches: Matches, direction: Option<ScanDirection>, data: &DataContext) -> Result<Access> {
+    Ok(match (direction, matches.ids()) {
+        (Some(direction), _) => Access::Scan(direction),
+        (None, Some(1)) => Access::Id,
+        (None, Some(_)) => Access::Ids,
+        (None, None) => {
+            matches.prepare(&data.scope()).await?;
+            match matches.plan() {
+                [] => Access::Scan(ScanDirection::Forward),
+                parts => Access::Indexes(parts.to_vec(), matches.keys_examined()),
+            }
+        }
+    })
 }
 
 fn has_operator(document: &RawDocument) -> bool {

@@ -2,6 +2,8 @@ use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
 use crate::commands::fixture::{NOW, Shell, only};
 
+mod indexes;
+
 async fn filled() -> Shell {
     let shell = Shell::new().await;
     let documents: Vec<RawDocumentBuf> = (0..5)

@@ -59,7 +59,8 @@ impl IndexRange {
         if min.is_none() && max.is_none() {
             return Ok(None);
         }
-        let index = hint.and_then(|hint| hinted_index(definition, hint)).ok_or_else(|| {
+        let hinted = hint.and_then(|hint| hinted_index(definition, hint));
+        let index = hinted.map(|index| &*index.definition).ok_or_else(|| {
             let text = "When using min()/max() a hint of which index to use must be provided";
             Error::new(HINT_NEEDED, text)
         })?;

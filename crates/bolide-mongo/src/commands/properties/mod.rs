@@ -5,6 +5,7 @@
 
 mod choices;
 mod expiry;
+mod indexes;
 mod transactions;
 
 use std::future::Future;

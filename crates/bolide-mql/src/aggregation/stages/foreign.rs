@@ -51,6 +51,8 @@ pub(super) struct Foreign {
     run: Arc<Run>,
     namespace: Namespace,
     field: Option<FieldPath>,
+    /// Number of values that were looked for.
+    lookups: u64,
     cache: Cache,
 }
 
@@ -70,6 +72,7 @@ impl Foreign {
             run: Arc::clone(run),
             namespace,
             field,
+            lookups: 0,
             cache: Cache::Unread,
         }
     }
@@ -99,6 +102,9 @@ impl Foreign {
         };
         let filter = Arc::new(equality(&field, values)?);
         let is_id = field.text() == "_id";
+        if !is_id && let Some(found) = self.by_index(&filter, values.len())? {
+            return Ok(self.filtered(found, filter));
+        }
         if !is_id {
             self.read()?;
         }
@@ -115,11 +121,26 @@ impl Foreign {
             }
             _ => open_collection(&self.run, &self.namespace, Some(&filter))?,
         };
+        Ok(self.filtered(candidates, filter))
+    }
+
+    /// Opens the documents of a filter, if an index finds them with less work than reading the collection once for all values. Not if that was done.
+    fn by_index(&mut self, filter: &Filter, values: usize) -> Result<Option<BoxSource>> {
+        if !matches!(self.cache, Cache::Unread) || self.run.collections.view(&self.namespace)?.is_some() {
+            return Ok(None);
+        }
+        self.lookups += values as u64;
+        self.run
+            .collections
+            .open_by_index(&self.namespace, filter, self.lookups)
+    }
+
+    fn filtered(&self, candidates: BoxSource, filter: Arc<Filter>) -> BoxSource {
         let run = Arc::clone(&self.run);
-        Ok(Each::source(candidates, move |document| {
+        Each::source(candidates, move |document| {
             let matches = filter.matches(&document.bytes, &run.context)?;
             Ok(matches.then_some(document))
-        }))
+        })
     }
 
     /// Returns kept documents that are still alive.

@@ -204,16 +204,32 @@ impl Select {
         })
     }
 
+    /// Whether the only input is the container.
+    pub fn is_over_items_only(&self) -> bool {
+        matches!(
+            self.inputs.as_slice(),
+            [Input {
+                source: Source::Item,
+                slot: ITEM_SLOT,
+            }]
+        )
+    }
+
+    /// The key of rows that are items, sorted by one key.
+    pub fn only_sort_key(&self) -> Option<&SortKey> {
+        let is_sorted_items = self.is_over_items_only() && self.grouping.is_none() && !self.distinct;
+        match &self.ordering {
+            Ordering::Keys(keys) if is_sorted_items => match keys.as_slice() {
+                [key] => Some(key),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Whether the content of items is read; a plain count of items does not need it.
     pub fn reads_content(&self) -> bool {
-        let is_plain = self.filter.is_none()
-            && matches!(
-                self.inputs.as_slice(),
-                [Input {
-                    source: Source::Item,
-                    ..
-                }]
-            );
+        let is_plain = self.filter.is_none() && self.is_over_items_only();
         let counts_only = |grouping: &Grouping| {
             let mut arguments = grouping.aggregates.iter().map(|aggregate| &aggregate.argument);
             !grouping.explicit && arguments.all(|argument| argument.as_const().is_some())

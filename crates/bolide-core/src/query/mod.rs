@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
-use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge};
+use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis};
 use bolide_query::{
     Environment, KeyRanges, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
@@ -352,11 +352,6 @@ impl QueryJob {
         done: PageDone,
         metrics: QueryMetrics,
     ) -> (QueryPage, Cost) {
-        let charge = charge::query(
-            usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
-            usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
-            usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
-        );
         // The charge covers scanning the items even if their content was not read.
         let metrics = if compiled.reads_content() {
             metrics
@@ -373,7 +368,7 @@ impl QueryJob {
             usage: (self.query.reports_usage)
                 .then(|| usage::of(compiled.usage(), &self.state.properties.indexing_policy)),
         };
-        (page, Cost::over(charge, done.touched))
+        (page, Cost::over(done.charge, done.touched))
     }
 }
 

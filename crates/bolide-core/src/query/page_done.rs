@@ -1,9 +1,11 @@
 //! The result of a page of a query.
 
+use bolide_model::{RequestUnits, charge};
 use bolide_query::Finished;
 use bytes::Bytes;
 
 use super::QueryMetrics;
+use super::counting::work;
 use crate::response::RangePosition;
 
 /// A finished page.
@@ -12,6 +14,8 @@ pub(super) struct PageDone {
     pub rows: Bytes,
     pub continuation: Option<String>,
     pub metrics: QueryMetrics,
+    /// The charge of the page.
+    pub charge: RequestUnits,
     pub touched: Vec<RangePosition>,
 }
 
@@ -19,6 +23,7 @@ impl PageDone {
     pub fn of(finished: Finished, continuation: Option<String>, touched: Vec<RangePosition>) -> PageDone {
         PageDone {
             count: finished.rows.len(),
+            charge: (charge::QUERY_START + work(&finished.metrics)).rounded(),
             continuation,
             metrics: QueryMetrics {
                 retrieved_items: finished.metrics.items,

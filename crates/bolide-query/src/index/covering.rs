@@ -9,7 +9,7 @@ use crate::aggregate::AggregateKind;
 use crate::bind::Bound;
 use crate::number::Number;
 use crate::path::PathStep;
-use crate::program::{Grouping, ITEM_SLOT, Input, Ordering, Projection, Scalar, Select, Source};
+use crate::program::{Grouping, ITEM_SLOT, Ordering, Projection, Scalar, Select};
 use crate::value::write_string;
 
 /// Whether the query counts all items and reads nothing of them.
@@ -22,14 +22,14 @@ pub(crate) fn counts_items(select: &Select) -> bool {
                 aggregate.kind == AggregateKind::Count && is_counted
             })
     };
-    select.filter.is_none() && is_over_items_only(select) && select.grouping.as_ref().is_some_and(is_count)
+    select.filter.is_none() && select.is_over_items_only() && select.grouping.as_ref().is_some_and(is_count)
 }
 
 /// The path whose values are all that the query reads of each item, if it groups or aggregates items.
 pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
     let select = &bound.select;
     let grouping = select.grouping.as_ref()?;
-    if !is_over_items_only(select) {
+    if !select.is_over_items_only() {
         return None;
     }
     let mut read = Read::default();
@@ -95,16 +95,6 @@ pub(crate) fn is_independent_of_order(select: &Select) -> bool {
                 .iter()
                 .all(|aggregate| is_independent(aggregate.kind))
     })
-}
-
-fn is_over_items_only(select: &Select) -> bool {
-    matches!(
-        select.inputs.as_slice(),
-        [Input {
-            source: Source::Item,
-            slot: ITEM_SLOT,
-        }]
-    )
 }
 
 /// What expressions read of an item.

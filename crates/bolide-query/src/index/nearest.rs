@@ -3,7 +3,7 @@
 use super::conditions::{conditions, path_of};
 use super::path::IndexPath;
 use crate::bind::Bound;
-use crate::program::{Input, Ordering, Scalar, Source};
+use crate::program::Scalar;
 use crate::schema::DistanceFunction;
 use crate::value::Value;
 
@@ -32,22 +32,8 @@ pub struct NearestQuery {
 /// The vector of a query, see [`crate::Query::nearest`].
 pub(crate) fn nearest(bound: &Bound) -> Option<NearestQuery> {
     let select = &bound.select;
-    let [
-        Input {
-            source: Source::Item, ..
-        },
-    ] = select.inputs.as_slice()
-    else {
-        return None;
-    };
-    let Ordering::Keys(keys) = &select.ordering else {
-        return None;
-    };
-    let [key] = keys.as_slice() else { return None };
+    let key = select.only_sort_key()?;
     let search = key.search.filter(|search| !search.is_exact)?;
-    if select.grouping.is_some() || select.distinct {
-        return None;
-    }
     let Scalar::Call(_, args) = &key.value else { return None };
     // The third argument is what the binder has made of the options.
     let [one, other, Scalar::Const(function)] = args.as_slice() else {

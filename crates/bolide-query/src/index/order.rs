@@ -3,7 +3,6 @@
 use super::conditions::path_of;
 use super::path::IndexPath;
 use crate::bind::Bound;
-use crate::program::{Input, Ordering, Source};
 
 /// ORDER BY one path.
 ///
@@ -21,22 +20,7 @@ pub struct IndexOrder {
 
 /// The order of a query, see [`crate::Query::index_order`].
 pub(crate) fn order(bound: &Bound) -> Option<IndexOrder> {
-    let select = &bound.select;
-    let [
-        Input {
-            source: Source::Item, ..
-        },
-    ] = select.inputs.as_slice()
-    else {
-        return None;
-    };
-    let Ordering::Keys(keys) = &select.ordering else {
-        return None;
-    };
-    let [key] = keys.as_slice() else { return None };
-    if select.grouping.is_some() || select.distinct || key.primitives_only {
-        return None;
-    }
+    let key = bound.select.only_sort_key().filter(|key| !key.primitives_only)?;
     let path = path_of(bound, &key.value).filter(|path| !path.is_of_elements())?;
     // Every item has these two.
     let is_always_defined = path.is_property("id") || path.is_property("_ts");

@@ -570,6 +570,16 @@ async fn a_deep_offset_reads_only_the_items_of_its_page() {
         test.create(item).await.unwrap();
     }
     test.at(START + 10);
+    // An entry without its item costs a twentieth of an item.
+    let count = QueryItems {
+        text: "SELECT VALUE COUNT(1) FROM c WHERE c.v < 100".to_owned(),
+        cross_partition: true,
+        ..QueryItems::default()
+    };
+    let ctx = test.begin().await;
+    let counted = test.account.query(&ctx, &test.container, &count).await.unwrap();
+    assert_eq!(&counted.value.rows[..], b"150");
+    assert_eq!(counted.cost.charge.0, 2.45, "2.3 and 150 entries of live items");
     // The odd numbers are left.
     for (text, first) in [
         ("SELECT VALUE c.id FROM c ORDER BY c.v OFFSET 200 LIMIT 2", 401),

@@ -31,7 +31,7 @@ use crate::partition::IndexInterval;
 use crate::scan::{ItemScan, Slice};
 
 /// Number of entries that the first lists have together by their mean length, in all ranges of a container, with the default multiplier of the query.
-const FIRST_ENTRIES: f64 = 8_192.0;
+const FIRST_ENTRIES: f64 = 4_096.0;
 const DEFAULT_LIST_MULTIPLIER: f64 = 10.0;
 /// Minimum number of entries for each candidate.
 const ENTRIES_OF_CANDIDATE: f64 = 4.0;

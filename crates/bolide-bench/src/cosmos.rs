@@ -224,6 +224,24 @@ impl Requests {
         self.replace_container(&container_definition(Some(seconds), ""))
     }
 
+    /// Sets the container's indexing policy.
+    pub fn set_indexing_policy(&self, policy: &serde_json::Value) -> Vec<u8> {
+        self.replace_container(&container_definition(None, &format!(",\"indexingPolicy\":{policy}")))
+    }
+
+    /// Whether all property indexes of the container are complete.
+    pub async fn are_indexes_ready(&self, connection: &mut Connection) -> Result<bool> {
+        let request = format!(
+            "GET /_bolide/{CONTAINER}/indexes HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+            self.address,
+            account_key()
+        );
+        let response = connection.expect(200, request.as_bytes()).await?;
+        let body: serde_json::Value = serde_json::from_slice(response.body)?;
+        let indexes = body["indexes"].as_array().ok_or("an answer without indexes")?;
+        Ok(!indexes.is_empty() && indexes.iter().all(|index| index["state"] == "ready"))
+    }
+
     /// Keeps the container's history for a day, for the all-versions change feed; its default ttl is −1.
     pub fn keep_history(&self) -> Vec<u8> {
         let history = ",\"changeFeedPolicy\":{\"retentionDuration\":1440}";

@@ -15,6 +15,7 @@
 //!   split     the longest wait of a writer while a range with a million items is split   compared with   no split
 //!   query     filters, aggregates, sorting, joins   compared with   DuckDB and SQLite over the same JSON
 //!   indexed   queries through indexes over the socket   compared with   PostgreSQL with the same documents and the fitting indexes
+//!   indexing  creates with indexes, and latencies while one is built   compared with   containers without indexes, and latencies before
 //!   vectors   the nearest vectors in a large container   compared with   a small one; what is found with what is really nearest
 //!   json      the query language's scanner of stored items   compared with   serde_json
 //!   mongo     inserts, reads, updates, aggregations of MongoDB's API   compared with   FerretDB over SQLite
@@ -41,6 +42,7 @@ mod expiry_space;
 mod figures;
 mod hostile;
 mod imports;
+mod indexing;
 mod instructions;
 mod item;
 mod json;
@@ -109,6 +111,8 @@ enum Command {
     Growth(query::growth::Options),
     /// Queries through indexes over the socket, compared with PostgreSQL if it is installed.
     Indexed(query::indexed::Options),
+    /// Creates in containers with indexes and without, and latencies while an index is built.
+    Indexing(indexing::Options),
     /// The nearest vectors in a small and in a large container, and how many of them an index finds.
     Vectors(query::vectors::Options),
     /// The query language's scanner of stored items, compared with serde_json over the same texts.
@@ -152,6 +156,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Stalls(options) => print_section(&stalls::run(&options)?),
         Command::Growth(options) => print_section(&query::growth::run(&options)?),
         Command::Indexed(options) => print_section(&query::indexed::run(&bolide()?, &options)?),
+        Command::Indexing(options) => print_section(&indexing::run(&bolide()?, &options)?),
         Command::Vectors(options) => print_section(&query::vectors::run(&options)?),
         Command::Json(options) => print_section(&json::run(&options)?),
         Command::Split(options) => print_section(&split::run(&options)?),

@@ -25,15 +25,15 @@ use crate::table::Table;
 /// Connections that create the items to be purged.
 const FILLING: usize = 64;
 /// Connections that requests at a fixed rate may use at the same time.
-const FOREGROUND: usize = 64;
+pub const FOREGROUND: usize = 64;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 1_000;
 /// Timeout of a purge.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// Pause after filling the store.
-const REST: Duration = Duration::from_secs(3);
-const WARM_UP: Duration = Duration::from_secs(1);
-const POLL: Duration = Duration::from_millis(50);
+pub const REST: Duration = Duration::from_secs(3);
+pub const WARM_UP: Duration = Duration::from_secs(1);
+pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.
 const NEVER: Option<i32> = Some(-1);
 
@@ -73,8 +73,9 @@ impl Default for Options {
     }
 }
 
+/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     Read,
     Create,
 }
@@ -191,11 +192,7 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     // No other request is in progress, so this one is last in the log.
     let last = item::id(options.items);
     control.expect(201, &requests.create(&last, None)).await?;
-    for number in 0..READ_ITEMS {
-        control
-            .expect(201, &requests.create(&item::id(READ_IDS + number), NEVER))
-            .await?;
-    }
+    create_read_items(&mut control, &requests).await?;
     tokio::time::sleep(REST).await;
 
     let plan_requests = requests.clone();
@@ -220,6 +217,15 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
         due_at,
         purged_at,
     })
+}
+
+/// Creates the items that [`plan`] reads.
+pub async fn create_read_items(control: &mut Connection, requests: &Requests) -> Result<()> {
+    for number in 0..READ_ITEMS {
+        let create = requests.create(&item::id(READ_IDS + number), NEVER);
+        control.expect(201, &create).await?;
+    }
+    Ok(())
 }
 
 /// Creates items that expire by the container's default.
@@ -247,7 +253,8 @@ async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<(
     Ok(())
 }
 
-fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
+/// The `number`-th request: reads and creates in turn.
+pub fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
     if number.is_multiple_of(2) {
         let id = item::id(READ_IDS + number / 2 * 31 % READ_ITEMS);
         return Planned {

@@ -142,7 +142,7 @@ const QUESTIONS: [Question; 10] = [
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let dir = tempfile::tempdir()?;
     // On a runtime of its own, which ends the store's tasks.
-    runtime()?.block_on(fill(dir.path(), options.items))?;
+    runtime()?.block_on(fill(dir.path(), options.items, &PATHS))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::start_on(bolide, dir.path())?;
@@ -282,8 +282,8 @@ impl Worker for PostgresAsker {
     }
 }
 
-/// Stores the documents in a directory.
-async fn fill(dir: &Path, items: u64) -> Result<()> {
+/// Stores the documents in a directory, in a container with indexes on the paths.
+pub async fn fill(dir: &Path, items: u64, paths: &[&str]) -> Result<()> {
     let options = LsmOptions {
         durability: Durability::Buffered,
         ..LsmOptions::default()
@@ -292,7 +292,7 @@ async fn fill(dir: &Path, items: u64) -> Result<()> {
     let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
     let ctx = account.begin().await.map_err(text)?;
     let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
-    let paths: Vec<_> = PATHS.iter().chain(&["/*"]).map(|path| json!({"path": path})).collect();
+    let paths: Vec<_> = paths.iter().chain(&["/*"]).map(|path| json!({"path": path})).collect();
     let definition = json!({
         "id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
         "indexingPolicy": {"includedPaths": paths},

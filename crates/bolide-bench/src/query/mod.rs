@@ -17,7 +17,7 @@ mod memory;
 mod peers;
 mod postgres;
 mod questions;
-mod store;
+pub mod store;
 pub mod vectors;
 
 use std::path::{Path, PathBuf};

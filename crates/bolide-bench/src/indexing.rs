@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::cosmos::Requests;
 use crate::figures::{Latencies, median, median_ratio, micros, percent};
 use crate::load::{Client, Measured, OpenLoop, closed_loop};
-use crate::purge::{self, FOREGROUND, Kind, POLL, REST, WARM_UP};
+use crate::purge::{self, FOREGROUND, Kind, POLL, WARM_UP};
 use crate::query::growth::document;
 use crate::query::indexed::fill;
 use crate::query::store::runtime;
@@ -24,6 +24,8 @@ use crate::{Result, item};
 
 /// Clients that create items.
 const CLIENTS: usize = 32;
+/// Time in which the store finishes its tables after it was filled.
+const SETTLE: Duration = Duration::from_secs(30);
 /// Timeout of the build.
 const TIMEOUT: Duration = Duration::from_secs(900);
 /// The policies that are compared with the first one; each has the paths of the ones before it, too.
@@ -194,7 +196,7 @@ async fn measure_build(server: &Server, options: &Options) -> Result<Build> {
     let requests = Arc::new(Requests::to(server.address));
     let mut control = Connection::open(server.address).await?;
     purge::create_read_items(&mut control, &requests).await?;
-    tokio::time::sleep(REST).await;
+    tokio::time::sleep(SETTLE).await;
     let plan_requests = requests.clone();
     let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {
         purge::plan(&plan_requests, number)

@@ -29,9 +29,9 @@ pub const FOREGROUND: usize = 64;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 1_000;
 /// Timeout of a purge.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(1200);
 /// Pause after filling the store.
-pub const REST: Duration = Duration::from_secs(3);
+const REST: Duration = Duration::from_secs(3);
 pub const WARM_UP: Duration = Duration::from_secs(1);
 pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.

@@ -4,9 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1024 * 1024;
-/// Default memory for requests: minimum and maximum.
+/// Default memory for requests, and for cached blocks: minimum and maximum.
 const MIN_BYTES: u64 = 64 * MIB;
 const MAX_BYTES: u64 = 2048 * MIB;
+/// The default memory for requests is this part of the memory that the process may use, and that for cached blocks this one.
+const REQUESTS: u64 = 4;
+const CACHE: u64 = 8;
 
 /// The names of this machine: the full name, and the part before its first dot.
 pub fn names() -> Vec<String> {
@@ -31,7 +34,12 @@ fn host_name() -> Option<String> {
 
 /// Default memory for requests: a quarter of the memory that the process may use.
 pub fn request_memory_bytes() -> u64 {
-    share(&Files::system())
+    share(&Files::system(), REQUESTS)
+}
+
+/// Default memory for cached blocks of the store: an eighth of the memory that the process may use. The rest is left to the system, which caches files, too.
+pub fn cache_bytes() -> u64 {
+    share(&Files::system(), CACHE)
 }
 
 /// Memory that the process may use, in bytes; `None` where the system does not tell.
@@ -61,10 +69,10 @@ fn usable_bytes(files: &Files) -> Option<u64> {
     [machine_bytes(files), group_bytes(files)].into_iter().flatten().min()
 }
 
-fn share(files: &Files) -> u64 {
+fn share(files: &Files, part: u64) -> u64 {
     let bytes = usable_bytes(files);
     // Only Linux reports this; elsewhere the minimum is used.
-    bytes.map_or(MIN_BYTES, |bytes| (bytes / 4).clamp(MIN_BYTES, MAX_BYTES))
+    bytes.map_or(MIN_BYTES, |bytes| (bytes / part).clamp(MIN_BYTES, MAX_BYTES))
 }
 
 fn machine_bytes(files: &Files) -> Option<u64> {

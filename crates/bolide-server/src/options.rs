@@ -154,9 +154,10 @@ pub struct ServeOptions {
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
-    /// Memory for cached blocks of the store, in MiB.
-    #[arg(long, env = "BOLIDE_CACHE_MB", default_value_t = 64, value_name = "MIB")]
-    pub cache_mb: u64,
+    /// Memory for cached blocks of the store, in MiB; it is filled as blocks are read. By default an eighth of the memory of the machine or its container, from
+    /// 64 to 2048.
+    #[arg(long, env = "BOLIDE_CACHE_MB", value_name = "MIB")]
+    pub cache_mb: Option<u64>,
     /// Memory for all requests together (bodies, responses, the state of queries and scripts), in MiB. By default a quarter of the memory of the
     /// machine or its container, from 64 to 2048. Definitions of databases and containers may use a quarter of it in addition, and at least 128.
     #[arg(long = "memory-limit", env = "BOLIDE_MEMORY_LIMIT", value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]

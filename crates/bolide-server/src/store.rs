@@ -13,6 +13,7 @@ use bolide_storage_lsm::{
 };
 use parking_lot::Mutex;
 
+use crate::machine;
 use crate::options::{DurabilityOption, ServeOptions};
 use crate::server::Failure;
 
@@ -63,7 +64,10 @@ impl Store {
                     DurabilityOption::Interval => Durability::INTERVAL,
                     DurabilityOption::Buffered => Durability::Buffered,
                 },
-                cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
+                cache_bytes: match options.cache_mb {
+                    Some(mib) => mib.saturating_mul(1024 * 1024),
+                    None => machine::cache_bytes(),
+                },
                 cached_files: open_files,
                 accept_data_loss: options.accept_data_loss,
                 verify_tables: options.verify_on_start,

@@ -6,6 +6,8 @@
 //!                 │ no: the oldest ▲ checks every millisecond: is the request still there? do other tasks wait?
 //!                 │ task ends (Throttled)
 //!
+//! A task that is likely to take less than a millisecond runs on the thread of its caller first ([`Executor::run_here`]).
+//!
 //! A thread runs one task to its end. Through its [`Watch`] a task learns that it must end (its request was dropped, its time is over, or the
 //! account closes), and waits while other tasks have the time slices.
 
@@ -17,12 +19,14 @@ mod time_slices;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -31,6 +35,9 @@ pub(crate) use ending::Ending;
 use time_slices::{TimeSlice, TimeSlices};
 pub(crate) use watch::Watch;
 use watch::{Deadline, Signal};
+
+/// Maximum time of a task on the thread of its caller, which serves connections. To wake another thread and to be woken by it takes a tenth of this.
+const BRIEF: Duration = Duration::from_millis(1);
 
 /// Maximum number of admitted tasks, and of threads.
 const ADMITTED: usize = 512;
@@ -118,6 +125,29 @@ impl Executor {
         W: FnOnce(Arc<Watch>, Handle) -> Result<T> + Send + 'static,
     {
         self.run_on_thread(limit, Ending::default(), work).await
+    }
+
+    /// Runs a task on the thread of the caller, where one that takes microseconds is done before another thread would have woken. `None` if it takes longer or has to
+    /// wait, or while tasks run on other threads: those come first, and the processors are for whoever serves connections. Run it there then, from
+    /// the beginning.
+    pub fn run_here<T, F, W>(&self, ending: &Ending, work: W) -> Option<Result<T>>
+    where
+        F: Future<Output = Result<T>>,
+        W: FnOnce(Arc<Watch>) -> F,
+    {
+        if self.running() > 0 || self.is_closing.load(Ordering::SeqCst) {
+            return None;
+        }
+        let deadline = Deadline::after(BRIEF, &self.clock);
+        let signal = Arc::new(Signal::brief(self.is_closing.clone(), ending.clone(), deadline));
+        let slice = TimeSlice::none(&self.time_slices, signal.clone());
+        let watch = Arc::new(Watch::new(signal.clone(), slice));
+        let done = catch_unwind(AssertUnwindSafe(|| work(watch).now_or_never()));
+        match done {
+            Err(_) => Some(Err(Error::internal("a query panicked"))),
+            Ok(Some(Err(_))) if signal.has_given_up() || ending.is_wanted() => None,
+            Ok(done) => done,
+        }
     }
 
     async fn run_on_thread<T, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>

@@ -92,6 +92,68 @@ async fn work_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn short_work_runs_on_the_thread_of_its_caller() {
+    let executor = Executor::new(Monotonic::system());
+    let caller = std::thread::current().id();
+    let here = executor.run_here(&Ending::default(), |watch| async move {
+        assert!(watch.is_brief());
+        watch.check()?;
+        Ok(std::thread::current().id())
+    });
+    assert_eq!(here, Some(Ok(caller)));
+    let refused = || Error::new(ErrorKind::NotFound, "not there");
+    let failed = executor.run_here::<(), _, _>(&Ending::default(), |_| async { Err(refused()) });
+    assert_eq!(failed, Some(Err(refused())), "the work's own error is its result");
+}
+
+#[tokio::test]
+async fn work_that_is_not_short_has_to_run_again() {
+    let clock = Monotonic::manual();
+    let executor = Executor::new(clock.clone());
+    let none = Ending::default();
+    let slow = executor.run_here(&none, |watch| {
+        clock.advance(BRIEF);
+        async move { watch.check() }
+    });
+    assert_eq!(slow, None, "its time is over");
+    let large = executor.run_here(&none, |watch| async move { watch.give_up_if_brief() });
+    assert_eq!(large, None, "it says that it needs longer");
+    let waiting = executor.run_here(&none, |_| async {
+        tokio::task::yield_now().await;
+        Ok(())
+    });
+    assert_eq!(waiting, None, "it waits");
+    assert_eq!(
+        executor
+            .run(LONG, async |watch: Arc<Watch>| watch.give_up_if_brief())
+            .await,
+        Ok(())
+    );
+}
+
+#[tokio::test]
+async fn short_work_does_not_run_before_that_of_other_threads() {
+    let executor = Arc::new(Executor::new(Monotonic::system()));
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let other = tokio::spawn({
+        let executor = executor.clone();
+        async move {
+            let work = |watch| {
+                let _ = started.send(());
+                endless(watch)
+            };
+            executor.run(LONG, work).await
+        }
+    });
+    has_started.await.expect("the work begins");
+    let here = async |_| -> Result<()> { panic!("it must not run") };
+    assert_eq!(executor.run_here(&Ending::default(), here), None);
+    executor.close().await;
+    assert_eq!(other.await.expect("no panic"), Ok(Interrupt::Cancelled));
+    assert_eq!(executor.run_here(&Ending::default(), here), None, "it is closed");
+}
+
+#[tokio::test]
 async fn where_there_is_no_room_the_oldest_work_ends_for_the_new() {
     let executor = Arc::new(Executor::new(Monotonic::system()));
     let mut all: Vec<_> = (0..ADMITTED)

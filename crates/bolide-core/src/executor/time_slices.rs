@@ -179,6 +179,15 @@ impl TimeSlice {
         }
     }
 
+    /// No slice: for a task on the thread of its caller.
+    pub fn none(time_slices: &Arc<TimeSlices>, signal: Arc<Signal>) -> TimeSlice {
+        TimeSlice {
+            time_slices: time_slices.clone(),
+            signal,
+            since: Mutex::new(None),
+        }
+    }
+
     /// Lets other tasks run, if any wait and this one has used its slice.
     pub fn share(&self) {
         let clock = &self.time_slices.clock;

@@ -47,6 +47,8 @@ pub(super) struct Signal {
     is_evicted: AtomicBool,
     /// The task has had a time slice.
     has_run: AtomicBool,
+    /// The task runs on the thread of its caller, and has given up because it takes too long for that; `None`: it has a thread of its own.
+    has_given_up: Option<AtomicBool>,
     /// Set while the task waits for a time slice.
     waiter: Mutex<Option<Arc<Waiter>>>,
 }
@@ -60,8 +62,30 @@ impl Signal {
             deadline,
             is_evicted: AtomicBool::new(false),
             has_run: AtomicBool::new(false),
+            has_given_up: None,
             waiter: Mutex::default(),
         }
+    }
+
+    /// The signals of a task that runs on the thread of its caller, for a short time.
+    pub fn brief(is_closing: Arc<AtomicBool>, ending: Ending, deadline: Deadline) -> Signal {
+        Signal {
+            has_given_up: Some(AtomicBool::new(false)),
+            ..Signal::new(is_closing, ending, deadline)
+        }
+    }
+
+    /// Returns whether the task has to run again, on a thread of its own.
+    pub fn has_given_up(&self) -> bool {
+        let given_up = self.has_given_up.as_ref();
+        given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed))
+    }
+
+    fn give_up(&self) -> Interrupt {
+        if let Some(given_up) = &self.has_given_up {
+            given_up.store(true, Ordering::Relaxed);
+        }
+        Interrupt::DeadlineExceeded
     }
 
     /// Ends the task.
@@ -114,7 +138,7 @@ impl Signal {
         {
             Some(Interrupt::Cancelled)
         } else if self.deadline.is_over() {
-            Some(Interrupt::DeadlineExceeded)
+            Some(self.give_up())
         } else {
             None
         }
@@ -154,6 +178,22 @@ impl Watch {
         }
     }
 
+    /// Returns whether the task runs on the thread of its caller: it must do nothing that takes long between two checks.
+    pub fn is_brief(&self) -> bool {
+        self.signal.has_given_up.is_some()
+    }
+
+    /// Ends a brief task that would take too long: the error ends the task, which runs again on a thread of its own. Does nothing in other tasks.
+    ///
+    /// # Errors
+    /// In a brief task.
+    pub fn give_up_if_brief(&self) -> Result<()> {
+        match self.is_brief() {
+            true => Err(query_error(QueryError::Interrupted(self.signal.give_up()))),
+            false => Ok(()),
+        }
+    }
+
     /// Runs code that waits for something other than a processor; other tasks run meanwhile.
     pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.slice.give_away();
@@ -166,7 +206,7 @@ impl Watch {
     pub fn interrupts(self: &Arc<Self>) -> Arc<dyn Interrupts> {
         Arc::new(ItemWatch {
             watch: self.clone(),
-            item: Mutex::new((0, priority::thread_time())),
+            item: Mutex::new(None),
         })
     }
 }
@@ -175,17 +215,16 @@ impl Watch {
 struct ItemWatch {
     watch: Arc<Watch>,
     /// The last item that was checked, and the thread's processor time at its first check.
-    item: Mutex<(u64, Duration)>,
+    item: Mutex<Option<(u64, Duration)>>,
 }
 
 impl Interrupts for ItemWatch {
     fn pending(&self, item: u64) -> Option<Interrupt> {
         let now = priority::thread_time();
         let mut known = self.item.lock();
-        if known.0 != item {
-            *known = (item, now);
-        }
-        let is_long = now.saturating_sub(known.1) > ITEM;
+        let (_, since) = *known.filter(|(checked, _)| *checked == item).get_or_insert((item, now));
+        *known = Some((item, since));
+        let is_long = now.saturating_sub(since) > ITEM;
         let pending = self.watch.pending();
         pending.or(is_long.then_some(Interrupt::TooMuchWork))
     }

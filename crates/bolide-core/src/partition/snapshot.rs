@@ -62,6 +62,13 @@ pub(crate) struct IndexInterval {
     pub to: Option<Bytes>,
 }
 
+impl IndexInterval {
+    /// Returns whether a key lies inside.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        key >= &self.from[..] && self.to.as_ref().is_none_or(|to| key < &to[..])
+    }
+}
+
 /// Maximum number of bytes of the entries of one read.
 const INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
 

@@ -1,6 +1,7 @@
 //! How the items of a page are found: by a scan, as candidates, by a search for the nearest vectors, or in the order of an index.
 
 use bolide_model::{Result, UnixMillis};
+use bolide_query::index::IndexPath;
 use bytes::Bytes;
 
 use super::candidates::{Candidates, FEW_CANDIDATES, IndexReader, MAX_CANDIDATES};
@@ -53,6 +54,10 @@ pub(super) enum Access {
     Nearest(NearestScan),
 }
 
+/// Reading so many items takes less than a millisecond, unless all of them come from the disk.
+const BRIEF_CANDIDATES: usize = 32;
+/// And so many bytes of items.
+const BRIEF_BYTES: usize = 128 * 1024;
 /// If a filter selects so few items, all of these are compared with a vector.
 const COMPARED_CANDIDATES: usize = 2_048;
 
@@ -72,6 +77,17 @@ impl Access {
     /// Returns whether an index finds the rows behind a page as fast as those of the page.
     pub fn is_ordered(&self) -> bool {
         matches!(self, Access::Ordered(_) | Access::Texts(_) | Access::Nearest(_))
+    }
+
+    /// Returns whether little is read, or in steps: the page may take less than a millisecond.
+    pub fn is_brief(&self, reader: &IndexReader<'_>) -> bool {
+        match self {
+            Access::Candidates(found) => found.slices.len() <= BRIEF_CANDIDATES,
+            Access::Ordered(_) | Access::Covered(_) => true,
+            // The items of a partition key are often few.
+            Access::Scan => reader.is_pinned,
+            Access::Texts(_) | Access::Nearest(_) => false,
+        }
     }
 
     /// Returns the items that an index finds, if they are read.
@@ -99,6 +115,11 @@ impl IndexReader<'_> {
         if let Some(covered) = self.covered().await? {
             return Ok(Access::Covered(covered));
         }
+        if self.is_filtered_by_order_only()
+            && let Some(ordered) = self.ordered().await?
+        {
+            return Ok(Access::Ordered(ordered));
+        }
         let few = match self.nearest {
             Some(_) => COMPARED_CANDIDATES,
             None => FEW_CANDIDATES,
@@ -115,8 +136,22 @@ impl IndexReader<'_> {
         if let Some(ordered) = self.ordered().await? {
             return Ok(Access::Ordered(ordered));
         }
+        if self.watch.is_brief() {
+            return Ok(Access::Scan);
+        }
         let more = self.candidates(MAX_CANDIDATES).await?;
         Ok(more.map_or(Access::Scan, Access::Candidates))
+    }
+
+    /// Whether the only conditions are on the path of the order: the index in that order has the rows of a page next to each other, so that no look is worthwhile
+    /// at how many there are in all.
+    fn is_filtered_by_order_only(&self) -> bool {
+        let is_of_order = |path: &IndexPath| self.order.as_ref().is_some_and(|order| order.path == *path);
+        !self.index_use.is_forced()
+            && self.nearest.is_none()
+            && self.texts.is_empty()
+            && !self.conditions.is_empty()
+            && self.conditions.iter().all(|condition| is_of_order(&condition.path))
     }
 
     /// See [`IndexUse::AlwaysInOrder`].
@@ -148,6 +183,7 @@ impl PageRun<'_> {
         match pushed {
             Some(pushed) => Ok(pushed),
             None => {
+                self.watch.give_up_if_brief()?;
                 let found = self.indexes.candidates(MAX_CANDIDATES).await?;
                 self.push_scanned(now, position, found.as_ref()).await
             }
@@ -251,7 +287,7 @@ impl PageRun<'_> {
 
     /// Returns a scan of the items of some slices behind a key.
     pub(super) fn walk_over(&self, slices: Vec<Slice>, now: UnixMillis, after: Option<&Bytes>) -> ItemScan<'_> {
-        ItemScan::new(
+        let mut walk = ItemScan::new(
             self.watch.clock(),
             self.memory,
             self.container,
@@ -259,6 +295,10 @@ impl PageRun<'_> {
             slices,
             now,
             after.map(|key| &key[..]),
-        )
+        );
+        if self.watch.is_brief() {
+            walk.read_at_most(BRIEF_BYTES);
+        }
+        walk
     }
 }

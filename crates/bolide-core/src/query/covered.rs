@@ -160,6 +160,7 @@ impl PageRun<'_> {
             if live.is_complete() {
                 return Ok(Some((live, memory)));
             }
+            self.watch.give_up_if_brief()?;
         }
         Ok(None)
     }

@@ -95,10 +95,18 @@ impl Queries<'_> {
             index_signal: self.index_signal.clone(),
             index_use: query.index_use.unwrap_or(self.runtime.options().index_use),
         };
-        let done = self
-            .runtime
-            .execute_until(container.ending(), |watch| job.run(watch))
-            .await;
+        let here = job.may_be_brief().then(|| {
+            self.runtime
+                .executor()
+                .run_here(container.ending(), |watch| job.run(watch))
+        });
+        let done = match here.flatten() {
+            Some(done) => done,
+            None => {
+                let work = async move |watch| job.run(watch).await;
+                self.runtime.execute_until(container.ending(), work).await
+            }
+        };
         let (page, cost) = functions.or_failure(done)?;
         self.runtime.charge_touched(ctx, &guard, &cost);
         Ok(Response { value: page, cost })
@@ -210,14 +218,30 @@ struct QueryJob {
     index_use: IndexUse,
 }
 
+/// Maximum length of the text of a query that may run on the thread of its request.
+const BRIEF_TEXT: usize = 1_024;
+/// Maximum number of operators and brackets in it: the stack of that thread is small.
+const BRIEF_OPERATORS: usize = 32;
+
 impl QueryJob {
-    async fn run(self, watch: Arc<Watch>) -> Result<(QueryPage, Cost)> {
+    /// Whether the page may take less than a millisecond, as far as that can be told without compiling the query. A continuation may use up what earlier pages have kept,
+    /// and is not to be used twice.
+    fn may_be_brief(&self) -> bool {
+        let text = &self.query.text;
+        text.len() <= BRIEF_TEXT
+            && self.udfs.is_none()
+            && self.query.continuation.is_none()
+            && self.query.resume_filter.is_none()
+            && operators(text) <= BRIEF_OPERATORS
+    }
+
+    async fn run(&self, watch: Arc<Watch>) -> Result<(QueryPage, Cost)> {
         let QueryJob {
             container,
             state,
             query,
             ..
-        } = &self;
+        } = self;
         let clock = watch.clock().clone();
         let started = clock.now();
         let schema = schema_of(&state.properties);
@@ -238,6 +262,9 @@ impl QueryJob {
         let indexes = self.indexes(&compiled, &route.slices, watch.clone(), part);
         let access = indexes.access().await?;
         let used = access.index();
+        if !access.is_brief(&indexes) {
+            watch.give_up_if_brief()?;
+        }
         let run = PageRun {
             container,
             state,
@@ -263,7 +290,7 @@ impl QueryJob {
             run_ms: milliseconds(clock.since(started)) - compile_ms,
             ..done.metrics
         };
-        Ok(self.page(&compiled, route.key_components, done, metrics))
+        Ok(self.page(&compiled, (route.key_components, used), done, metrics))
     }
 
     /// Admits the query to the ranges that it reads, or to the first if it reads none.
@@ -344,11 +371,16 @@ impl QueryJob {
         }
     }
 
+    fn path_of(&self, index: u32) -> Option<String> {
+        let mut indexes = self.state.indexes.list.iter();
+        Some(indexes.find(|known| known.id == index)?.kind.to_string())
+    }
+
     /// Returns the page of a finished run, and its cost.
     fn page(
         &self,
         compiled: &Query,
-        key_components: usize,
+        (key_components, used): (usize, Option<u32>),
         done: PageDone,
         metrics: QueryMetrics,
     ) -> (QueryPage, Cost) {
@@ -365,11 +397,20 @@ impl QueryJob {
             continuation: done.continuation,
             metrics,
             key_components,
+            index: used.and_then(|id| self.path_of(id)),
             usage: (self.query.reports_usage)
                 .then(|| usage::of(compiled.usage(), &self.state.properties.indexing_policy)),
         };
         (page, Cost::over(done.charge, done.touched))
     }
+}
+
+/// Returns the number of characters and words that can nest expressions in the text of a query, at least.
+fn operators(text: &str) -> usize {
+    let symbols = text.bytes().filter(|byte| b"()[]{}+-*/%~!=<>&|^?:".contains(byte));
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let negations = words.filter(|word| word.eq_ignore_ascii_case("NOT"));
+    symbols.count() + negations.count()
 }
 
 /// User-defined functions, which run on another thread: other tasks use the processor meanwhile.

@@ -26,6 +26,10 @@ pub(super) const SPARE_ENTRIES: [usize; 2] = [16, READ_ENTRIES];
 const ENTRIES_OF_READ: usize = 8;
 /// With fewer rows to skip, their items are read as those of the page.
 const MIN_SKIPPED: u64 = 64;
+/// Maximum number of items that are read between two looks at the time, if that is short.
+const BRIEF_PUSHED: usize = 32;
+/// Minimum number of items that are read at once.
+const MIN_PUSHED: usize = 8;
 /// Maximum number of entries of a read.
 const READ_ENTRIES: usize = 1_024;
 
@@ -133,12 +137,46 @@ impl PageRun<'_> {
                 None => read_entries(walk, ordered, slice, (rest, rows)).await?,
             };
             let ReadEntries { lsn, page, behind, .. } = &read;
-            let left = &page.rows[*behind..];
-            *entries += left.len() + ENTRIES_OF_READ;
+            *entries += page.rows.len() - behind + ENTRIES_OF_READ;
             if version.get_or_insert(*lsn) != lsn || *entries > ordered.max_entries {
                 return Ok(false);
             }
-            let found = left.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
+            let is_satisfied = self
+                .push_items_of((execution, walk), ordered, (slice, interval), &page.rows[*behind..])
+                .await?;
+            if is_satisfied || !page.more {
+                return Ok(true);
+            }
+            read_to = page.rows.last().map(|(key, _)| key.clone());
+            rows = (2 * rows).min(READ_ENTRIES);
+        }
+    }
+}
+
+impl PageRun<'_> {
+    /// Pushes the items of entries, first those that the page needs if all are visible and pass the filter. Returns whether no later entry is wanted.
+    async fn push_items_of(
+        &self,
+        (execution, walk): (&mut Counting, &mut ItemScan<'_>),
+        ordered: &OrderedScan,
+        (slice, interval): (&Slice, &Interval),
+        mut entries: &[(Bytes, Bytes)],
+    ) -> Result<bool> {
+        while let Some((next, _)) = entries.first() {
+            let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
+            let wanted = wanted.and_then(|wanted| ordered.rest(&wanted, None));
+            if !wanted.is_some_and(|wanted| wanted.contains(next)) {
+                return Ok(true);
+            }
+            self.check()?;
+            let at_once = if self.watch.is_brief() {
+                BRIEF_PUSHED
+            } else {
+                usize::MAX
+            };
+            let (pushed, left) = entries.split_at(rows_to_push(execution).min(at_once).min(entries.len()));
+            entries = left;
+            let found = pushed.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
             let mut found: Vec<Bytes> = found.map(|entry| entry.item_key()).collect();
             found.retain(|key| slice.contains(key));
             found.sort_unstable();
@@ -150,16 +188,10 @@ impl PageRun<'_> {
                     push(execution, &scanned.item)?;
                 }
             }
-            read_to = page.rows.last().map(|(key, _)| key.clone());
-            if !page.more {
-                return Ok(true);
-            }
-            rows = (2 * rows).min(READ_ENTRIES);
         }
+        Ok(false)
     }
-}
 
-impl PageRun<'_> {
     /// Reads entries and skips rows by them for OFFSET, without their items. Returns `None` if none are to be skipped, or if only the items tell which.
     async fn skip_entries(
         &self,
@@ -173,6 +205,7 @@ impl PageRun<'_> {
             return Ok(None);
         }
         let needed = execution.rows_wanted().unwrap_or(usize::MAX);
+        self.watch.give_up_if_brief()?;
         let rows = needed.saturating_add(READ_ENTRIES).min(LARGEST_READ.rows);
         let read = EntryRead {
             descending: ordered.descending,
@@ -217,6 +250,14 @@ impl PageRun<'_> {
             _memory: memory,
         }))
     }
+}
+
+/// Number of items to push before the next look at which keys are still wanted: those that the page lacks, and a few of each further range, since a full page needs
+/// hardly any of them.
+fn rows_to_push(execution: &Counting) -> usize {
+    let needed = execution.rows_wanted().unwrap_or(usize::MAX);
+    let had = usize::try_from(execution.rows_sorted()).unwrap_or(usize::MAX);
+    needed.saturating_sub(had).max(needed / 4).max(MIN_PUSHED)
 }
 
 /// Entries at one version.

@@ -240,6 +240,7 @@ impl PageRun<'_> {
                 self.push_in_order_of_creation(execution, read, &mut scanned).await?;
                 return Ok(scanned);
             }
+            self.watch.give_up_if_brief()?;
         }
         let mut has_advanced = false;
         let mut range = walk.next_range();

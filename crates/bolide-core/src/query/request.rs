@@ -57,6 +57,8 @@ pub struct QueryPage {
     /// Number of the partition key's first paths that the query fixes. All other predicates are evaluated on each item, so no index would change
     /// this number.
     pub key_components: usize,
+    /// The path of the index that was read, as indexing policies write it.
+    pub index: Option<String>,
     /// What follows from the query's text, if `reports_usage` is set.
     pub usage: Option<QueryUsage>,
 }

@@ -350,6 +350,11 @@ impl<'a> ItemScan<'a> {
         }
     }
 
+    /// Reads at most about this many bytes at once.
+    pub fn read_at_most(&mut self, bytes: usize) {
+        self.page_bytes = self.page_bytes.min(bytes);
+    }
+
     /// Continues with other slices, as of the same time, after all slices before were read.
     pub fn continue_with(&mut self, slices: impl Iterator<Item = Slice>) {
         self.slices.extend(slices);

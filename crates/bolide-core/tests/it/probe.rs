@@ -118,6 +118,11 @@ impl Probe {
         self.commits_left.store(commits, Ordering::SeqCst);
     }
 
+    /// Returns whether the commits that [`Probe::cut_after`] let through are done.
+    pub fn is_cut(&self) -> bool {
+        self.commits_left.load(Ordering::SeqCst) == 0
+    }
+
     pub fn mend(&self) {
         self.cut_after(-1);
     }

@@ -2,22 +2,27 @@
 
 use bolide_core::QueryUsage;
 use bolide_model::container::ContainerProperties;
-use bolide_model::partition_key::PropertyPath;
 use serde_json::{Value, json};
 
-/// The first form: the indexes that the query used. These are the first components of the partition key, by which items were found.
-pub(super) fn served(properties: &ContainerProperties, key_components: usize) -> Value {
-    let spec = |path: &PropertyPath| {
+/// The first form: the indexes that the page used. These are the first components of the partition key, by which items were found, and the index that was read.
+pub(super) fn served(properties: &ContainerProperties, key_components: usize, index: Option<&str>) -> Value {
+    let spec = |path: &str| {
         json!({
             "FilterExpression": "",
-            "IndexSpec": format!("{}/?", path.as_str()),
+            "IndexSpec": path,
             "FilterPreciseSet": true,
             "IndexPreciseSet": true,
             "IndexImpactScore": "High",
         })
     };
     let paths = properties.partition_key.paths.iter();
-    let used: Vec<Value> = paths.take(key_components).map(spec).collect();
+    let mut paths: Vec<String> = paths
+        .take(key_components)
+        .map(|path| format!("{}/?", path.as_str()))
+        .collect();
+    let index = index.map(str::to_owned).filter(|index| !paths.contains(index));
+    paths.extend(index);
+    let used: Vec<Value> = paths.iter().map(|path| spec(path)).collect();
     json!({
         "UtilizedSingleIndexes": used,
         "PotentialSingleIndexes": [],

@@ -109,7 +109,9 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
     if headers::flag(sent, &headers::POPULATE_INDEX_METRICS) {
         reply.text(
             &headers::INDEX_UTILIZATION,
-            STANDARD.encode(index_metrics::served(&container.properties(), page.key_components).to_string()),
+            STANDARD.encode(
+                index_metrics::served(&container.properties(), page.key_components, page.index.as_deref()).to_string(),
+            ),
         );
     }
     // The second version is percent-encoded, and sent only once per query.

@@ -28,11 +28,12 @@ fn machine(membership: &str, limits: &[(&str, &str)]) -> (TempDir, Files) {
 #[test]
 fn a_quarter_of_the_machine_within_bounds() {
     let (_dir, files) = machine("0::/\n", &[]);
-    assert_eq!(share(&files), 2 * GIB);
+    assert_eq!(share(&files, REQUESTS), 2 * GIB);
     fs::write(&files.memory, "MemTotal: 4194304 kB\n").expect("it can be written");
-    assert_eq!(share(&files), GIB);
+    assert_eq!(share(&files, REQUESTS), GIB);
+    assert_eq!(share(&files, CACHE), 512 * MIB);
     fs::write(&files.memory, "MemTotal: 1024 kB\n").expect("it can be written");
-    assert_eq!(share(&files), MIN_BYTES);
+    assert_eq!(share(&files, REQUESTS), MIN_BYTES);
 }
 
 #[test]
@@ -47,10 +48,10 @@ fn a_container_has_less_than_its_machine() {
         ),
     ] {
         let (_dir, files) = machine(membership, &[(path, limit)]);
-        assert_eq!(share(&files), 256 * MIB, "{path}");
+        assert_eq!(share(&files, REQUESTS), 256 * MIB, "{path}");
     }
     let (_dir, files) = machine("0::/a\n", &[("a/memory.max", "max\n")]);
-    assert_eq!(share(&files), 2 * GIB, "no limit");
+    assert_eq!(share(&files, REQUESTS), 2 * GIB, "no limit");
 }
 
 #[test]
@@ -61,5 +62,5 @@ fn nothing_known_is_the_least() {
         membership: nowhere(),
         groups: nowhere(),
     };
-    assert_eq!(share(&files), MIN_BYTES);
+    assert_eq!(share(&files, REQUESTS), MIN_BYTES);
 }

@@ -14,6 +14,7 @@ mod feeds;
 mod forecast;
 mod full_text_indexes;
 mod ghosts;
+mod index_build_crashes;
 mod items;
 mod limits;
 mod property_indexes;

@@ -465,6 +465,36 @@ async fn a_request_that_demands_the_order_of_an_index_gets_it_although_a_conditi
 }
 
 #[tokio::test]
+async fn a_page_in_the_order_of_its_condition_reads_what_it_returns() {
+    let test = TestContainer::with_options(naming(&["/v/?"]), None, options()).await;
+    create_numbered(&test, 1_200).await;
+    // More than two items pass each condition; eight are read at once, and one row more than a page needs tells whether others follow.
+    for (text, expected, most) in [
+        (
+            "SELECT TOP 2 VALUE c.v FROM c WHERE c.v < 200 ORDER BY c.v DESC",
+            "199,198",
+            8,
+        ),
+        (
+            "SELECT TOP 20 VALUE c.v FROM c WHERE c.v >= 1100 ORDER BY c.v",
+            "1100,1101",
+            21,
+        ),
+    ] {
+        let query = QueryItems {
+            text: text.to_owned(),
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let ctx = test.begin().await;
+        let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+        assert!(page.rows.starts_with(expected.as_bytes()), "{text}: {:?}", page.rows);
+        assert!(page.metrics.retrieved_items <= most, "{text}: {:?}", page.metrics);
+        assert_eq!(page.index.as_deref(), Some("/v/?"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_plan_may_change_between_two_pages() {
     let mut test = many_values(always()).await;
     for text in QUERIES {

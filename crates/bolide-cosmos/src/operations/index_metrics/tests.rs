@@ -20,8 +20,17 @@ fn the_first_components_of_the_partition_key_served() {
     let definition = json!({"id": "c", "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 2}});
     let properties = ContainerProperties::from_json(&definition).unwrap();
     assert_eq!(
-        served(&properties, 1).to_string(),
+        served(&properties, 1, None).to_string(),
         r#"{"UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","FilterPreciseSet":true,"IndexPreciseSet":true,"#.to_owned()
             + r#""IndexImpactScore":"High"}],"PotentialSingleIndexes":[],"UtilizedCompositeIndexes":[],"PotentialCompositeIndexes":[]}"#
     );
+}
+
+#[test]
+fn the_index_that_was_read_served() {
+    let definition = json!({"id": "c", "partitionKey": {"paths": ["/a"], "kind": "Hash", "version": 2}});
+    let properties = ContainerProperties::from_json(&definition).unwrap();
+    let metrics = served(&properties, 0, Some("/v/?"));
+    assert_eq!(metrics["UtilizedSingleIndexes"][0]["IndexSpec"], "/v/?");
+    assert_eq!(metrics["UtilizedSingleIndexes"].as_array().unwrap().len(), 1);
 }

@@ -31,7 +31,7 @@ struct Inner {
     ast: ast::Query,
     bound: Bound,
     parameters: Parameters,
-    schema: Schema,
+    schema: Arc<Schema>,
     identity: [u8; 32],
     memory: QueryMemory,
 }
@@ -69,14 +69,19 @@ impl Query {
     /// # Errors
     /// The first rule of the language that the text breaks, with the service's code, message and location (cosmos-sql §20).
     pub fn compile(text: &str, parameters: &Parameters, schema: &Schema) -> Result<Query> {
-        Query::compile_in(text, parameters, schema, Environment::default())
+        Query::compile_in(text, parameters, &Arc::new(schema.clone()), Environment::default())
     }
 
     /// As [`Query::compile`]; of the environment only the limits of work and memory are used. The memory is memory as long as the query.
     ///
     /// # Errors
     /// As [`Query::compile`]; [`QueryError::Interrupted`]; [`QueryError::TooLarge`], [`QueryError::OutOfMemory`].
-    pub fn compile_in(text: &str, parameters: &Parameters, schema: &Schema, environment: Environment) -> Result<Query> {
+    pub fn compile_in(
+        text: &str,
+        parameters: &Parameters,
+        schema: &Arc<Schema>,
+        environment: Environment,
+    ) -> Result<Query> {
         let (limit_bytes, source) = (environment.state_bytes, environment.memory.clone());
         let session = Session::new(environment, schema.geometry);
         let memory = &session.memory;

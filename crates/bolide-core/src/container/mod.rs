@@ -18,6 +18,7 @@ use bolide_model::error::ItemOperation;
 use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::{Policy, Settings};
 use bolide_model::{Error, Reason, Result, UnixMillis, UnixSeconds};
+use bolide_query::Schema;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -33,6 +34,7 @@ use crate::executor::Ending;
 use crate::format::etag::Etag;
 use crate::index::{IndexAdvisor, PropertyIndexes};
 use crate::partition::{Partition, Placement};
+use crate::sql::schema_of;
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
 /// How long a change of a container waits before it ends the long tasks of readers.
@@ -52,6 +54,8 @@ pub struct Container {
     scripts: RwLock<Arc<Scripts>>,
     /// Counts the items that queries read in vain.
     advisor: Mutex<IndexAdvisor>,
+    /// What [`Container::schema`] made last, and of which definition.
+    schema: Mutex<Option<(Arc<ContainerProperties>, Arc<Schema>)>>,
     /// Number of items that the running build of indexes has gone through.
     built_items: AtomicU64,
     /// How often reads have used each index of a collection since the start.
@@ -223,6 +227,7 @@ impl Container {
             readers: Arc::default(),
             scripts: RwLock::default(),
             advisor: Mutex::default(),
+            schema: Mutex::default(),
             built_items: AtomicU64::new(0),
             index_uses: Mutex::default(),
             checking: tokio::sync::Mutex::new(()),
@@ -261,6 +266,19 @@ impl Container {
     /// Returns the definition.
     pub fn properties(&self) -> Arc<ContainerProperties> {
         self.state().properties.clone()
+    }
+
+    /// Returns the definition as the query language sees it, without making it again for each query.
+    pub(crate) fn schema(&self, properties: &Arc<ContainerProperties>) -> Arc<Schema> {
+        let mut known = self.schema.lock();
+        match &*known {
+            Some((of, schema)) if Arc::ptr_eq(of, properties) => schema.clone(),
+            _ => {
+                let schema = Arc::new(schema_of(properties));
+                *known = Some((properties.clone(), schema.clone()));
+                schema
+            }
+        }
     }
 
     /// Returns the partition key ranges.

@@ -438,5 +438,10 @@ pub(crate) fn after(key: &[u8]) -> Bytes {
     next.freeze()
 }
 
+/// Returns whether `next` is what [`after`] returns for `key`.
+pub(crate) fn is_after(next: &[u8], key: &[u8]) -> bool {
+    next.split_last() == Some((&0, key))
+}
+
 #[cfg(test)]
 mod tests;

@@ -125,10 +125,10 @@ impl Queries<'_> {
         let ranges = container.state().layout.partitions.len();
         let (is_collection, is_unsharded) = (container.collection().is_some(), container.state().is_unsharded());
         // Whether an index serves the query is decided when it runs; the planner does not need it.
-        let schema = Schema {
+        let schema = Arc::new(Schema {
             indexing: None,
             ..schema_of(&properties)
-        };
+        });
         let (text, parameters, features) = (text.to_owned(), parameters(values), features.to_owned());
         let partition_key = partition_key.cloned();
         let memory = QueryMemory::of(self.runtime.memory());
@@ -163,7 +163,7 @@ impl Queries<'_> {
         text: &str,
         values: &[(String, Value)],
     ) -> Result<String> {
-        let schema = schema_of(&container.properties());
+        let schema = container.schema(&container.properties());
         let indexes = container.state().indexes.clone();
         let (text, parameters) = (text.to_owned(), parameters(values));
         let memory = QueryMemory::of(self.runtime.memory());
@@ -187,7 +187,7 @@ impl Queries<'_> {
         let memory = QueryMemory::of(self.runtime.memory());
         let state_bytes = self.runtime.query_state_bytes();
         let work = async move |watch: Arc<Watch>| {
-            let query = compile(&text, &parameters, &Schema::metadata(), &watch, &memory)?;
+            let query = compile(&text, &parameters, &Arc::new(Schema::metadata()), &watch, &memory)?;
             let environment = Environment {
                 now_ms: now.0,
                 random_seed: random_seed(),
@@ -244,7 +244,7 @@ impl QueryJob {
         } = self;
         let clock = watch.clock().clone();
         let started = clock.now();
-        let schema = schema_of(&state.properties);
+        let schema = container.schema(&state.properties);
         let compiled = compile(
             &query.text,
             &parameters(&query.parameters),
@@ -426,7 +426,7 @@ impl Udfs for Aside {
 fn compile(
     text: &str,
     parameters: &Parameters,
-    schema: &Schema,
+    schema: &Arc<Schema>,
     watch: &Arc<Watch>,
     memory: &Arc<QueryMemory>,
 ) -> Result<Query> {

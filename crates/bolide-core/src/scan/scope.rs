@@ -39,7 +39,7 @@ pub(crate) struct Slice {
 impl Slice {
     /// Returns the key of the only item that the slice can hold; `None` for other slices.
     pub fn as_point(&self) -> Option<Bytes> {
-        let is_point = self.prefix.is_none() && self.to.as_ref() == Some(&keys::after(&self.from));
+        let is_point = self.prefix.is_none() && self.to.as_ref().is_some_and(|to| keys::is_after(to, &self.from));
         is_point.then(|| self.from.clone())
     }
 

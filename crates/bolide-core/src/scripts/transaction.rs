@@ -24,7 +24,7 @@ use crate::format::keys;
 use crate::items::{ItemTarget, ItemWritten, LogicalPartition, PreparedItem, Written, own_key};
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 use crate::partition::write_batch::{Decision, WriteBatch};
-use crate::sql::{query_error, schema_of};
+use crate::sql::query_error;
 
 /// Maximum number of rows and of bytes of one page that a query reads.
 const WALK_ROWS: usize = 500;
@@ -275,7 +275,7 @@ impl ScriptTransaction {
         let compiled = Query::compile_in(
             &query.text,
             &crate::sql::parameters(&query.parameters),
-            &schema_of(&self.state.properties),
+            &self.container.schema(&self.state.properties),
             environment.clone(),
         )
         .map_err(query_error)?;

@@ -25,7 +25,7 @@ fn prepare(text: &str) -> Result<()> {
         indexing: None,
         ..schema
     };
-    let query = Query::compile_in(text, &parameters, &schema, environment())?;
+    let query = Query::compile_in(text, &parameters, &Arc::new(schema.clone()), environment())?;
     query.partition_key_ranges()?;
     query.plan(&SupportedFeatures::all()).map(|_| ())
 }
@@ -103,7 +103,7 @@ fn the_keys_that_a_filter_names_are_counted() {
     let ranges = |count: u32| {
         let parameters = Parameters::none().with("@keys", &(0..count).collect());
         let text = "SELECT VALUE 1 FROM c WHERE ARRAY_CONTAINS(@keys, c.pk)";
-        let query = Query::compile_in(text, &parameters, &schema, environment())?;
+        let query = Query::compile_in(text, &parameters, &Arc::new(schema.clone()), environment())?;
         query.partition_key_ranges().map(|_| ())
     };
     assert_eq!(ranges(1_000), Ok(()));
@@ -167,7 +167,7 @@ fn compile_from(source: &Arc<Source>, text: &str) -> Result<Query> {
         memory: Some(source.clone()),
         ..environment()
     };
-    Query::compile_in(text, &Parameters::none(), &Schema::metadata(), environment)
+    Query::compile_in(text, &Parameters::none(), &Arc::new(Schema::metadata()), environment)
 }
 
 fn source(max_bytes: usize) -> Arc<Source> {

@@ -192,8 +192,13 @@ impl<'t> Lexer<'t> {
     fn word(&mut self) -> TokenKind<'t> {
         let word = &self.rest()[..self.word_len()];
         self.at += word.len();
-        let exact = LOWER_CASE_KEYWORDS.iter().find(|(name, _)| *name == word);
-        let folded = || KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+        // The first letters exclude nearly all.
+        let begins = |name: &str| name.as_bytes()[0] | 0x20 == word.as_bytes()[0] | 0x20;
+        let exact = LOWER_CASE_KEYWORDS.iter().find(|(name, _)| begins(name) && *name == word);
+        let folded = || {
+            let mut keywords = KEYWORDS.iter().filter(|(name, _)| begins(name));
+            keywords.find(|(name, _)| name.eq_ignore_ascii_case(word))
+        };
         match (exact.or_else(folded), word) {
             (Some((_, keyword)), _) => TokenKind::Keyword(*keyword),
             (None, "NaN") => TokenKind::Number(Number::Float(f64::NAN)),
@@ -320,7 +325,9 @@ impl<'t> Lexer<'t> {
     }
 
     fn symbol(&mut self) -> TokenKind<'t> {
-        if let Some(symbol) = SYMBOLS.iter().find(|s| self.rest().starts_with(**s)) {
+        let (rest, first) = (self.rest(), self.rest().as_bytes().first());
+        let mut symbols = SYMBOLS.iter().filter(|symbol| symbol.as_bytes().first() == first);
+        if let Some(symbol) = symbols.find(|symbol| rest.starts_with(**symbol)) {
             self.at += symbol.len();
             return TokenKind::Symbol(symbol);
         }

@@ -47,3 +47,13 @@ fn nothing_follows_the_highest_prefix() {
     assert_eq!(after_prefix(&[0xFF]), None);
     assert_eq!(after_prefix(&[]), None);
 }
+
+#[test]
+fn the_next_key_is_recognised() {
+    for key in [&b""[..], b"a", b"a\0", b"\0"] {
+        assert!(is_after(&after(key), key), "{key:?}");
+        assert!(!is_after(key, key), "{key:?}");
+        assert!(!is_after(&[key, b"\x01"].concat(), key), "{key:?}");
+        assert!(!is_after(&[key, b"\0\0"].concat(), key), "{key:?}");
+    }
+}

@@ -104,6 +104,11 @@ async fn short_work_runs_on_the_thread_of_its_caller() {
     let refused = || Error::new(ErrorKind::NotFound, "not there");
     let failed = executor.run_here::<(), _, _>(&Ending::default(), |_| async { Err(refused()) });
     assert_eq!(failed, Some(Err(refused())), "the work's own error is its result");
+    let panicked = executor.run_here::<(), _, _>(&Ending::default(), |_| async { panic!("on purpose") });
+    assert_eq!(
+        panicked.map(|done| done.map_err(|error| error.kind)),
+        Some(Err(ErrorKind::Internal))
+    );
 }
 
 #[tokio::test]

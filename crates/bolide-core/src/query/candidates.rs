@@ -143,6 +143,7 @@ impl<'a> IndexReader<'a> {
         }
         let mut stored = 0;
         for slice in self.slices {
+            self.watch.check()?;
             stored += slice.partition.stored_items().await?;
         }
         Ok(*self.stored.get_or_init(|| stored))

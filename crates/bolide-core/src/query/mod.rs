@@ -11,6 +11,7 @@
 mod access;
 mod advice;
 mod ahead;
+mod brief;
 mod candidates;
 mod counting;
 mod covered;
@@ -95,7 +96,8 @@ impl Queries<'_> {
             index_signal: self.index_signal.clone(),
             index_use: query.index_use.unwrap_or(self.runtime.options().index_use),
         };
-        let here = job.may_be_brief().then(|| {
+        let may_be_brief = job.udfs.is_none() && brief::may_be(query);
+        let here = may_be_brief.then(|| {
             self.runtime
                 .executor()
                 .run_here(container.ending(), |watch| job.run(watch))
@@ -218,23 +220,7 @@ struct QueryJob {
     index_use: IndexUse,
 }
 
-/// Maximum length of the text of a query that may run on the thread of its request.
-const BRIEF_TEXT: usize = 1_024;
-/// Maximum number of operators and brackets in it: the stack of that thread is small.
-const BRIEF_OPERATORS: usize = 32;
-
 impl QueryJob {
-    /// Whether the page may take less than a millisecond, as far as that can be told without compiling the query. A continuation may use up what earlier pages have kept,
-    /// and is not to be used twice.
-    fn may_be_brief(&self) -> bool {
-        let text = &self.query.text;
-        text.len() <= BRIEF_TEXT
-            && self.udfs.is_none()
-            && self.query.continuation.is_none()
-            && self.query.resume_filter.is_none()
-            && operators(text) <= BRIEF_OPERATORS
-    }
-
     async fn run(&self, watch: Arc<Watch>) -> Result<(QueryPage, Cost)> {
         let QueryJob {
             container,
@@ -403,14 +389,6 @@ impl QueryJob {
         };
         (page, Cost::over(done.charge, done.touched))
     }
-}
-
-/// Returns the number of characters and words that can nest expressions in the text of a query, at least.
-fn operators(text: &str) -> usize {
-    let symbols = text.bytes().filter(|byte| b"()[]{}+-*/%~!=<>&|^?:".contains(byte));
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let negations = words.filter(|word| word.eq_ignore_ascii_case("NOT"));
-    symbols.count() + negations.count()
 }
 
 /// User-defined functions, which run on another thread: other tasks use the processor meanwhile.

@@ -29,7 +29,12 @@ impl Interrupts for CountedInterrupts {
 }
 
 fn run(text: &str, item: &serde_json::Value, environment: Environment) -> Result<Vec<u8>> {
-    let query = Query::compile_in(text, &Parameters::none(), &Arc::new(Schema::metadata()), environment.clone())?;
+    let query = Query::compile_in(
+        text,
+        &Parameters::none(),
+        &Arc::new(Schema::metadata()),
+        environment.clone(),
+    )?;
     let mut page = query.execution(environment, PageLimit::NONE, None)?;
     page.push(item.to_string().as_bytes(), 1)?;
     Ok(page.finish(true)?.rows.into_joined())

@@ -194,7 +194,9 @@ impl<'t> Lexer<'t> {
         self.at += word.len();
         // The first letters exclude nearly all.
         let begins = |name: &str| name.as_bytes()[0] | 0x20 == word.as_bytes()[0] | 0x20;
-        let exact = LOWER_CASE_KEYWORDS.iter().find(|(name, _)| begins(name) && *name == word);
+        let exact = LOWER_CASE_KEYWORDS
+            .iter()
+            .find(|(name, _)| begins(name) && *name == word);
         let folded = || {
             let mut keywords = KEYWORDS.iter().filter(|(name, _)| begins(name));
             keywords.find(|(name, _)| name.eq_ignore_ascii_case(word))

@@ -21,6 +21,8 @@ use crate::{Result, item};
 /// Throughput with which a container has four ranges.
 const FOUR_RANGES: Throughput = Throughput::Manual { ru: 24_000 };
 const PATHS: [&str; 4] = ["/number/?", "/created/?", "/customer/name/?", "/words/[]/?"];
+/// As much as the server takes on a machine with 16 GiB.
+const CACHE_BYTES: u64 = 2 << 30;
 /// Number of texts with one rare word.
 const BATCH: u64 = 20;
 /// Of ten texts, so many have the common word.
@@ -134,6 +136,7 @@ async fn fill(items: u64) -> Result<Filled> {
     let dir = tempfile::tempdir()?;
     let options = LsmOptions {
         durability: Durability::Buffered,
+        cache_bytes: CACHE_BYTES,
         ..LsmOptions::default()
     };
     let engine = Arc::new(LsmEngine::open(dir.path(), Arc::new(Clock::System), options)?);

@@ -242,6 +242,12 @@ impl Requests {
         Ok(!indexes.is_empty() && indexes.iter().all(|index| index["state"] == "ready"))
     }
 
+    /// Sets the container's default ttl, and its only indexed path.
+    pub fn set_ttl_and_index(&self, seconds: i32, path: &str) -> Vec<u8> {
+        let policy = format!(",\"indexingPolicy\":{{\"includedPaths\":[{{\"path\":\"/*\"}},{{\"path\":\"{path}\"}}]}}");
+        self.replace_container(&container_definition(Some(seconds), &policy))
+    }
+
     /// Keeps the container's history for a day, for the all-versions change feed; its default ttl is −1.
     pub fn keep_history(&self) -> Vec<u8> {
         let history = ",\"changeFeedPolicy\":{\"retentionDuration\":1440}";

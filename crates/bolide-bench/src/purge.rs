@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Result;
@@ -37,6 +37,9 @@ pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.
 const NEVER: Option<i32> = Some(-1);
 
+/// The indexed path of [`Options::check`].
+const CHECKED_PATH: &str = "/id/?";
+
 // Ids begin at different numbers, so that none is used twice.
 const READ_IDS: u64 = 1 << 33;
 const CREATED_IDS: u64 = 1 << 34;
@@ -56,6 +59,9 @@ pub struct Options {
     /// Seconds measured before the purge.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
+    /// Meanwhile ask again and again, through an index on the ids, whether an item that has expired shows. Latencies include those queries then.
+    #[arg(long)]
+    check: bool,
     /// Write every request of the last round to a file, to look for stalls: kind, milliseconds from the change of the default, microseconds to the response.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
@@ -68,6 +74,7 @@ impl Default for Options {
             items: 100_000,
             rate: 500,
             seconds: 10.0,
+            check: false,
             samples: None,
         }
     }
@@ -86,6 +93,8 @@ struct Round {
     counted_from: Instant,
     due_at: Instant,
     purged_at: Instant,
+    /// Number of queries that looked for items that have expired, and found none.
+    checks: u64,
 }
 
 impl Round {
@@ -172,9 +181,16 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         ]);
     }
     let seconds = median(rounds.iter().map(Round::purge_seconds));
+    let checks = match options.check {
+        true => format!(
+            " {} queries looked for expired items and found none.",
+            rounds.iter().map(|round| round.checks).sum::<u64>()
+        ),
+        false => String::new(),
+    };
     Ok(format!(
         "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before each purge. {} items were purged in {seconds:.1} s, \
-         {:.0} per second (median).\n\n{table}",
+         {:.0} per second (median).{checks}\n\n{table}",
         options.rounds,
         options.rate,
         options.seconds,
@@ -188,6 +204,11 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let mut control = Connection::open(server.address).await?;
     // TTL is on, but by default nothing expires.
     requests.set_up(&mut control, NEVER).await?;
+    if options.check {
+        control
+            .expect(200, &requests.set_ttl_and_index(-1, CHECKED_PATH))
+            .await?;
+    }
     fill(server, &requests, options.items).await?;
     // No other request is in progress, so this one is last in the log.
     let last = item::id(options.items);
@@ -203,7 +224,18 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let counted_from = Instant::now();
     tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
     let due_at = Instant::now();
-    control.expect(200, &requests.set_default_ttl(1)).await?;
+    let checker = match options.check {
+        true => {
+            control
+                .expect(200, &requests.set_ttl_and_index(1, CHECKED_PATH))
+                .await?;
+            Some(Checker::start(server, &requests, &last).await?)
+        }
+        false => {
+            control.expect(200, &requests.set_default_ttl(1)).await?;
+            None
+        }
+    };
     while requests.is_stored(&mut control, &last).await? {
         if due_at.elapsed() > TIMEOUT {
             return Err("the purge did not end".into());
@@ -216,7 +248,74 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
         counted_from,
         due_at,
         purged_at,
+        checks: match checker {
+            Some(checker) => checker.finish().await?,
+            None => 0,
+        },
     })
+}
+
+/// Asks again and again whether an item that has expired shows.
+struct Checker {
+    is_over: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<Result<u64>>,
+}
+
+impl Checker {
+    async fn start(server: &Server, requests: &Requests, last: &str) -> Result<Checker> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let connection = Connection::open(server.address).await?;
+        // The ids of items that never expire are greater than all others.
+        let first_live = item::id(READ_IDS);
+        let questions = [
+            (
+                format!("SELECT VALUE c.id FROM c WHERE c.id <= '{last}'"),
+                "[]".to_owned(),
+            ),
+            (
+                format!("SELECT VALUE COUNT(1) FROM c WHERE c.id <= '{last}'"),
+                "[0]".to_owned(),
+            ),
+            (
+                "SELECT TOP 1 VALUE c.id FROM c ORDER BY c.id".to_owned(),
+                format!("[\"{first_live}\"]"),
+            ),
+            (
+                "SELECT VALUE MIN(c.id) FROM c".to_owned(),
+                format!("[\"{first_live}\"]"),
+            ),
+        ];
+        let questions =
+            questions.map(|(text, expected)| (requests.query(&text), format!("\"Documents\":{expected}"), text));
+        let task = tokio::spawn(check(connection, questions.to_vec(), is_over.clone()));
+        Ok(Checker { is_over, task })
+    }
+
+    /// Returns the number of queries.
+    async fn finish(self) -> Result<u64> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.task.await?
+    }
+}
+
+async fn check(
+    mut connection: Connection,
+    questions: Vec<(Vec<u8>, String, String)>,
+    is_over: Arc<AtomicBool>,
+) -> Result<u64> {
+    let mut checks = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        for (request, expected, text) in &questions {
+            let response = connection.expect(200, request).await?;
+            let body = String::from_utf8_lossy(response.body);
+            // A page that took long ends early, with a continuation.
+            if !body.contains(expected) && !body.contains("\"_count\":0") {
+                return Err(format!("{text}: {}", body.chars().take(300).collect::<String>()).into());
+            }
+            checks += 1;
+        }
+    }
+    Ok(checks)
 }
 
 /// Creates the items that [`plan`] reads.

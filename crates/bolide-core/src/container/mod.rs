@@ -3,6 +3,7 @@
 mod collection;
 mod history;
 mod info;
+mod layout;
 mod offer;
 mod quarantine;
 mod scripts;
@@ -13,7 +14,6 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::epk::Epk;
 use bolide_model::error::ItemOperation;
 use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::{Policy, Settings};
@@ -24,6 +24,7 @@ use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWrite
 
 pub use collection::{CollectionDefinition, CollectionIndex};
 pub use info::{ContainerInfo, Range, Ranges};
+pub(crate) use layout::Layout;
 pub(crate) use offer::ResourceOffer;
 pub(crate) use quarantine::ScriptQuarantine;
 pub(crate) use scripts::Scripts;
@@ -33,7 +34,6 @@ use crate::content::ShardKey;
 use crate::executor::Ending;
 use crate::format::etag::Etag;
 use crate::index::{IndexAdvisor, PropertyIndexes};
-use crate::partition::{Partition, Placement};
 use crate::sql::schema_of;
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
@@ -167,47 +167,6 @@ impl ContainerState {
 pub(crate) struct PolicyPeriod {
     pub start: UnixSeconds,
     pub policy: Policy,
-}
-
-/// The physical partitions of a container, in the order of their ranges.
-#[derive(Clone)]
-pub(crate) struct Layout {
-    /// Rises with every split.
-    pub version: u64,
-    pub partitions: Vec<Arc<Partition>>,
-}
-
-impl Layout {
-    /// Returns the id, range, keys and parents of each partition.
-    pub fn placements(&self) -> Vec<Placement> {
-        let placements = self.partitions.iter().map(|partition| Placement {
-            id: partition.id,
-            range: partition.range,
-            epk: partition.epk.clone(),
-            parents: partition.parents.clone(),
-        });
-        placements.collect()
-    }
-
-    /// Returns the partition that holds a key.
-    pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
-        let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);
-        after
-            .checked_sub(1)
-            .and_then(|at| self.partitions.get(at))
-            .ok_or_else(|| Error::internal("no range holds the effective partition key"))
-    }
-
-    /// Returns the partition with a range's id.
-    ///
-    /// # Errors
-    /// `RangeGone` if there is none: the range was split, or never existed.
-    pub fn partition_with_id(&self, range: u32) -> Result<&Arc<Partition>> {
-        self.partitions
-            .iter()
-            .find(|partition| partition.range == range)
-            .ok_or_else(|| Reason::RangeGone { range }.into())
-    }
 }
 
 impl Container {

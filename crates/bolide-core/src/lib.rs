@@ -61,8 +61,8 @@ pub use container::{
 pub use content::StoredItem;
 pub use documents::{
     Consumed, DocumentBatch, DocumentDraft, DocumentId, DocumentPage, DocumentScan, DocumentTransaction, DraftOptions,
-    Duplicate, IndexPart, Lifetime, OpenTransaction, ReadScope, ScanDirection, ScanPlan, Selection, SessionRecord,
-    ShardKey, StoredDocument, Undecided,
+    Duplicate, IndexPart, Lifetime, OpenTransaction, OrderedWalk, ReadScope, ScanDirection, ScanPlan, Selection,
+    SessionRecord, ShardKey, StoredDocument, Undecided, Walked,
 };
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;

@@ -27,6 +27,6 @@ pub use document::{Document, Lifetime};
 pub use limits::{MAX_STAGES, MAX_SUB_PIPELINE_DEPTH};
 pub use namespace::Namespace;
 pub use parser::{length_of, stage_of};
-pub use pipeline::{Passed, Pipeline, PipelineOptions, open_namespace};
+pub use pipeline::{LeadingOrder, Passed, Pipeline, PipelineOptions, open_namespace};
 pub use sink::{Merge, Out, Sink, WhenMatched, WhenNotMatched};
 pub use source::{BoxSource, Collections, Documents, Source, SourceStage, View};

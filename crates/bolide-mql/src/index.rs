@@ -8,7 +8,7 @@
 //! | listIndexes | [`IndexDefinition::to_document`] |
 //! | collMod | [`IndexModification`] |
 //! | dropIndexes | [`IndexSelection`] |
-//! | queries | [`bounds()`], [`IndexBounds`] |
+//! | queries | [`bounds()`], [`IndexBounds`], [`order()`], [`IndexOrder`] |
 //! | writes | [`keys()`], [`stored_keys`], [`duplicate_key_error`], [`date_rule`], [`own_ttl`], [`strip_ts`] |
 //!
 //! Source: mongo.md §14 and §18.2.
@@ -32,7 +32,9 @@ mod time_to_live;
 mod vector;
 mod wildcard;
 
-pub use bounds::{IndexBounds, KeyRange, ShownBounds, bounds, has_stored_keys, multikey_range};
+pub use bounds::{
+    IndexBounds, IndexOrder, KeyRange, OrderedKeys, ShownBounds, bounds, has_stored_keys, multikey_range, order,
+};
 pub use comparison::{Comparison, Existing, compare_definitions};
 pub use definition::IndexDefinition;
 pub use keys::{Keys, bound_key, duplicate_key_error, keys};
@@ -41,7 +43,7 @@ pub use partial::PartialFilter;
 pub use pattern::{Field, KeyPattern, Kind, Order};
 pub use selection::{IndexSelection, Selected};
 pub use specification::ParseOptions;
-pub use stored::stored_keys;
+pub use stored::{is_cut, stored_keys};
 pub use text::TextOptions;
 pub use time_to_live::{TtlMode, TtlRule, date_rule, own_ttl, strip_ts};
 

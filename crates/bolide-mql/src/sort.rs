@@ -88,6 +88,14 @@ impl Sort {
         &self.keys
     }
 
+    /// Returns an order by these keys, then by others.
+    #[must_use]
+    pub(crate) fn then(&self, others: Vec<SortKey>) -> Sort {
+        Sort {
+            keys: self.keys.iter().cloned().chain(others).collect(),
+        }
+    }
+
     /// Returns true without keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

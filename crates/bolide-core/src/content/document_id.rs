@@ -26,6 +26,11 @@ impl DocumentId {
         }
         DocumentId(bytes)
     }
+
+    /// Whether the bytes of an encoded `_id` may have been cut, so that they are not in its order.
+    pub(crate) fn is_cut(bytes: &[u8]) -> bool {
+        bytes.len() > ID_BYTES
+    }
 }
 
 /// Returns the digest that stands for a long key.

@@ -22,13 +22,13 @@ use crate::index::PropertyIndex;
 use crate::partition::{IndexInterval, Partition};
 
 /// So few candidates are read whatever a scan would do.
-const FEW_CANDIDATES: usize = 256;
+pub(super) const FEW_CANDIDATES: usize = 256;
 /// Maximum number of candidates. Above it, reading each by its key takes as long as a scan of a collection of medium size.
-const MAX_CANDIDATES: usize = 10_000;
+pub(super) const MAX_CANDIDATES: usize = 10_000;
 /// The same for an index that the command names.
 const MAX_HINTED: usize = 100_000;
 /// Scanning this many documents takes as long as reading one by its key.
-const DOCUMENTS_PER_CANDIDATE: u64 = 8;
+pub(super) const DOCUMENTS_PER_CANDIDATE: u64 = 8;
 /// With so few candidates no other index is looked at.
 const ENOUGH: usize = 16;
 /// Maximum number of parts of indexes that are compared for a filter. It may have thousands of branches.
@@ -127,6 +127,31 @@ impl Selection {
             Some(best) => Ok(Some(best.found(partition).await?)),
             None => Ok(None),
         }
+    }
+
+    /// Returns how many entries of other indexes than one lead to all documents in a range that match; `None` if there are more than `limit`, or if no other
+    /// index serves the filter.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub(super) async fn number_by_others(
+        &self,
+        state: &ContainerState,
+        partition: &Partition,
+        limit: usize,
+        index: u32,
+    ) -> Result<Option<usize>> {
+        let mut indexes = self.indexes(state);
+        indexes.retain(|(_, other)| other.id != index);
+        let mut search = Search {
+            selection: self,
+            indexes,
+            partition,
+            probes: 0,
+            compared: 0,
+        };
+        let best = search.best(&self.filter.conditions(), limit, 0).await?;
+        Ok(best.map(|best| best.entries))
     }
 
     /// Returns the indexes that may be read.

@@ -210,6 +210,28 @@ impl Partition {
         Ok((reply.head, reply.pages))
     }
 
+    /// The same with the values of entries, for those that find items by their ids.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read_index_values(
+        &self,
+        intervals: &[IndexInterval],
+        descending: bool,
+        max_rows: usize,
+    ) -> Result<(Head, Vec<Page>)> {
+        let scans = intervals.iter();
+        let request = ReadRequest {
+            scans: scans
+                .map(|interval| entry_scan(interval, descending, max_rows, false))
+                .collect(),
+            max_bytes: INDEX_READ_BYTES,
+            ..ReadRequest::default()
+        };
+        let reply = self.read_raw(request).await?;
+        Ok((reply.head, reply.pages))
+    }
+
     /// Reads entries of property indexes with their values. Intervals behind those that filled the read are not read.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
 //! `find`.
 
-mod range;
 mod results;
 mod shape;
 
@@ -14,14 +13,15 @@ use super::context::{CommandContext, Reply};
 use super::cursor::{self, FirstBatch, Known};
 use super::data::collections;
 use super::data::find::Matches;
+use super::data::in_order::InOrder;
+use super::data::index_range::{self, IndexRange};
 use super::data::language::{LanguageArguments, check_hint, filter, read_hint};
 use super::data::order::Order;
 use super::data::views::{self, View};
 use super::data::writer::DataContext;
 use crate::cursors::CursorSource;
 use crate::namespace::Namespace;
-use range::IndexRange;
-use results::{FindCursor, Query, Waiting};
+use results::{FindCursor, Query};
 use shape::Shape;
 
 /// `{find, filter?, sort?, projection?, skip?, limit?, batchSize?, singleBatch?, collation?, let?, hint?, …}` → a cursor.
@@ -76,9 +76,9 @@ impl<'a> FindArguments<'a> {
         let returns_key = arguments.exact_boolean("returnKey")?.unwrap_or(false);
         let min = arguments.document("min")?.filter(|min| !min.is_empty());
         let max = arguments.document("max")?.filter(|max| !max.is_empty());
-        range::check(min, max)?;
+        index_range::check(min, max)?;
         if returns_key && hint.is_some() {
-            let text = "returnKey together with a hint is not supported: no query reads by an index";
+            let text = "returnKey together with a hint is not supported";
             return Err(Error::new(Code::NOT_IMPLEMENTED, text));
         }
         // Nothing is written to the disk, and there are no other members.
@@ -170,18 +170,17 @@ impl<'a> FindArguments<'a> {
             None if range.is_none() => matches.follow(&hinted),
             None => {}
         }
+        let wanted = (self.limit > 0).then(|| self.limit.saturating_add(self.skip));
         Ok(Box::new(FindCursor {
             state: context.state.clone(),
             data,
             query: Some(Query {
-                matches,
+                documents: InOrder::new(matches, (order, &hinted), range, wanted),
                 filter,
-                order,
-                range,
                 shape,
                 skip: self.skip,
                 left: (self.limit > 0).then_some(self.limit),
-                waiting: Waiting::default(),
+                kept: None,
             }),
             language,
             has_begun: false,

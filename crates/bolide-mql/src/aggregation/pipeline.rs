@@ -51,6 +51,17 @@ impl Passed {
     }
 }
 
+/// The order of the documents that a pipeline takes first.
+#[derive(Debug, Clone)]
+pub struct LeadingOrder<'p> {
+    /// The order.
+    pub sort: &'p Sort,
+    /// How many documents that match the leading filter it takes at most.
+    pub limit: Option<u64>,
+    /// The pipeline for an input in this order: without the stage that sorts.
+    pub rest: Pipeline,
+}
+
 /// What a pipeline is parsed for.
 #[derive(Clone)]
 pub struct PipelineOptions {
@@ -118,6 +129,28 @@ impl Pipeline {
         let mut after_filters = self.stages.iter().skip_while(|stage| stage.filter().is_some());
         let sort = after_filters.next()?.sort()?;
         Some((sort, taken(after_filters.map(Arc::as_ref))))
+    }
+
+    /// The order that [`Pipeline::leading_sort_limit`] tells, for an input that comes in it.
+    pub fn leading_order(&self) -> Option<LeadingOrder<'_>> {
+        let filters = self.stages.iter().take_while(|stage| stage.filter().is_some()).count();
+        let (sort, limit) = self.leading_sort_limit()?;
+        let mut rest = self.clone();
+        rest.stages.remove(filters);
+        let mut behind = filters;
+        for length in &mut rest.elements {
+            if behind < *length {
+                *length -= 1;
+                break;
+            }
+            behind -= *length;
+        }
+        Some(LeadingOrder {
+            sort,
+            // Of several filters the input knows the first.
+            limit: limit.filter(|_| filters <= 1),
+            rest,
+        })
     }
 
     /// Connects the stages to their input. Documents that the result gives are at most 16 MiB.

@@ -12,12 +12,14 @@
 
 mod implication;
 mod intervals;
+mod order;
 mod wildcard;
 
 use bolide_index::codec;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::intervals::{Edge, Interval, Intervals, Strings};
+pub use self::order::{IndexOrder, OrderedKeys, order};
 use super::definition::IndexDefinition;
 use super::pattern::{Field, Kind, Order};
 use super::stored::{KEY_BYTES, MANY, MULTIKEY, PLAIN};
@@ -204,14 +206,7 @@ fn ordered(definition: &IndexDefinition, query: &Conjunction<'_>, strings: Strin
     if !found.iter().any(is_narrowed) {
         return None;
     }
-    let mut plain = vec![None; fields.len()];
-    for condition in &found {
-        let known: &mut Option<Intervals> = &mut plain[condition.field];
-        *known = Some(match known.take() {
-            Some(known) => known.and(&condition.intervals),
-            None => condition.intervals.clone(),
-        });
-    }
+    let plain = plain_intervals(fields, &found);
     // No document with an array on the way is in a hashed index.
     let multikey = match definition.kind() {
         Kind::Hashed => plain.clone(),
@@ -234,6 +229,19 @@ fn joined(plain: Composed, multikey: Composed) -> IndexBounds {
         multikey: multikey.shown,
         is_whole: false,
     }
+}
+
+/// Returns the intervals that bound the keys of documents without arrays: all conditions hold for the one value of each field.
+fn plain_intervals(fields: &[Field], found: &[Found<'_>]) -> Vec<Option<Intervals>> {
+    let mut plain = vec![None; fields.len()];
+    for condition in found {
+        let known: &mut Option<Intervals> = &mut plain[condition.field];
+        *known = Some(match known.take() {
+            Some(known) => known.and(&condition.intervals),
+            None => condition.intervals.clone(),
+        });
+    }
+    plain
 }
 
 /// Returns the intervals that bound the keys of documents with arrays: one condition for each field at most.

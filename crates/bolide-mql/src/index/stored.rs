@@ -46,3 +46,8 @@ pub fn stored_keys(definition: &IndexDefinition, document: &RawDocument) -> Vec<
     stored.dedup();
     stored
 }
+
+/// Whether a stored key may have been cut, so that it does not tell the order of documents.
+pub fn is_cut(key: &[u8]) -> bool {
+    key.len() > KEY_BYTES
+}

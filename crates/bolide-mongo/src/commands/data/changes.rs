@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use bolide_core::{Container, DocumentId, Duplicate, StoredDocument, Task};
 use bolide_model::epk::Epk;
-use bolide_mql::context::memory::StageMemory;
 use bolide_mql::filter::Filter;
-use bolide_mql::sort::Sorter;
 use bolide_mql::update::Update;
 use bolide_mql::{Code, Context, Error, Result};
 use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::super::context::CommandContext;
 use super::find::Matches;
+use super::in_order::{InOrder, Window};
 use super::language::Hinted;
 use super::order::Order;
 use super::retry::RetryableWrite;
@@ -126,13 +125,11 @@ impl Changed {
     }
 }
 
-/// Number of documents, in their order, that are tried before all are sorted again.
-const CANDIDATES: usize = 10;
-/// Maximum size of these documents: each may be as large as documents can be.
-const CANDIDATE_BYTES: usize = (CANDIDATES + 1) * 17 * 1024 * 1024;
-
-/// A document that matched, with its place in the order.
-type Candidate = (Vec<u8>, StoredDocument);
+/// Documents, in their order, that are tried before all are sorted again. Each may be as large as documents can be.
+const CANDIDATES: Window = Window {
+    documents: 10,
+    bytes: 11 * 17 * 1024 * 1024,
+};
 
 impl Statement<'_> {
     /// Carries the statement out. `encode` makes the stored result of a retryable write.
@@ -245,20 +242,17 @@ impl Statement<'_> {
 
     /// Changes the first document in the order of the statement. If it no longer matches, the next one is tried.
     async fn change_least(&self, decider: &Arc<Decider>) -> Result<Changed> {
-        let mut after = None;
-        loop {
-            let candidates = self.find_least(after.take()).await?;
-            let is_all = candidates.len() < CANDIDATES;
-            for (key, found) in candidates {
-                if let Some(changed) = self.change_found(decider, found).await? {
-                    return Ok(changed);
-                }
-                after = Some(key);
+        let documents = InOrder::new(self.matches()?, (self.order.clone(), &self.hinted), None, Some(1));
+        let mut documents = Some(documents.in_windows(CANDIDATES));
+        while let Some(source) = documents.take() {
+            let (source, found) = self.find_least(source).await?;
+            let Some(found) = found else { break };
+            if let Some(changed) = self.change_found(decider, found).await? {
+                return Ok(changed);
             }
-            if is_all {
-                return Ok(Changed::default());
-            }
+            documents = Some(source);
         }
+        Ok(Changed::default())
     }
 
     /// Changes a document that matched, if it still does.
@@ -391,25 +385,16 @@ impl Statement<'_> {
         .await
     }
 
-    /// Finds the first documents in the order of the statement, after the one with the key `after`.
-    async fn find_least(&self, after: Option<Vec<u8>>) -> Result<Vec<Candidate>> {
+    /// Finds the next document in the order of the statement.
+    async fn find_least(&self, mut documents: InOrder) -> Result<(InOrder, Option<StoredDocument>)> {
         let (scope, mut language) = (self.data.scope(), self.language.clone());
-        let (mut matches, filter, order) = (self.matches()?, self.filter.clone(), self.order.clone());
         tasks::run(self.context.state, move |task: &Task| {
             language.interrupt = tasks::interrupt(task, language.interrupt.clone());
-            let memory = StageMemory::with_limit("$sort", CANDIDATE_BYTES);
-            let mut sorter = Sorter::new(Some(CANDIDATES), memory);
-            while let Some(document) = task.wait(matches.next(&scope, &language))? {
-                let mut key = order.key(&document, &filter, &language)?;
-                // Documents that sort alike are told apart, so that none is tried twice.
-                key.extend_from_slice(&document.number().to_be_bytes());
-                if after.as_ref().is_some_and(|after| key <= *after) {
-                    continue;
-                }
-                let bytes = document.document().as_bytes().len();
-                sorter.push(key.clone(), (key, document), bytes)?;
-            }
-            Ok(sorter.finish().collect())
+            documents.want(Some(1));
+            let found = task.wait(documents.next(&scope, &language))?;
+            // Others may change the collection before the next one is looked for.
+            documents.resume();
+            Ok((documents, found))
         })
         .await
     }

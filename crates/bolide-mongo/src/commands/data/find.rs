@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bolide_core::{
-    CollectionDefinition, Container, DocumentId, DocumentScan, IndexPart, ReadScope, ScanDirection, Selection,
-    StoredDocument,
+    CollectionDefinition, Container, DocumentId, DocumentScan, IndexPart, OrderedWalk, ReadScope, ScanDirection,
+    Selection, StoredDocument, Walked,
 };
 use bolide_model::epk::Epk;
 use bolide_mql::filter::Filter;
 use bolide_mql::index::{self, IndexDefinition, Kind};
+use bolide_mql::sort::Sort;
 use bolide_mql::{Context, Result};
 
 use super::collections;
@@ -18,6 +19,7 @@ use super::language::Hinted;
 use crate::codes;
 
 /// A scan of the documents that match a filter; between batches it keeps the documents that it has read and not returned.
+#[derive(Clone)]
 pub struct Matches {
     container: Arc<Container>,
     filter: Arc<Filter>,
@@ -34,8 +36,11 @@ pub struct Matches {
     within: Option<Arc<IndexDefinition>>,
     /// What indexes can find.
     selection: Selection,
+    /// Whether documents are read in the order of the collection, whatever indexes there are.
+    is_natural: bool,
 }
 
+#[derive(Clone)]
 enum Source {
     /// The documents at the place with one of these values of `_id`.
     Ids(VecDeque<DocumentId>),
@@ -88,12 +93,14 @@ impl Matches {
             examined: 0,
             within: None,
             selection,
+            is_natural: false,
         })
     }
 
     /// Reads the whole collection, or all of the only place that matters, in this direction, whatever the filter says about `_id`. Before the first document is read.
     pub fn scan(&mut self, direction: ScanDirection) {
         self.source = Source::Scan(Box::new(scan_of(self.place.as_ref(), direction)));
+        self.is_natural = true;
     }
 
     /// Reads as a hint says. Before the first document is read.
@@ -128,6 +135,50 @@ impl Matches {
         };
         let prepared = scan.prepare(scope, &self.container).await;
         prepared.map_err(|error| codes::error(&error))
+    }
+
+    /// Returns how an index has the documents in the order of a sort; `None` if none has. Before the first document is read.
+    pub fn walk(&self, sort: &Sort, hinted: &Hinted) -> Option<OrderedWalk> {
+        if self.is_natural || self.within.is_some() || self.is_by_id() {
+            return None;
+        }
+        let selection = Selection {
+            hint: hinted.index.as_ref().map(|index| index.id),
+            ..self.selection.clone()
+        };
+        OrderedWalk::plan(&self.container, selection, sort, self.place.as_ref())
+    }
+
+    /// Decides whether a walk reads in the order of its index. `wanted`: how many documents are wanted in all.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` if the collection was removed; those of the storage.
+    pub async fn begin(&self, walk: &mut OrderedWalk, scope: &ReadScope, wanted: Option<u64>) -> Result<()> {
+        let begun = walk.begin(scope, &self.container, wanted).await;
+        begun.map_err(|error| codes::error(&error))
+    }
+
+    /// Goes a step on a walk.
+    ///
+    /// # Errors
+    /// As [`Matches::begin`].
+    pub async fn step(&self, walk: &mut OrderedWalk, scope: &ReadScope) -> Result<Walked> {
+        let walked = walk.next(scope, &self.container).await;
+        walked.map_err(|error| codes::error(&error))
+    }
+
+    /// Compares a live document with the filter.
+    ///
+    /// # Errors
+    /// Those of the filter.
+    pub fn compare(&mut self, document: &StoredDocument, context: &Context) -> Result<bool> {
+        self.examined += 1;
+        self.filter.matches(document.document(), context)
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
     }
 
     /// Returns the indexes by which it has found documents so far; empty if it reads the whole collection, or by `_id`.

@@ -54,7 +54,7 @@ impl Asked {
         self.0.contains(name)
     }
 
-    /// Checks that everything asked for can be given. No query reads by an index, so there is never an `indexKey`.
+    /// Checks that everything asked for can be given. Keys of indexes are not kept with what they find, so there is never an `indexKey`.
     ///
     /// # Errors
     /// 40218 if a query of this kind does not have it; `NotImplemented`.

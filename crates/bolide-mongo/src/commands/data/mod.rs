@@ -5,6 +5,8 @@ pub mod collections;
 pub mod drafts;
 pub mod expanded_events;
 pub mod find;
+pub mod in_order;
+pub mod index_range;
 pub mod indexes;
 pub mod language;
 pub mod metadata;

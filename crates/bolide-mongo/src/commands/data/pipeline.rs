@@ -14,13 +14,15 @@ use bolide_mql::collation::Collation;
 use bolide_mql::context::Interrupt;
 use bolide_mql::expression::ParseScope;
 use bolide_mql::filter::Filter;
-use bolide_mql::index::{Kind, Order};
+use bolide_mql::index::{self, Kind};
 use bolide_mql::{Code, Context, Error, Result};
 use bson::RawArray;
 use parking_lot::Mutex;
 
 use super::find::Matches;
+use super::in_order::InOrder;
 use super::language::Hinted;
+use super::order::Order;
 use super::tasks;
 use super::views::{self, View};
 use crate::codes;
@@ -32,6 +34,19 @@ pub struct Reads {
     /// Without the interrupt of one command.
     language: Context,
     current: Mutex<Option<Current>>,
+    /// What the input has read in the order of an index, if it was.
+    in_order: Mutex<Option<ReadInOrder>>,
+}
+
+/// What was read of a collection whose documents came in the order of an index.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadInOrder {
+    /// Documents that were compared with the filter.
+    pub documents: u64,
+    /// Keys of the index, and of others.
+    pub keys: u64,
+    /// Whether they were sorted in the end.
+    pub has_sorted: bool,
 }
 
 #[derive(Clone)]
@@ -56,7 +71,8 @@ impl OpenPipeline {
     /// # Errors
     /// Those of the stages.
     pub fn open(state: Arc<MongoState>, pipeline: &Pipeline, input: Input, language: Context) -> Result<OpenPipeline> {
-        let (reads, input, language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let (reads, (input, rest), language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let pipeline = rest.as_ref().unwrap_or(pipeline);
         let source = pipeline.open(input, language, Arc::new(CollectionsOf(reads.clone(), 0)))?;
         Ok(OpenPipeline::of(reads, source))
     }
@@ -71,34 +87,43 @@ impl OpenPipeline {
         input: Input,
         language: Context,
     ) -> Result<(OpenPipeline, Passed)> {
-        let (reads, input, language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let (reads, (input, rest), language) = OpenPipeline::prepare(state, pipeline, input, language)?;
+        let pipeline = rest.as_ref().unwrap_or(pipeline);
         let (source, passed) = pipeline.open_counted(input, language, Arc::new(CollectionsOf(reads.clone(), 0)))?;
         Ok((OpenPipeline::of(reads, source), passed))
     }
 
+    /// Opens the input. If it comes in the order of the `$sort` that the pipeline begins with, also returns the pipeline without it.
     fn prepare(
         state: Arc<MongoState>,
         pipeline: &Pipeline,
         input: Input,
         language: Context,
-    ) -> Result<(Arc<Reads>, BoxSource, Context)> {
+    ) -> Result<(Arc<Reads>, (BoxSource, Option<Pipeline>), Context)> {
         let reads = Arc::new(Reads {
             state,
             language: language.clone(),
             current: Mutex::default(),
+            in_order: Mutex::default(),
         });
         let language = Context {
             interrupt: Arc::new(OfCommand(reads.clone())),
             ..language
         };
-        let input: BoxSource = match input {
-            Input::Documents(documents) => Box::new(Documents::new(
-                documents.into_iter().map(Document::new).collect::<Vec<_>>(),
-            )),
-            Input::Collection(_, None, _) => Box::new(Documents::new(Vec::new())),
+        let input: (BoxSource, Option<Pipeline>) = match input {
+            Input::Documents(documents) => {
+                let documents = documents.into_iter().map(Document::new).collect::<Vec<_>>();
+                (Box::new(Documents::new(documents)), None)
+            }
+            Input::Collection(_, None, _) => (Box::new(Documents::new(Vec::new())), None),
             Input::Collection(namespace, Some(container), hinted) => {
-                let read = (container, pipeline.leading_filter(), hinted);
-                reads.open(&namespace.database, read, 0)?
+                match reads.in_order(&namespace.database, (&container, &hinted), pipeline)? {
+                    Some((input, rest)) => (input, Some(rest)),
+                    None => {
+                        let read = (container, pipeline.leading_filter(), hinted);
+                        (reads.open(&namespace.database, read, 0)?, None)
+                    }
+                }
             }
         };
         Ok((reads, input, language))
@@ -136,6 +161,11 @@ impl OpenPipeline {
         self.source.next()
     }
 
+    /// Returns what was read in the order of an index, if the input was.
+    pub fn read_in_order(&self) -> Option<ReadInOrder> {
+        *self.reads.in_order.lock()
+    }
+
     /// Whether a document that was kept since an earlier command is still to be returned.
     ///
     /// # Errors
@@ -163,7 +193,7 @@ pub fn parse(
     let fields = |wanted: Kind| {
         let indexes = indexes.clone().filter(move |index| index.definition.kind() == wanted);
         let fields = indexes.flat_map(|index| index.definition.key().fields());
-        let special = fields.filter(|field| field.order == Order::Special);
+        let special = fields.filter(|field| field.order == index::Order::Special);
         special.map(|field| field.name.to_string()).collect::<Vec<_>>()
     };
     // As in MongoDB, a 2d index is chosen before one of the other kind.
@@ -266,12 +296,45 @@ impl Reads {
         Ok(self.documents_of(container, matches))
     }
 
+    /// Opens a collection in the order of the `$sort` that a pipeline begins with, if an index has it. Also returns the pipeline without it.
+    fn in_order(
+        self: &Arc<Self>,
+        database: &str,
+        (container, hinted): (&Arc<Container>, &Hinted),
+        pipeline: &Pipeline,
+    ) -> Result<Option<(BoxSource, Pipeline)>> {
+        let Some(leading) = pipeline
+            .leading_order()
+            .filter(|_| View::of(container, database).is_none())
+        else {
+            return Ok(None);
+        };
+        let filter = Arc::new(pipeline.leading_filter().cloned().unwrap_or_else(Filter::all));
+        let mut matches = Matches::new(container.clone(), filter, &self.language)?;
+        matches.follow(hinted);
+        let order = (Order::Keys(leading.sort.clone()), hinted);
+        let documents = InOrder::new(matches, order, None, leading.limit);
+        if !documents.has_index() {
+            return Ok(None);
+        }
+        let source = CollectionSource {
+            reads: self.clone(),
+            container: container.clone(),
+            documents,
+            wanted: leading.limit,
+            command: 0,
+        };
+        Ok(Some((Box::new(source), leading.rest)))
+    }
+
     fn documents_of(self: &Arc<Self>, container: Arc<Container>, mut matches: Matches) -> BoxSource {
         matches.return_all();
+        let order = (Order::Natural, &Hinted::default());
         Box::new(CollectionSource {
             reads: self.clone(),
             container,
-            matches,
+            documents: InOrder::new(matches, order, None, None),
+            wanted: None,
             command: 0,
         })
     }
@@ -292,7 +355,9 @@ impl Reads {
 struct CollectionSource {
     reads: Arc<Reads>,
     container: Arc<Container>,
-    matches: Matches,
+    documents: InOrder,
+    /// How many documents the pipeline takes at most.
+    wanted: Option<u64>,
     command: u64,
 }
 
@@ -300,14 +365,24 @@ impl Source for CollectionSource {
     fn next(&mut self) -> Result<Option<Document>> {
         let current = self.reads.current()?;
         if self.command != 0 && self.command != current.command {
-            self.matches.resume();
+            self.documents.resume();
+        }
+        if self.command != current.command {
+            self.documents.want(self.wanted);
         }
         self.command = current.command;
         let language = Context {
             interrupt: current.interrupt.clone(),
             ..self.reads.language.clone()
         };
-        let next = current.task.wait(self.matches.next(&current.scope, &language))?;
+        let next = current.task.wait(self.documents.next(&current.scope, &language))?;
+        if self.documents.has_index() {
+            *self.reads.in_order.lock() = Some(ReadInOrder {
+                documents: self.documents.examined(),
+                keys: self.documents.keys_examined(),
+                has_sorted: self.documents.has_sorted(),
+            });
+        }
         Ok(next.map(|stored| Document {
             lifetime: Some(Lifetime::new(StoredIn {
                 container: self.container.clone(),

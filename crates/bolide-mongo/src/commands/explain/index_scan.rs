@@ -7,12 +7,12 @@ use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 /// The name and the parameters of the stage that reads parts of indexes: `IXSCAN` for one, `OR` over several.
 pub fn stage(parts: &[IndexPart]) -> (&'static str, RawDocumentBuf) {
     if let [only] = parts {
-        return ("IXSCAN", details(only));
+        return ("IXSCAN", details(only, false));
     }
     let mut inputs = RawArrayBuf::new();
     for part in parts {
         let mut input = rawdoc! {"stage": "IXSCAN"};
-        for (name, value) in details(part).iter().flatten() {
+        for (name, value) in details(part, false).iter().flatten() {
             input.append(name, value);
         }
         inputs.push(input);
@@ -20,7 +20,12 @@ pub fn stage(parts: &[IndexPart]) -> (&'static str, RawDocumentBuf) {
     ("OR", rawdoc! {"inputStages": inputs})
 }
 
-fn details(part: &IndexPart) -> RawDocumentBuf {
+/// The parameters of the stage that reads an index in its order, or backward.
+pub fn in_order(part: &IndexPart, is_backward: bool) -> RawDocumentBuf {
+    details(part, is_backward)
+}
+
+fn details(part: &IndexPart, is_backward: bool) -> RawDocumentBuf {
     let definition = &part.definition;
     let mut details = rawdoc! {
         "keyPattern": definition.key().document().to_owned(),
@@ -30,11 +35,12 @@ fn details(part: &IndexPart) -> RawDocumentBuf {
         details.append(cstr!("collation"), collation.to_document());
     }
     details.append(cstr!("isMultiKey"), part.is_multikey);
-    details.append(cstr!("isUnique"), definition.is_unique());
+    details.append(cstr!("isUnique"), definition.is_unique() || definition.is_id());
     details.append(cstr!("isSparse"), definition.is_sparse());
     details.append(cstr!("isPartial"), definition.partial().is_some());
     details.append(cstr!("indexVersion"), 2);
-    details.append(cstr!("direction"), "forward");
+    let direction = if is_backward { "backward" } else { "forward" };
+    details.append(cstr!("direction"), direction);
     let mut bounds = RawDocumentBuf::new();
     for (field, intervals) in part.bounds.shown(part.is_multikey) {
         let mut shown = RawArrayBuf::new();

@@ -14,7 +14,7 @@ use super::request::{Explained, Purpose};
 use super::{Verbosity, execution_stats, planner};
 use crate::commands::aggregate::{DATABASE, PipelineArguments};
 use crate::commands::context::CommandContext;
-use crate::commands::data::pipeline::{Input, OpenPipeline};
+use crate::commands::data::pipeline::{Input, OpenPipeline, ReadInOrder};
 use crate::commands::data::statements::count;
 use crate::commands::data::tasks;
 use crate::commands::data::writer::DataContext;
@@ -47,9 +47,8 @@ pub async fn explain(
     };
     let query = plan.as_ref().map(|plan| -> Result<RawDocumentBuf> {
         let mut query = rawdoc! { "queryPlanner": planner(plan, &read.namespace)? };
-        if let Some((passed, millis)) = &execution {
-            let matched = passed.after(front.filters);
-            let execution = Execution::of_reads(passed.read(), matched, *millis, plan.keys_of(passed.read()));
+        if let Some(executed) = &execution {
+            let execution = executed.of_query(plan, front.filters);
             query.append(cstr!("executionStats"), execution_stats(plan, &execution, verbosity));
         }
         Ok(query)
@@ -82,10 +81,10 @@ pub async fn explain(
     Ok(reply)
 }
 
-fn append_counts(stage: &mut RawDocumentBuf, elements: usize, execution: Option<&(Passed, i32)>) {
-    if let Some((passed, millis)) = execution {
-        stage.append(cstr!("nReturned"), count(passed.after(elements)));
-        stage.append(cstr!("executionTimeMillisEstimate"), *millis);
+fn append_counts(stage: &mut RawDocumentBuf, elements: usize, execution: Option<&Executed>) {
+    if let Some(executed) = execution {
+        stage.append(cstr!("nReturned"), count(executed.passed.after(elements)));
+        stage.append(cstr!("executionTimeMillisEstimate"), executed.millis);
     }
 }
 
@@ -97,28 +96,55 @@ fn append_all(document: &mut RawDocumentBuf, fields: &RawDocument) -> Result<()>
     Ok(())
 }
 
-/// Carries the pipeline out. Returns what passed between its stages, and the time in milliseconds.
+/// What an execution counted.
+struct Executed {
+    /// Documents between the stages.
+    passed: Passed,
+    /// What was read of a collection in the order of an index.
+    in_order: Option<ReadInOrder>,
+    /// Time in milliseconds.
+    millis: i32,
+}
+
+impl Executed {
+    /// What the query counts that does what the stages at the start do, so many of which are filters.
+    fn of_query(&self, plan: &Plan, filters: usize) -> Execution {
+        let (read, matched) = (self.passed.read(), self.passed.after(filters));
+        match self.in_order {
+            None => Execution::of_reads(read, matched, self.millis, plan.keys_of(read)),
+            Some(read) => {
+                Execution::of_reads(read.documents, matched, self.millis, read.keys).sorted_if(read.has_sorted)
+            }
+        }
+    }
+}
+
+/// Carries the pipeline out.
 async fn execute(
     context: &CommandContext<'_>,
     data: &DataContext,
     (pipeline, input, language): (&Pipeline, Input, Context),
-) -> Result<(Passed, i32)> {
+) -> Result<Executed> {
     let monotonic = context.state.monotonic().clone();
     let begun = monotonic.now();
     let (mut open, passed) = OpenPipeline::open_counted(context.state.clone(), pipeline, input, language)?;
     let (scope, interrupt) = (std::sync::Arc::new(data.scope()), context.interrupt());
-    tasks::run(context.state, move |task: &Task| {
+    let in_order = tasks::run(context.state, move |task: &Task| {
         open.enter(task, scope, interrupt);
         let mut pulled = open.pull();
         while let Ok(Some(_)) = pulled {
             pulled = open.pull();
         }
         open.leave();
-        pulled.map(|_| ())
+        pulled.map(|_| open.read_in_order())
     })
     .await?;
     let millis = i32::try_from(monotonic.since(begun).as_millis()).unwrap_or(i32::MAX);
-    Ok((passed, millis))
+    Ok(Executed {
+        passed,
+        in_order,
+        millis,
+    })
 }
 
 /// The stages at the start of a pipeline that a query could do: filters, then an order, then how many are left out and how many are returned.

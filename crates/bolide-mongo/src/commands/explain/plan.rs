@@ -13,6 +13,7 @@ use super::index_scan;
 use super::request::{Explained, Purpose};
 use crate::commands::context::CommandContext;
 use crate::commands::data::find::Matches;
+use crate::commands::data::in_order::InOrder;
 use crate::commands::data::language::{Hinted, check_hint, filter};
 use crate::commands::data::order::Order;
 use crate::commands::data::statements::count;
@@ -30,6 +31,7 @@ pub struct Plan {
     language: Context,
     access: Access,
     hinted: Hinted,
+    order: Order,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
     skip: u64,
@@ -49,6 +51,11 @@ enum Access {
     Ids,
     /// By parts of indexes, with the number of their keys in the first range.
     Indexes(Vec<IndexPart>, u64),
+    /// By a part of an index in the order of the sort, from its start or from its end.
+    InOrder {
+        part: IndexPart,
+        is_backward: bool,
+    },
 }
 
 /// What is done with them.
@@ -71,6 +78,8 @@ pub struct Execution {
     matched: u64,
     /// Documents that the update would change.
     modified: u64,
+    /// Whether they were sorted although the plan was to read an index in their order.
+    has_sorted: bool,
     /// Time in milliseconds.
     pub millis: i32,
 }
@@ -83,8 +92,15 @@ impl Execution {
             keys_examined,
             matched,
             modified: 0,
+            has_sorted: false,
             millis,
         }
+    }
+
+    /// The same, whose documents were sorted although the plan was to read an index in their order.
+    #[must_use]
+    pub fn sorted_if(self, has_sorted: bool) -> Execution {
+        Execution { has_sorted, ..self }
     }
 }
 
@@ -125,7 +141,7 @@ impl Plan {
         }
         let language = explained.language.context(context, &data.request, container.as_ref())?;
         let filter = filter(explained.filter, &language)?;
-        let direction = Order::parse(explained.sort, explained.hint, &filter)?.scan_direction();
+        let order = Order::parse(explained.sort, explained.hint, &filter)?;
         let mut hinted = Hinted::default();
         let access = match &container {
             None => Access::Nothing,
@@ -133,7 +149,8 @@ impl Plan {
                 hinted = check_hint(container, explained.hint)?;
                 let mut matches = Matches::new(container.clone(), filter.clone(), &language)?;
                 matches.follow(&hinted);
-                access_of(matches, direction, data).await?
+                let wanted = wanted(explained.skip, explained.limit);
+                access_of(matches, (&order, &hinted), wanted, data).await?
             }
         };
         let root = match explained.purpose {
@@ -157,6 +174,7 @@ impl Plan {
             language,
             access,
             hinted,
+            order,
             sort: explained
                 .sort
                 .filter(|sort| matches!(sort.get("$natural"), Ok(None)))
@@ -224,13 +242,18 @@ impl Plan {
                 Access::Scan(direction) => matches.scan(direction),
                 _ => matches.follow(&self.hinted),
             }
-            let most = match (self.limit, &self.sort) {
-                (0, _) | (_, Some(_)) => u64::MAX,
-                (limit, None) => limit.saturating_add(self.skip),
+            let wanted = wanted(self.skip, self.limit);
+            let (order, most) = match (&self.access, &self.sort) {
+                (Access::InOrder { .. }, _) => (self.order.clone(), wanted),
+                // All are read to be sorted.
+                (_, Some(_)) => (Order::Natural, None),
+                (_, None) => (Order::Natural, wanted),
             };
+            let mut documents = InOrder::new(matches, (order, &self.hinted), None, wanted);
+            documents.want(most);
             let mut execution = Execution::default();
-            while execution.matched < most {
-                let Some(document) = task.wait(matches.next(&scope, &language))? else {
+            while most.is_none_or(|most| execution.matched < most) {
+                let Some(document) = task.wait(documents.next(&scope, &language))? else {
                     break;
                 };
                 execution.matched += 1;
@@ -238,9 +261,11 @@ impl Plan {
                     execution.modified += 1;
                 }
             }
-            let reads = Execution::of_reads(matches.examined(), execution.matched, 0, matches.keys_examined());
+            let reads = Execution::of_reads(documents.examined(), execution.matched, 0, documents.keys_examined());
+            execution.has_sorted = documents.has_sorted();
             Ok(Execution {
                 modified: execution.modified,
+                has_sorted: execution.has_sorted,
                 ..reads
             })
         });
@@ -254,7 +279,7 @@ impl Plan {
         match self.access {
             Access::Id | Access::Ids => documents,
             Access::Indexes(_, keys) => keys,
-            Access::Nothing | Access::Scan(_) => 0,
+            Access::Nothing | Access::Scan(_) | Access::InOrder { .. } => 0,
         }
     }
 
@@ -310,7 +335,8 @@ impl Plan {
     fn stages(&self, counted: &Execution) -> Vec<Stage> {
         let mut stages = self.access_stages(counted);
         let mut returned = counted.matched;
-        if let Some(sort) = &self.sort {
+        let is_in_order = matches!(self.access, Access::InOrder { .. }) && !counted.has_sorted;
+        if let Some(sort) = self.sort.as_ref().filter(|_| !is_in_order) {
             let details = rawdoc! {"sortPattern": sort.clone(), "type": "simple"};
             stages.push(Stage::new("SORT", details, returned));
         }
@@ -344,7 +370,11 @@ impl Plan {
         }
         let id = rawdoc! {"keyPattern": {"_id": 1}, "indexName": "_id_"};
         let examined = rawdoc! {"docsExamined": count(counted.examined)};
-        match &self.access {
+        let access = match &self.access {
+            Access::InOrder { .. } if counted.has_sorted => &Access::Scan(ScanDirection::Forward),
+            access => access,
+        };
+        match access {
             Access::Nothing => vec![Stage::new("EOF", RawDocumentBuf::new(), 0)],
             Access::Scan(direction) => {
                 let direction = match direction {
@@ -365,30 +395,12 @@ impl Plan {
                     ..Stage::new("IDHACK", id, counted.matched)
                 }]
             }
-            Access::Indexes(parts, _) => {
-                let (name, details) = index_scan::stage(parts);
-                let keys = counted.keys_examined;
-                vec![
-                    Stage {
-                        counters: rawdoc! {"keysExamined": count(keys)},
-                        ..Stage::new(name, details, keys)
-                    },
-                    Stage {
-                        counters: examined,
-                        ..Stage::new("FETCH", filter, counted.matched)
-                    },
-                ]
+            Access::Indexes(parts, _) => fetched(index_scan::stage(parts), (filter, examined), counted),
+            Access::InOrder { part, is_backward } => {
+                let scan = ("IXSCAN", index_scan::in_order(part, *is_backward));
+                fetched(scan, (filter, examined), counted)
             }
-            Access::Ids => vec![
-                Stage {
-                    counters: rawdoc! {"keysExamined": count(counted.keys_examined)},
-                    ..Stage::new("IXSCAN", id, counted.keys_examined)
-                },
-                Stage {
-                    counters: examined,
-                    ..Stage::new("FETCH", filter, counted.matched)
-                },
-            ],
+            Access::Ids => fetched(("IXSCAN", id), (filter, examined), counted),
         }
     }
 
@@ -425,14 +437,46 @@ impl Plan {
     }
 }
 
+/// The stages that read keys and then their documents.
+fn fetched(
+    (name, details): (&'static str, RawDocumentBuf),
+    (filter, examined): (RawDocumentBuf, RawDocumentBuf),
+    counted: &Execution,
+) -> Vec<Stage> {
+    vec![
+        Stage {
+            counters: rawdoc! {"keysExamined": count(counted.keys_examined)},
+            ..Stage::new(name, details, counted.keys_examined)
+        },
+        Stage {
+            counters: examined,
+            ..Stage::new("FETCH", filter, counted.matched)
+        },
+    ]
+}
+
+/// How many documents are read at most, if a limit says so.
+fn wanted(skip: u64, limit: u64) -> Option<u64> {
+    (limit > 0).then(|| limit.saturating_add(skip))
+}
+
 /// Decides how documents are found, without reading them.
-async fn access_of(mut matches: Matches, direction: Option<ScanDirection>, data: &DataContext) -> Result<Access> {
-    Ok(match (direction, matches.ids()) {
+async fn access_of(
+    matches: Matches,
+    (order, hinted): (&Order, &Hinted),
+    wanted: Option<u64>,
+    data: &DataContext,
+) -> Result<Access> {
+    Ok(match (order.scan_direction(), matches.ids()) {
         (Some(direction), _) => Access::Scan(direction),
         (None, Some(1)) => Access::Id,
         (None, Some(_)) => Access::Ids,
         (None, None) => {
-            matches.prepare(&data.scope()).await?;
+            let mut documents = InOrder::new(matches, (order.clone(), hinted), None, wanted);
+            if let Some((part, is_backward)) = documents.prepare(&data.scope()).await? {
+                return Ok(Access::InOrder { part, is_backward });
+            }
+            let matches = documents.matches();
             match matches.plan() {
                 [] => Access::Scan(ScanDirection::Forward),
                 parts => Access::Indexes(parts.to_vec(), matches.keys_examined()),

@@ -3,6 +3,7 @@ use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 use crate::commands::fixture::{NOW, Shell, only};
 
 mod indexes;
+mod orders;
 
 async fn filled() -> Shell {
     let shell = Shell::new().await;

@@ -1,23 +1,18 @@
 //! The results of a query, between batches.
 //!
-//! In natural order documents are read as batches need them. In any other order all are read and sorted for the first batch; those that wait for the
-//! client are judged again when they are returned.
+//! In natural order, and in the order of an index, documents are read as batches need them. In any other order all are read and sorted for the first batch; those
+//! that wait for the client are judged again when they are returned.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bolide_core::{MemoryShare, ReadScope, StoredDocument, Task};
-use bolide_mql::context::memory::StageMemory;
 use bolide_mql::filter::Filter;
-use bolide_mql::sort::Sorter;
 use bolide_mql::{Code, Context, Error, Result};
 use futures_util::future::BoxFuture;
 
-use super::super::data::find::Matches;
-use super::super::data::order::Order;
+use super::super::data::in_order::InOrder;
 use super::super::data::tasks;
 use super::super::data::writer::DataContext;
-use super::range::IndexRange;
 use super::shape::Shape;
 use crate::codes;
 use crate::cursors::{Batch, BatchRequest, CursorSource};
@@ -37,26 +32,14 @@ pub struct FindCursor {
 
 /// A query between batches.
 pub struct Query {
-    pub matches: Matches,
+    pub documents: InOrder,
     pub filter: Arc<Filter>,
-    pub order: Order,
-    pub range: Option<IndexRange>,
     pub shape: Shape,
     pub skip: u64,
     /// How many documents it may still return; `None` without a limit.
     pub left: Option<u64>,
-    pub waiting: Waiting,
-}
-
-/// Documents that were read and not returned yet.
-#[derive(Default)]
-pub struct Waiting {
     /// One that did not fit into the last batch.
-    kept: Option<StoredDocument>,
-    /// Those of a query with another order, after it has read them.
-    sorted: Option<VecDeque<StoredDocument>>,
-    /// Whether they were read in an earlier command, so that some may have ended.
-    is_resumed: bool,
+    pub kept: Option<StoredDocument>,
 }
 
 impl CursorSource for FindCursor {
@@ -67,7 +50,7 @@ impl CursorSource for FindCursor {
             if self.has_begun {
                 self.data.request = request.now;
                 self.data.consumed = request.consumed.clone();
-                query.resume();
+                query.documents.resume();
             }
             self.has_begun = true;
             let scope = self.data.scope();
@@ -77,7 +60,7 @@ impl CursorSource for FindCursor {
                 documents: request.max_documents.unwrap_or(usize::MAX),
                 bytes: request.max_bytes,
             };
-            let (query, batch) = if query.matches.is_short() {
+            let (query, batch) = if query.documents.matches().is_short() {
                 let batch = query.batch(&scope, &language, limits).await;
                 (query, batch?)
             } else {
@@ -100,20 +83,13 @@ impl CursorSource for FindCursor {
 impl FindCursor {
     /// Takes memory for the documents that wait, from the budget that all requests share.
     fn hold(&mut self, query: &Query) -> Result<()> {
-        let bytes = query.waiting.bytes();
+        let bytes = query.documents.waiting_bytes();
         if bytes <= self.memory.bytes() {
             self.memory.shrink_to(bytes);
             return Ok(());
         }
         let grown = self.state.account.memory().try_grow(&mut self.memory, bytes);
         grown.map_err(|error| codes::error(&error))
-    }
-}
-
-impl Waiting {
-    fn bytes(&self) -> usize {
-        let size = |document: &StoredDocument| document.document().as_bytes().len() + size_of::<StoredDocument>();
-        self.sorted.iter().flatten().map(size).sum()
     }
 }
 
@@ -125,14 +101,10 @@ struct Limits {
 }
 
 impl Query {
-    fn resume(&mut self) {
-        self.matches.resume();
-        self.waiting.is_resumed = true;
-    }
-
     async fn batch(&mut self, scope: &ReadScope, language: &Context, limits: Limits) -> Result<Batch> {
         let mut batch = Batch::default();
-        let (mut bytes, is_by_id) = (0_usize, self.matches.ids().is_some());
+        let (mut bytes, is_by_id) = (0_usize, self.documents.matches().ids().is_some());
+        self.documents.want(self.wanted(limits));
         while batch.documents.len() < limits.documents {
             if self.left == Some(0) {
                 batch.is_last = true;
@@ -145,77 +117,42 @@ impl Query {
             let shaped = self.shape.apply(&document, &self.filter, language, is_by_id)?;
             bytes = bytes.saturating_add(shaped.as_bytes().len());
             if bytes > limits.bytes && !batch.documents.is_empty() {
-                self.waiting.kept = Some(document);
+                self.kept = Some(document);
                 break;
             }
             batch.documents.push(shaped);
             self.left = self.left.map(|left| left - 1);
         }
         batch.is_last |= self.left == Some(0);
+        self.documents.rest();
         Ok(batch)
     }
 
+    /// How many documents the batch needs, those that are skipped included. `None`: as many as there are bytes for.
+    fn wanted(&self, limits: Limits) -> Option<u64> {
+        let of_batch = match limits.documents {
+            usize::MAX => None,
+            documents => Some(documents as u64),
+        };
+        let least = match (of_batch, self.left) {
+            (Some(batch), Some(left)) => Some(batch.min(left)),
+            (batch, left) => batch.or(left),
+        };
+        least.map(|documents| documents.saturating_add(self.skip))
+    }
+
     async fn next(&mut self, scope: &ReadScope, language: &Context) -> Result<Option<StoredDocument>> {
-        if let Some(kept) = self.waiting.kept.take()
-            && self.matches.is_live(scope, &kept).await?
+        if let Some(kept) = self.kept.take()
+            && self.documents.matches().is_live(scope, &kept).await?
         {
             return Ok(Some(kept));
         }
-        if !self.order.is_natural() || self.range.is_some() {
-            return self.next_sorted(scope, language).await;
-        }
         while self.skip > 0 {
-            if self.matches.next(scope, language).await?.is_none() {
+            if self.documents.next(scope, language).await?.is_none() {
                 return Ok(None);
             }
             self.skip -= 1;
         }
-        self.matches.next(scope, language).await
-    }
-
-    async fn next_sorted(&mut self, scope: &ReadScope, language: &Context) -> Result<Option<StoredDocument>> {
-        let mut sorted = match self.waiting.sorted.take() {
-            Some(sorted) => sorted,
-            None => {
-                self.waiting.is_resumed = false;
-                self.sort(scope, language).await?
-            }
-        };
-        let mut next = sorted.pop_front();
-        while let Some(document) = &next
-            && self.waiting.is_resumed
-            && !self.matches.is_live(scope, document).await?
-        {
-            language.interrupt.check(1)?;
-            next = sorted.pop_front();
-        }
-        self.waiting.sorted = Some(sorted);
-        Ok(next)
-    }
-
-    /// Reads all documents that match, and returns those after the skipped ones, up to the limit, in their order.
-    async fn sort(&mut self, scope: &ReadScope, language: &Context) -> Result<VecDeque<StoredDocument>> {
-        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
-        let limit = self
-            .left
-            .map(|left| usize::try_from(left).unwrap_or(usize::MAX).saturating_add(skip));
-        let mut sorter = Sorter::new(limit, StageMemory::new("$sort"));
-        while let Some(document) = self.matches.next(scope, language).await? {
-            let of_index = match &self.range {
-                None => None,
-                Some(range) => match range.key(&document)? {
-                    None => continue,
-                    some => some,
-                },
-            };
-            let key = match of_index {
-                Some(key) if self.order.is_natural() => key,
-                _ => self.order.key(&document, &self.filter, language)?,
-            };
-            let bytes = document.document().as_bytes().len();
-            sorter.push(key, document, bytes)?;
-        }
-        self.skip = 0;
-        Ok(sorter.finish().skip(skip).collect())
+        self.documents.next(scope, language).await
     }
 }

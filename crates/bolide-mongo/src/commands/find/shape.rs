@@ -75,7 +75,7 @@ impl Shape {
     }
 }
 
-/// The key by which a document was found: its `_id`, or none, as no query reads by another index.
+/// The key by which a document was found: its `_id`, or none, as keys of other indexes are not kept with what they find.
 fn key(document: &RawDocument, is_by_id: bool) -> Result<RawDocumentBuf> {
     let mut key = RawDocumentBuf::new();
     if let Some(id) = document.get("_id")?.filter(|_| is_by_id) {

@@ -3,6 +3,8 @@
 //!
 //! The collection `c` has indexes, and `t` has the same documents without any, but the rule of expiry, which is on a field of its own.
 
+mod orders;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,17 +20,24 @@ const PATHS: [&str; 7] = ["a", "b", "a.b", "a.c", "b.a", "c", "a.b.c"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_through_indexes_find_what_scans_find() {
-    let served = Arc::new(AtomicU64::new(0));
-    let count = served.clone();
+    let (served, ordered) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let counts = (served.clone(), ordered.clone());
     for_seeds(PROGRAMS, move |seed| {
-        let count = count.clone();
+        let counts = counts.clone();
         async move {
-            count.fetch_add(run(seed).await, Ordering::Relaxed);
+            let (served, ordered) = run(seed).await;
+            counts.0.fetch_add(served, Ordering::Relaxed);
+            counts.1.fetch_add(ordered, Ordering::Relaxed);
         }
     })
     .await;
     let served = served.load(Ordering::Relaxed);
     assert!(served > PROGRAMS, "only {served} queries read by an index");
+    let ordered = ordered.load(Ordering::Relaxed);
+    assert!(
+        ordered > PROGRAMS,
+        "only {ordered} queries read in the order of an index"
+    );
 }
 
 struct Program {
@@ -36,21 +45,26 @@ struct Program {
     choices: RandomChoices,
     paths: Vec<String>,
     indexes: Vec<String>,
+    /// The keys of the indexes.
+    patterns: Vec<Document>,
     next: i32,
-    /// Queries that read by an index.
+    /// Queries that read by an index, and in the order of one.
     served: u64,
+    ordered: u64,
     is_sharded: bool,
 }
 
-/// Returns how many queries read by an index.
-async fn run(seed: u64) -> u64 {
+/// Returns how many queries read by an index, and how many in the order of one.
+async fn run(seed: u64) -> (u64, u64) {
     let mut program = Program {
         shell: Shell::new().await,
         choices: RandomChoices::new(seed),
         paths: Vec::new(),
         indexes: Vec::new(),
+        patterns: vec![doc! { "a": 1 }],
         next: 0,
         served: 0,
+        ordered: 0,
         is_sharded: seed.is_multiple_of(3),
     };
     for collection in ["c", "t"] {
@@ -78,12 +92,12 @@ async fn run(seed: u64) -> u64 {
         "{}",
         render_document(&checked)
     );
-    program.served
+    (program.served, program.ordered)
 }
 
 impl Program {
     async fn step(&mut self) {
-        match self.choices.roll(12) {
+        match self.choices.roll(18) {
             0 | 1 => self.insert().await,
             2 => self.create_index().await,
             3 => self.update().await,
@@ -93,6 +107,9 @@ impl Program {
             7 if self.choices.percent(30) => self.shell.restart().await,
             7 if self.is_sharded => self.split().await,
             8 => self.resting_cursor().await,
+            9 => self.resting_order().await,
+            10 => self.change_first().await,
+            11..14 => self.sorted_query().await,
             _ => self.query().await,
         }
     }
@@ -163,11 +180,13 @@ impl Program {
         if code_of(&self.shell.run(create).await) == 0 {
             self.paths.extend(key.keys().map(|path| path.replace("$**", "a")));
             self.indexes.push(name);
+            self.patterns.push(key);
         }
     }
 
     async fn drop_index(&mut self) {
         let Some(name) = self.indexes.pop() else { return };
+        self.patterns.pop();
         self.shell.ok(rawdoc! { "dropIndexes": "c", "index": name }).await;
     }
 

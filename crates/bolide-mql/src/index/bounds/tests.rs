@@ -9,16 +9,16 @@ use crate::context::Context;
 use crate::filter::Filter;
 use bolide_model::UnixMillis;
 
-fn index(specification: &Document) -> IndexDefinition {
+pub(super) fn index(specification: &Document) -> IndexDefinition {
     let specification = RawDocumentBuf::try_from(specification).expect("BSON");
     IndexDefinition::parse(&specification, &ParseOptions::default()).expect("an index")
 }
 
-fn of(key: Document) -> IndexDefinition {
+pub(super) fn of(key: Document) -> IndexDefinition {
     index(&doc! {"key": key, "name": "n"})
 }
 
-fn filter(document: &Document) -> Filter {
+pub(super) fn filter(document: &Document) -> Filter {
     Filter::parse(&RawDocumentBuf::try_from(document).expect("BSON")).expect("a filter")
 }
 
@@ -153,13 +153,13 @@ fn is_found(definition: &IndexDefinition, document: &RawDocument, bounds: &Index
 }
 
 /// Random documents, filters and definitions over few names and values, so that they meet.
-struct Random(Rng, Vec<String>);
+pub(super) struct Random(pub Rng, pub Vec<String>);
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const PATHS: [&str; 8] = ["a", "b", "a.b", "a.c", "a.b.c", "b.a", "a.0", "c"];
 
 impl Random {
-    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+    pub(super) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.0.usize(..of.len())].clone()
     }
 
@@ -202,7 +202,7 @@ impl Random {
         }
     }
 
-    fn document(&mut self, depth: usize) -> Document {
+    pub(super) fn document(&mut self, depth: usize) -> Document {
         let mut document = Document::new();
         for name in NAMES {
             if self.0.u8(..3) > 0 {
@@ -247,7 +247,7 @@ impl Random {
         test
     }
 
-    fn filter(&mut self, depth: usize) -> Document {
+    pub(super) fn filter(&mut self, depth: usize) -> Document {
         let mut filter = Document::new();
         for _ in 0..self.0.usize(1..3) {
             match self.0.u8(..10) {
@@ -274,7 +274,7 @@ impl Random {
         filter
     }
 
-    fn definition(&mut self) -> Option<IndexDefinition> {
+    pub(super) fn definition(&mut self) -> Option<IndexDefinition> {
         let mut specification = doc! {"name": "n"};
         let mut key = Document::new();
         match self.0.u8(..10) {
@@ -364,7 +364,7 @@ fn every_document_that_matches_is_inside_of_the_bounds() {
     assert!(served > ROUNDS as usize / 10, "{served}");
 }
 
-const ROUNDS: u64 = 4_000;
+pub(super) const ROUNDS: u64 = 4_000;
 const DOCUMENTS: usize = 40;
 
 #[test]

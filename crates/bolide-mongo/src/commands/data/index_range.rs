@@ -6,7 +6,7 @@ use bolide_mql::{Error, Result};
 use bson::RawDocument;
 use bson::raw::RawBsonRef;
 
-use super::super::data::language::hinted_index;
+use super::language::hinted_index;
 
 /// Both bounds have the same fields.
 pub const DIFFERENT_FIELDS: i32 = 51176;

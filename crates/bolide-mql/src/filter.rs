@@ -69,6 +69,19 @@ impl Filter {
         }
     }
 
+    /// Returns the filter that documents match which match both.
+    #[must_use]
+    pub fn and(self, other: &Filter) -> Filter {
+        let root = match self.root {
+            Node::And(mut conditions) => {
+                conditions.push(other.root.clone());
+                Node::And(conditions)
+            }
+            root => Node::And(vec![root, other.root.clone()]),
+        };
+        Filter { root }
+    }
+
     /// Tells whether the document matches. Strings compare by the collation of the context.
     ///
     /// # Errors

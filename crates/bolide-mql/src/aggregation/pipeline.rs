@@ -56,7 +56,9 @@ impl Passed {
 pub struct LeadingOrder<'p> {
     /// The order.
     pub sort: &'p Sort,
-    /// How many documents that match the leading filter it takes at most.
+    /// The filter that every document of the input must match to have an effect. The pipeline applies it itself.
+    pub filter: Filter,
+    /// How many documents that match it are taken at most.
     pub limit: Option<u64>,
     /// The pipeline for an input in this order: without the stage that sorts.
     pub rest: Pipeline,
@@ -133,8 +135,13 @@ impl Pipeline {
 
     /// The order that [`Pipeline::leading_sort_limit`] tells, for an input that comes in it.
     pub fn leading_order(&self) -> Option<LeadingOrder<'_>> {
-        let filters = self.stages.iter().take_while(|stage| stage.filter().is_some()).count();
         let (sort, limit) = self.leading_sort_limit()?;
+        let filters: Vec<&Filter> = self.stages.iter().map_while(|stage| stage.filter()).collect();
+        let filter = match filters[..] {
+            [] => self.leading_filter().cloned().unwrap_or_else(Filter::all),
+            [first, ref others @ ..] => others.iter().fold(first.clone(), |all, next| all.and(next)),
+        };
+        let filters = filters.len();
         let mut rest = self.clone();
         rest.stages.remove(filters);
         let mut behind = filters;
@@ -147,8 +154,8 @@ impl Pipeline {
         }
         Some(LeadingOrder {
             sort,
-            // Of several filters the input knows the first.
-            limit: limit.filter(|_| filters <= 1),
+            filter,
+            limit,
             rest,
         })
     }

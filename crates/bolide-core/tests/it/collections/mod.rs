@@ -9,6 +9,7 @@ mod index_reads;
 mod indexes;
 mod items;
 mod model;
+mod ordered_reads;
 mod purge;
 mod random;
 mod transactions;

@@ -309,8 +309,7 @@ impl Reads {
         else {
             return Ok(None);
         };
-        let filter = Arc::new(pipeline.leading_filter().cloned().unwrap_or_else(Filter::all));
-        let mut matches = Matches::new(container.clone(), filter, &self.language)?;
+        let mut matches = Matches::new(container.clone(), Arc::new(leading.filter), &self.language)?;
         matches.follow(hinted);
         let order = (Order::Keys(leading.sort.clone()), hinted);
         let documents = InOrder::new(matches, order, None, leading.limit);

@@ -119,7 +119,7 @@ async fn writes_are_counted_and_not_carried_out() {
         rawdoc! { "update": "c", "updates": [{ "q": { "_id": 7 }, "u": { "$set": { "a": 1 } }, "upsert": true }] };
     let (_, stats) = explain(&shell, upsert).await;
     assert_eq!((root(&stats, "nMatched"), root(&stats, "nWouldUpsert")), (0, 1));
-    let modify = rawdoc! { "findAndModify": "c", "query": { "a": 0 }, "sort": { "_id": -1 }, "remove": true };
+    let modify = rawdoc! { "findAndModify": "c", "query": { "a": 0 }, "sort": { "a": 1 }, "remove": true };
     let (plan, stats) = explain(&shell, modify).await;
     let sort = plan.get_document("inputStage").expect("an input");
     assert_eq!(only(sort, &["stage"]), rawdoc! { "stage": "SORT" });

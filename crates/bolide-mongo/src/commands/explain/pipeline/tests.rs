@@ -55,13 +55,19 @@ async fn a_pipeline_that_a_query_could_do_is_shown_as_one() {
             "stage": "SKIP",
             "skipAmount": 1,
             "inputStage": {
-                "stage": "SORT",
-                "sortPattern": { "_id": -1 },
-                "type": "simple",
+                "stage": "FETCH",
+                "filter": { "$and": [{ "a": { "$gte": 1 } }, { "_id": { "$lt": 5 } }] },
                 "inputStage": {
-                    "stage": "COLLSCAN",
-                    "filter": { "$and": [{ "a": { "$gte": 1 } }, { "_id": { "$lt": 5 } }] },
-                    "direction": "forward",
+                    "stage": "IXSCAN",
+                    "keyPattern": { "_id": 1 },
+                    "indexName": "_id_",
+                    "isMultiKey": false,
+                    "isUnique": true,
+                    "isSparse": false,
+                    "isPartial": false,
+                    "indexVersion": 2,
+                    "direction": "backward",
+                    "indexBounds": { "_id": ["(5, -inf.0]"] },
                 },
             },
         },
@@ -69,7 +75,7 @@ async fn a_pipeline_that_a_query_could_do_is_shown_as_one() {
     assert_eq!(planner.get_document("winningPlan").expect("a plan"), &*plan);
     let statistics = reply.get_document("executionStats").expect("statistics");
     let names = ["nReturned", "totalKeysExamined", "totalDocsExamined"];
-    let expected = rawdoc! { "nReturned": 1, "totalKeysExamined": 0, "totalDocsExamined": 6 };
+    let expected = rawdoc! { "nReturned": 1, "totalKeysExamined": 5, "totalDocsExamined": 3 };
     assert_eq!(only(statistics, &names), expected);
 }
 

@@ -175,7 +175,7 @@ impl<'a> FindArguments<'a> {
             state: context.state.clone(),
             data,
             query: Some(Query {
-                documents: InOrder::new(matches, (order, &hinted), range, wanted),
+                documents: InOrder::new(matches, (order, &hinted), range, wanted).by_hint(&hinted),
                 filter,
                 shape,
                 skip: self.skip,

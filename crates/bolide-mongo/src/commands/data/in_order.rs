@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use bolide_core::{IndexPart, OrderedWalk, ReadScope, StoredDocument, Walked};
 use bolide_mql::context::memory::StageMemory;
-use bolide_mql::sort::Sorter;
+use bolide_mql::sort::{Sort, Sorter};
 use bolide_mql::{Context, Result};
 
 use super::find::Matches;
@@ -24,6 +24,8 @@ pub struct InOrder {
     /// How many documents are wanted in all, and how many were returned.
     wanted: Option<u64>,
     returned: u64,
+    /// Whether the order is that of a hint's index: without the index, none is needed.
+    is_of_hint: bool,
     /// The order by all fields of the index.
     complete: Option<Order>,
     /// How many are sorted at a time, if not all are, and what they are found by.
@@ -63,6 +65,7 @@ impl InOrder {
             matches,
             order,
             range,
+            is_of_hint: false,
             complete: walk.as_ref().map(|walk| Order::Keys(walk.sort().clone())),
             walk,
             wanted,
@@ -72,6 +75,27 @@ impl InOrder {
             is_complete: false,
             is_resumed: false,
             last: None,
+        }
+    }
+
+    /// The same, in the order of the index that a hint names, if there is no other order and it can be read in its order.
+    #[must_use]
+    pub fn by_hint(self, hinted: &Hinted) -> InOrder {
+        if !matches!(self.order, Order::Natural) || self.range.is_some() {
+            return self;
+        }
+        let index = hinted.index.as_ref();
+        let sort = index.and_then(|index| Sort::parse(index.definition.key().document()).ok());
+        let walk = sort.as_ref().and_then(|sort| self.matches.walk(sort, hinted));
+        let (Some(sort), Some(walk)) = (sort, walk) else {
+            return self;
+        };
+        InOrder {
+            order: Order::Keys(sort),
+            complete: Some(Order::Keys(walk.sort().clone())),
+            walk: Some(walk),
+            is_of_hint: true,
+            ..self
         }
     }
 
@@ -109,6 +133,7 @@ impl InOrder {
             if !walk.is_given_up() {
                 return Ok(Some((walk.part(), walk.is_backward())));
             }
+            self.forget_hint();
         }
         self.matches.prepare(scope).await?;
         Ok(None)
@@ -175,8 +200,19 @@ impl InOrder {
             if let Some(found) = next? {
                 return Ok(Some(found));
             }
+            self.forget_hint();
+            if self.order.is_natural() {
+                return self.matches.next(scope, context).await;
+            }
         }
         self.next_of_sorted(scope, context).await
+    }
+
+    /// Takes any order if that of a hint's index cannot be read and nothing was read in it.
+    fn forget_hint(&mut self) {
+        if self.is_of_hint && self.last.is_none() {
+            (self.order, self.walk, self.complete) = (Order::Natural, None, None);
+        }
     }
 
     /// Returns the next document in the order of the index; `None` at the end, and if the walk was given up.

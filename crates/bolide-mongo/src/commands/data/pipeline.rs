@@ -58,6 +58,9 @@ struct Current {
     command: u64,
 }
 
+/// An input, and the pipeline for it if that is another one.
+type OpenedInput = (BoxSource, Option<Pipeline>);
+
 /// A pipeline between batches.
 pub struct OpenPipeline {
     reads: Arc<Reads>,
@@ -93,13 +96,13 @@ impl OpenPipeline {
         Ok((OpenPipeline::of(reads, source), passed))
     }
 
-    /// Opens the input. If it comes in the order of the `$sort` that the pipeline begins with, also returns the pipeline without it.
+    /// Opens the input. If it comes in an order, also returns the pipeline for it, without a `$sort` at its start.
     fn prepare(
         state: Arc<MongoState>,
         pipeline: &Pipeline,
         input: Input,
         language: Context,
-    ) -> Result<(Arc<Reads>, (BoxSource, Option<Pipeline>), Context)> {
+    ) -> Result<(Arc<Reads>, OpenedInput, Context)> {
         let reads = Arc::new(Reads {
             state,
             language: language.clone(),
@@ -110,7 +113,7 @@ impl OpenPipeline {
             interrupt: Arc::new(OfCommand(reads.clone())),
             ..language
         };
-        let input: (BoxSource, Option<Pipeline>) = match input {
+        let input: OpenedInput = match input {
             Input::Documents(documents) => {
                 let documents = documents.into_iter().map(Document::new).collect::<Vec<_>>();
                 (Box::new(Documents::new(documents)), None)
@@ -296,23 +299,33 @@ impl Reads {
         Ok(self.documents_of(container, matches))
     }
 
-    /// Opens a collection in the order of the `$sort` that a pipeline begins with, if an index has it. Also returns the pipeline without it.
+    /// Opens a collection in the order of the `$sort` that a pipeline begins with, or of the hint's index, if it can be read so. Also returns the pipeline for this
+    /// input.
     fn in_order(
         self: &Arc<Self>,
         database: &str,
         (container, hinted): (&Arc<Container>, &Hinted),
         pipeline: &Pipeline,
     ) -> Result<Option<(BoxSource, Pipeline)>> {
-        let Some(leading) = pipeline
-            .leading_order()
-            .filter(|_| View::of(container, database).is_none())
-        else {
+        if View::of(container, database).is_some() {
             return Ok(None);
+        }
+        let (order, filter, wanted, rest) = match pipeline.leading_order() {
+            Some(leading) => (
+                Order::Keys(leading.sort.clone()),
+                leading.filter,
+                leading.limit,
+                leading.rest,
+            ),
+            None if hinted.index.is_none() => return Ok(None),
+            None => {
+                let filter = pipeline.leading_filter().cloned().unwrap_or_else(Filter::all);
+                (Order::Natural, filter, None, pipeline.clone())
+            }
         };
-        let mut matches = Matches::new(container.clone(), Arc::new(leading.filter), &self.language)?;
+        let mut matches = Matches::new(container.clone(), Arc::new(filter), &self.language)?;
         matches.follow(hinted);
-        let order = (Order::Keys(leading.sort.clone()), hinted);
-        let documents = InOrder::new(matches, order, None, leading.limit);
+        let documents = InOrder::new(matches, (order, hinted), None, wanted).by_hint(hinted);
         if !documents.has_index() {
             return Ok(None);
         }
@@ -320,10 +333,10 @@ impl Reads {
             reads: self.clone(),
             container: container.clone(),
             documents,
-            wanted: leading.limit,
+            wanted,
             command: 0,
         };
-        Ok(Some((Box::new(source), leading.rest)))
+        Ok(Some((Box::new(source), rest)))
     }
 
     fn documents_of(self: &Arc<Self>, container: Arc<Container>, mut matches: Matches) -> BoxSource {

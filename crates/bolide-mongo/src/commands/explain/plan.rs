@@ -150,7 +150,11 @@ impl Plan {
                 let mut matches = Matches::new(container.clone(), filter.clone(), &language)?;
                 matches.follow(&hinted);
                 let wanted = wanted(explained.skip, explained.limit);
-                access_of(matches, (&order, &hinted), wanted, data).await?
+                let mut documents = InOrder::new(matches, (order.clone(), &hinted), None, wanted);
+                if matches!(explained.purpose, Purpose::Return) {
+                    documents = documents.by_hint(&hinted);
+                }
+                access_of(documents, order.scan_direction(), data).await?
             }
         };
         let root = match explained.purpose {
@@ -250,6 +254,9 @@ impl Plan {
                 (_, None) => (Order::Natural, wanted),
             };
             let mut documents = InOrder::new(matches, (order, &self.hinted), None, wanted);
+            if matches!(self.access, Access::InOrder { .. }) {
+                documents = documents.by_hint(&self.hinted);
+            }
             documents.want(most);
             let mut execution = Execution::default();
             while most.is_none_or(|most| execution.matched < most) {
@@ -461,18 +468,12 @@ fn wanted(skip: u64, limit: u64) -> Option<u64> {
 }
 
 /// Decides how documents are found, without reading them.
-async fn access_of(
-    matches: Matches,
-    (order, hinted): (&Order, &Hinted),
-    wanted: Option<u64>,
-    data: &DataContext,
-) -> Result<Access> {
-    Ok(match (order.scan_direction(), matches.ids()) {
+async fn access_of(mut documents: InOrder, direction: Option<ScanDirection>, data: &DataContext) -> Result<Access> {
+    Ok(match (direction, documents.matches().ids()) {
         (Some(direction), _) => Access::Scan(direction),
         (None, Some(1)) => Access::Id,
         (None, Some(_)) => Access::Ids,
         (None, None) => {
-            let mut documents = InOrder::new(matches, (order.clone(), hinted), None, wanted);
             if let Some((part, is_backward)) = documents.prepare(&data.scope()).await? {
                 return Ok(Access::InOrder { part, is_backward });
             }

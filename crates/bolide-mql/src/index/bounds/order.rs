@@ -26,7 +26,7 @@ use crate::sort::{Sort, SortKey, SortSource};
 /// The most parts of an index that are merged.
 const MAX_PARTS: usize = 32;
 /// The most ranges of a part; more are read as one, with what is between them.
-const MAX_RANGES: usize = 32;
+const MAX_RANGES: usize = 1_000;
 
 /// How an index has the documents that a query matches in the order of a sort.
 #[derive(Debug, Clone)]

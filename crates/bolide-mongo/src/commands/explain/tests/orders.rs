@@ -220,3 +220,21 @@ async fn documents_that_have_ended_count_nowhere() {
         rawdoc! { "find": "c", "filter": { "d": { "$exists": true }, "ts": { "$lt": 0 } }, "sort": { "d": 1 } };
     assert_eq!(shell.first_batch(by_date).await.len(), 10);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_come_in_the_order_of_a_hint() {
+    let shell = large().await;
+    let times = |found: Vec<RawDocumentBuf>| -> Vec<i32> {
+        let times = found.iter().map(|document| document.get_i32("ts").expect("a time"));
+        times.collect()
+    };
+    let find = rawdoc! { "find": "c", "filter": { "kind": 1 }, "hint": "ts_1", "limit": 5 };
+    assert_eq!(times(shell.first_batch(find).await), [1, 3, 5, 7, 9]);
+    let pipeline = [rawdoc! { "$match": { "kind": 1 } }, rawdoc! { "$limit": 3 }];
+    let mut stages = bson::RawArrayBuf::new();
+    pipeline.into_iter().for_each(|stage| stages.push(stage));
+    let aggregate = rawdoc! { "aggregate": "c", "pipeline": stages, "cursor": {}, "hint": { "kind": 1, "ts": -1 } };
+    assert_eq!(times(shell.first_batch(aggregate).await), [1_999, 1_997, 1_995]);
+    let sorted = rawdoc! { "find": "c", "sort": { "_id": 1 }, "hint": "ts_1", "limit": 3 };
+    assert_eq!(times(shell.first_batch(sorted).await), [0, 7, 14]);
+}

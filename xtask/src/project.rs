@@ -61,6 +61,19 @@ impl Project {
         self.build(&arguments, "bolide-bench")
     }
 
+    /// Builds the server and the benchmarks in a profile; returns the paths of both executables.
+    pub fn build_measured(&self, profile: &str) -> Result<(PathBuf, PathBuf)> {
+        let profile = format!("--profile={profile}");
+        let build = |package: &str, name: &str| {
+            let arguments = [format!("--package={package}"), format!("--bin={name}"), profile.clone()];
+            self.build(&arguments.each_ref().map(String::as_str), name)
+        };
+        Ok((
+            build("bolide-server", "bolide")?,
+            build("bolide-bench", "bolide-bench")?,
+        ))
+    }
+
     /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
     fn build(&self, arguments: &[&str], name: &str) -> Result<PathBuf> {
         let mut cargo = self.cargo(&["build", "--message-format=json-render-diagnostics"]);

@@ -14,8 +14,8 @@ use crate::process::proportional_kib;
 use crate::query::postgres::Postgres;
 use crate::redis::Redis;
 
-/// Pause after loading, in which systems finish what they do in the background.
-const REST: Duration = Duration::from_secs(2);
+/// Pause after loading, in which systems finish what they do in the background; in seconds.
+const REST: f64 = 2.0;
 const KIB_OF_MIB: f64 = 1024.0;
 
 /// Why a system is not there, if nobody says more.
@@ -166,7 +166,8 @@ pub async fn run(candidates: &[Candidate], workload: &'static Workload, settings
     for candidate in candidates {
         contestants.push(Contestant::enter(candidate, workload, settings).await);
     }
-    tokio::time::sleep(REST).await;
+    // A run that only tries everything out does not need it.
+    tokio::time::sleep(Duration::from_secs_f64(REST.min(settings.seconds))).await;
     for contestant in &mut contestants {
         contestant.look_at_memory();
     }

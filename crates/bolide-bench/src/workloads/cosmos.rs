@@ -12,11 +12,11 @@ use tempfile::TempDir;
 use super::document::{at, document, id, partition};
 use super::plan::{Operation, Workload};
 use super::system::{Client, System};
-use crate::Result;
-use crate::connection::Connection;
+use crate::connection::{Connection, HttpResponse};
 use crate::cosmos::{CONTAINER, Draft, Requests, account_key};
 use crate::process::OwnedChild;
 use crate::server::{Server, Store};
+use crate::{Error, Result};
 
 /// Timeout of a start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -157,11 +157,27 @@ impl CosmosClient {
             headers: &partition_header(key),
             body: "",
         });
-        let response = self.connection.expect(200, &request).await?;
-        match memmem::find(response.body, id(key).as_bytes()) {
-            Some(_) => Ok(1),
-            None => Err(format!("item {key} is not in the response").into()),
+        let response = self.connection.ask(&request).await?;
+        match response.status {
+            200 if memmem::find(response.body, id(key).as_bytes()).is_some() => Ok(1),
+            404 => Ok(0),
+            _ => Err(refusal(&response)),
         }
+    }
+
+    /// Replaces an item.
+    async fn replace(&mut self, key: u64, version: u64) -> Result<u64> {
+        let path = format!("{CONTAINER}/docs/{}", id(key));
+        let request = self.requests.request(&Draft {
+            method: "PUT",
+            path: &path,
+            resource_type: "docs",
+            link: &path,
+            headers: &partition_header(key),
+            body: &document(key, version, self.ttl),
+        });
+        self.connection.expect(200, &request).await?;
+        Ok(0)
     }
 
     /// Creates an item, or replaces it too if `is_upsert`.
@@ -170,36 +186,26 @@ impl CosmosClient {
         if is_upsert {
             headers.push_str("x-ms-documentdb-is-upsert: True\r\n");
         }
-        let response = self.post(&headers, &document(key, version, self.ttl)).await?;
-        match response.0 {
-            201 => Ok(0),
-            200 if is_upsert => Ok(0),
-            status => Err(format!("status {status}: {}", response.1).into()),
-        }
-    }
-
-    /// The status, and the body if it is an error.
-    async fn post(&mut self, headers: &str, body: &str) -> Result<(u16, String)> {
         let request = self.requests.request(&Draft {
             method: "POST",
             path: &format!("{CONTAINER}/docs"),
             resource_type: "docs",
             link: CONTAINER,
-            headers,
-            body,
+            headers: &headers,
+            body: &document(key, version, self.ttl),
         });
         let response = self.connection.ask(&request).await?;
-        let text = match response.status {
-            200 | 201 => String::new(),
-            _ => String::from_utf8_lossy(response.body).into_owned(),
-        };
-        Ok((response.status, text))
+        match response.status {
+            201 => Ok(0),
+            200 if is_upsert => Ok(0),
+            _ => Err(refusal(&response)),
+        }
     }
 
     /// Runs a query in the partition of an item; returns the number of its documents.
     async fn query(&mut self, key: u64, body: &str) -> Result<u64> {
         let headers = format!(
-            "{}x-ms-documentdb-isquery: true\r\nx-ms-max-item-count: -1\r\n",
+            "{}x-ms-documentdb-isquery: true\r\nx-ms-max-item-count: 100\r\n",
             partition_header(key)
         );
         let request = self.requests.request(&Draft {
@@ -220,10 +226,11 @@ impl Client for CosmosClient {
         match *operation {
             Operation::Read { key } => self.read(key).await,
             Operation::Insert { key } => self.write(key, 0, false).await,
-            Operation::Update { key, version } => self.write(key, version, true).await,
+            Operation::Update { key, version } => self.replace(key, version).await,
+            Operation::Upsert { key, version } => self.write(key, version, true).await,
             Operation::ReadModifyWrite { key, version } => {
                 let documents = self.read(key).await?;
-                self.write(key, version, true).await?;
+                self.replace(key, version).await?;
                 Ok(documents)
             }
             Operation::Scan { from, items } => {
@@ -246,4 +253,8 @@ impl Client for CosmosClient {
 
 fn partition_header(key: u64) -> String {
     format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n", partition(key))
+}
+
+fn refusal(response: &HttpResponse<'_>) -> Error {
+    format!("status {}: {}", response.status, String::from_utf8_lossy(response.body)).into()
 }

@@ -98,15 +98,8 @@ fn row(workload: &Measured, side: &Side) -> [String; 10] {
         Some(ratio) => format!("{ratio:.2}"),
         None => "–".to_owned(),
     };
-    let unfinished: usize = side.rounds.iter().map(|round| round.latency.unfinished).sum();
-    let mut name = side.system.clone();
-    if let Some(failure) = &side.failure {
-        let _ = write!(name, " (not measured: {})", one_line(failure));
-    } else if unfinished > 0 {
-        let _ = write!(name, " ({unfinished} operations not finished)");
-    }
     [
-        name,
+        name_and_remarks(side),
         median(&throughput),
         spread(&throughput),
         ratio(&throughput),
@@ -118,6 +111,24 @@ fn row(workload: &Measured, side: &Side) -> [String; 10] {
         side.memory_mib
             .map_or_else(|| "–".to_owned(), |mib| format!("{mib:.0}")),
     ]
+}
+
+/// The name of a system, and what is to be known about its figures.
+fn name_and_remarks(side: &Side) -> String {
+    let mut text = side.system.clone();
+    // Writing to a String cannot fail.
+    if let Some(failure) = &side.failure {
+        let _ = write!(text, " (not measured: {})", one_line(failure));
+    }
+    let unfinished: usize = side.rounds.iter().map(|round| round.latency.unfinished).sum();
+    if unfinished > 0 {
+        let _ = write!(text, " ({unfinished} operations not finished)");
+    }
+    let wrong: u64 = side.rounds.iter().map(|round| round.wrong).sum();
+    if wrong > 0 {
+        let _ = write!(text, " ({wrong} operations did not get the documents that are stored)");
+    }
+    text
 }
 
 /// A whole number with separators of thousands.

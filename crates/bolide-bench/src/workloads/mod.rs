@@ -50,7 +50,7 @@ pub struct Options {
     /// Items that are loaded before each workload. By default 20,000, with `--quick` 500.
     #[arg(long)]
     items: Option<u64>,
-    /// Seconds of each measurement: two for each system, workload and round. By default 3, with `--quick` 0.3.
+    /// Seconds of each measurement: two for each system, workload and round. By default 3, with `--quick` 0.2.
     #[arg(long)]
     seconds: Option<f64>,
     /// Concurrent clients, each with its own connection. By default 32, with `--quick` 8.
@@ -187,7 +187,7 @@ fn write(report: &Report, out: &Path) -> Result<String> {
 impl Options {
     fn settings(&self) -> Result<Settings> {
         let (items, clients, seconds, rounds) = match self.quick {
-            true => (500, 8, 0.3, 1),
+            true => (500, 8, 0.2, 1),
             false => (20_000, 32, 3.0, 3),
         };
         let settings = Settings {

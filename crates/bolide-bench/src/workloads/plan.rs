@@ -35,6 +35,7 @@ pub struct Workload {
 pub enum Kind {
     Read,
     Update,
+    Upsert,
     Insert,
     Scan,
     Range,
@@ -58,8 +59,13 @@ pub enum Operation {
     Read {
         key: u64,
     },
-    /// Replaces an item as a whole; creates it if it has expired.
+    /// Replaces an item as a whole.
     Update {
+        key: u64,
+        version: u64,
+    },
+    /// The same, and creates the item if there is none.
+    Upsert {
         key: u64,
         version: u64,
     },
@@ -87,7 +93,7 @@ impl Operation {
     pub fn documents(&self) -> u64 {
         match self {
             Operation::Read { .. } | Operation::ReadModifyWrite { .. } => 1,
-            Operation::Update { .. } | Operation::Insert { .. } => 0,
+            Operation::Update { .. } | Operation::Upsert { .. } | Operation::Insert { .. } => 0,
             Operation::Scan { items, .. } | Operation::Range { items, .. } => *items,
         }
     }
@@ -146,7 +152,7 @@ pub const WORKLOADS: [Workload; 8] = [
     Workload {
         name: "sessions",
         description: "a session store: 70 % reads, 30 % writes that renew the TTL of an hour, zipfian",
-        mix: &[(Kind::Read, 70), (Kind::Update, 30)],
+        mix: &[(Kind::Read, 70), (Kind::Upsert, 30)],
         choice: Choice::Zipfian,
         ttl: Some(SESSION_SECONDS),
         rate: 500,
@@ -232,6 +238,10 @@ impl Planner {
         match self.kind() {
             Kind::Read => Operation::Read { key: self.key() },
             Kind::Update => Operation::Update {
+                key: self.key(),
+                version,
+            },
+            Kind::Upsert => Operation::Upsert {
                 key: self.key(),
                 version,
             },

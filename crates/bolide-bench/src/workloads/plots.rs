@@ -16,6 +16,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(204, 121, 167),
     RGBColor(90, 90, 90),
 ];
+/// Room for the legend on the right, as a part of all groups' width.
+const LEGEND: f64 = 0.15;
 /// The part of a group's width that bars take.
 const FILLED: f64 = 0.8;
 /// Where the name of a group is written, below the axis, in pixels.
@@ -83,7 +85,7 @@ fn draw(report: &Report, plot: &Plot) -> Result<Option<String>> {
             .margin(10)
             .x_label_area_size(30)
             .y_label_area_size(70)
-            .build_cartesian_2d(0.0..groups, (bottom..top).log_scale())?;
+            .build_cartesian_2d(0.0..groups * (1.0 + LEGEND), (bottom..top).log_scale())?;
         chart.configure_mesh().disable_x_mesh().disable_x_axis().draw()?;
         for (number, system) in systems.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];

@@ -18,6 +18,9 @@ const DEADLINE_INDEX: &str = "CREATE INDEX ON items (expires)";
 const READ: &str = "SELECT doc::text FROM items WHERE pk = $1 AND id = $2 AND (expires IS NULL OR expires > now())";
 const INSERT: &str = "
     INSERT INTO items VALUES ($1, $2, $3, now() + $4::bigint * interval '1 second', $5::text::jsonb)";
+const UPDATE: &str = "
+    UPDATE items SET at = $3, expires = now() + $4::bigint * interval '1 second', doc = $5::text::jsonb
+    WHERE pk = $1 AND id = $2 AND (expires IS NULL OR expires > now())";
 const UPSERT: &str = "
     INSERT INTO items VALUES ($1, $2, $3, now() + $4::bigint * interval '1 second', $5::text::jsonb)
     ON CONFLICT (pk, id) DO UPDATE SET at = excluded.at, expires = excluded.expires, doc = excluded.doc";
@@ -46,6 +49,7 @@ impl System for Postgres {
         Ok(PostgresClient {
             read: connection.prepare(READ).await?,
             insert: connection.prepare(INSERT).await?,
+            update: connection.prepare(UPDATE).await?,
             upsert: connection.prepare(UPSERT).await?,
             scan: connection.prepare(SCAN).await?,
             range: connection.prepare(RANGE).await?,
@@ -64,6 +68,7 @@ pub struct PostgresClient {
     connection: Connection,
     read: Statement,
     insert: Statement,
+    update: Statement,
     upsert: Statement,
     scan: Statement,
     range: Statement,
@@ -95,10 +100,11 @@ impl Client for PostgresClient {
         match *operation {
             Operation::Read { key } => self.read(key).await,
             Operation::Insert { key } => self.write(&self.insert, key, 0).await,
-            Operation::Update { key, version } => self.write(&self.upsert, key, version).await,
+            Operation::Update { key, version } => self.write(&self.update, key, version).await,
+            Operation::Upsert { key, version } => self.write(&self.upsert, key, version).await,
             Operation::ReadModifyWrite { key, version } => {
                 let documents = self.read(key).await?;
-                self.write(&self.upsert, key, version).await?;
+                self.write(&self.update, key, version).await?;
                 Ok(documents)
             }
             Operation::Scan { from, items } => {

@@ -117,7 +117,7 @@ impl Client for RedisClient {
         match *operation {
             Operation::Read { key } => self.read(key).await,
             Operation::Insert { key } => self.write(key, 0).await,
-            Operation::Update { key, version } => self.write(key, version).await,
+            Operation::Update { key, version } | Operation::Upsert { key, version } => self.write(key, version).await,
             Operation::ReadModifyWrite { key, version } => {
                 let documents = self.read(key).await?;
                 self.write(key, version).await?;

@@ -6,7 +6,7 @@
 //!   "absent": [ { "name": "cosmium", "reason": "…" } ],
 //!   "workloads": [ { "name": "ycsb-a", "description": "…", "rate": 500,
 //!     "sides": [ { "system": "bolide", "memory_mib": 71.2, "failure": null,
-//!       "rounds": [ { "operations_per_second": 12345.6,
+//!       "rounds": [ { "operations_per_second": 12345.6, "wrong": 0,
 //!         "latency": { "operations": 1500, "unfinished": 0, "p50": 210.0, "p95": 400.0, "p99": 812.0, "p999": 2210.0, "max": 3000.0 } } ] } ] } ],
 //!   "sections": [ { "name": "mass-deadline", "arguments": "purge …", "markdown": "…" } ] }
 //! ```
@@ -82,6 +82,8 @@ pub struct Side {
 pub struct Round {
     /// As fast as responses come.
     pub operations_per_second: f64,
+    /// Operations, of both measurements, that got other documents than are stored.
+    pub wrong: u64,
     pub latency: Percentiles,
 }
 

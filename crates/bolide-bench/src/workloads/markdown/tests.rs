@@ -15,6 +15,19 @@ fn a_row_has_medians_spread_and_ratios() {
 }
 
 #[test]
+fn what_a_system_did_wrong_is_beside_its_name() {
+    let mut report = example();
+    let redis = &mut report.workloads[0].sides[1];
+    redis.rounds[0].wrong = 2;
+    redis.rounds[2].wrong = 1;
+    redis.rounds[1].latency.unfinished = 4;
+    assert_eq!(
+        name_and_remarks(redis),
+        "redis (4 operations not finished) (3 operations did not get the documents that are stored)"
+    );
+}
+
+#[test]
 fn what_is_absent_is_named_with_its_reason() {
     let page = page(&example(), &[]);
     assert!(

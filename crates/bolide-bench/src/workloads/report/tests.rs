@@ -3,6 +3,7 @@ use super::*;
 fn round(operations_per_second: f64, p50: f64, p99: f64) -> Round {
     Round {
         operations_per_second,
+        wrong: 0,
         latency: Percentiles {
             operations: 1_500,
             unfinished: 0,

@@ -37,6 +37,9 @@ pub struct Options {
     /// The profile in which Bolide and the benchmarks are built.
     #[arg(long, value_name = "NAME", default_value = "release")]
     profile: String,
+    /// The server to measure; by default it is built.
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
     /// The directory of the report.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -54,7 +57,11 @@ pub struct Options {
 /// If Bolide does not build, or the measurement fails as a whole; a peer that fails is part of the report.
 pub fn run(project: &Project, options: &Options) -> Result<()> {
     let tools = Tools::new(project, options.install);
-    let (bolide, bench) = project.build_measured(&options.profile)?;
+    let bench = project.build_in("bolide-bench", "bolide-bench", &options.profile)?;
+    let bolide = match &options.binary {
+        Some(path) => std::path::absolute(path)?,
+        None => project.build_in("bolide-server", "bolide", &options.profile)?,
+    };
     let out = options.out.clone().unwrap_or_else(|| match options.quick {
         true => project.root().join("target/bench/quick"),
         false => project.root().join("docs/benchmarks"),
@@ -62,7 +69,11 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
     let mut command = Command::new(bench);
     command.current_dir(project.root()).arg("workloads");
     command.arg("--bolide").arg(bolide).arg("--out").arg(&out);
-    command.args(["--built", &options.profile]);
+    let built = match options.binary {
+        Some(_) => format!("{} (the benchmark; the server was given)", options.profile),
+        None => options.profile.clone(),
+    };
+    command.args(["--built", &built]);
     if options.quick {
         command.arg("--quick");
     }

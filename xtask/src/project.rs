@@ -61,17 +61,14 @@ impl Project {
         self.build(&arguments, "bolide-bench")
     }
 
-    /// Builds the server and the benchmarks in a profile; returns the paths of both executables.
-    pub fn build_measured(&self, profile: &str) -> Result<(PathBuf, PathBuf)> {
-        let profile = format!("--profile={profile}");
-        let build = |package: &str, name: &str| {
-            let arguments = [format!("--package={package}"), format!("--bin={name}"), profile.clone()];
-            self.build(&arguments.each_ref().map(String::as_str), name)
-        };
-        Ok((
-            build("bolide-server", "bolide")?,
-            build("bolide-bench", "bolide-bench")?,
-        ))
+    /// Builds an executable of a package in a profile, and returns its path.
+    pub fn build_in(&self, package: &str, name: &str, profile: &str) -> Result<PathBuf> {
+        let arguments = [
+            format!("--package={package}"),
+            format!("--bin={name}"),
+            format!("--profile={profile}"),
+        ];
+        self.build(&arguments.each_ref().map(String::as_str), name)
     }
 
     /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.

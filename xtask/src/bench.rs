@@ -101,7 +101,7 @@ fn peers(tools: &Tools, cosmium: Option<&Path>) -> Vec<String> {
     for (name, found) in [("cosmium", cosmium), ("vercel", tools.npm(VERCEL.0, VERCEL.1))] {
         match found {
             Ok(path) => arguments.push(format!("--{name}={}", path.display())),
-            Err(reason) => arguments.push(format!("--absent={name}={reason}")),
+            Err(reason) => arguments.push(absent(name, &reason)),
         }
     }
     // The benchmark finds these by itself.
@@ -113,8 +113,21 @@ fn peers(tools: &Tools, cosmium: Option<&Path>) -> Vec<String> {
     let redis = tools.debian("redis-server", "redis-server").map(drop);
     for (name, found) in [("postgres", postgres), ("redis", redis)] {
         if let Err(reason) = found {
-            arguments.push(format!("--absent={name}={reason}"));
+            arguments.push(absent(name, &reason));
         }
     }
     arguments
 }
+
+/// Says the whole reason here. The report has only its beginning: what a program said belongs to this machine.
+fn absent(name: &str, reason: &str) -> String {
+    println!("{name} is not measured: {reason}");
+    let beginning = reason.split_once(" fails: ").map_or_else(
+        || reason.to_owned(),
+        |(beginning, _)| format!("{beginning} fails on this machine"),
+    );
+    format!("--absent={name}={beginning}")
+}
+
+#[cfg(test)]
+mod tests;

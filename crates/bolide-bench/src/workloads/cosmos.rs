@@ -176,8 +176,12 @@ impl CosmosClient {
             headers: &partition_header(key),
             body: &document(key, version, self.ttl),
         });
-        self.connection.expect(200, &request).await?;
-        Ok(0)
+        let response = self.connection.ask(&request).await?;
+        match response.status {
+            // Cosmium says that it created the item.
+            200 | 201 => Ok(0),
+            _ => Err(refusal(&response)),
+        }
     }
 
     /// Creates an item, or replaces it too if `is_upsert`.

@@ -24,6 +24,10 @@ pub fn page(report: &Report, plots: &[(String, String)]) -> String {
         report.profile,
     );
     text.push_str(SYSTEMS);
+    text.push_str(
+        "\nA wrong response has other documents than are stored; a system with more than 1 % of them is not measured. Operations that are not finished had no result some \
+         seconds after the last start; their latency is how long they had waited.\n",
+    );
     if !report.absent.is_empty() {
         text.push_str("\nNot measured:\n\n");
         for absent in &report.absent {
@@ -122,11 +126,11 @@ fn name_and_remarks(side: &Side) -> String {
     }
     let unfinished: usize = side.rounds.iter().map(|round| round.latency.unfinished).sum();
     if unfinished > 0 {
-        let _ = write!(text, " ({unfinished} operations not finished)");
+        let _ = write!(text, " (not finished: {unfinished})");
     }
     let wrong: u64 = side.rounds.iter().map(|round| round.wrong).sum();
     if wrong > 0 {
-        let _ = write!(text, " ({wrong} operations did not get the documents that are stored)");
+        let _ = write!(text, " (wrong responses: {wrong})");
     }
     text
 }

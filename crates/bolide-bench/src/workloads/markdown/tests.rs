@@ -21,10 +21,7 @@ fn what_a_system_did_wrong_is_beside_its_name() {
     redis.rounds[0].wrong = 2;
     redis.rounds[2].wrong = 1;
     redis.rounds[1].latency.unfinished = 4;
-    assert_eq!(
-        name_and_remarks(redis),
-        "redis (4 operations not finished) (3 operations did not get the documents that are stored)"
-    );
+    assert_eq!(name_and_remarks(redis), "redis (not finished: 4) (wrong responses: 3)");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 #![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
 
+mod bench;
 mod checks;
 mod compatibility;
 mod conformance;
@@ -60,6 +61,8 @@ enum Command {
     Conformance(conformance::Options),
     /// Count the instructions of a few operations with valgrind, and compare them with earlier figures.
     Instructions(instructions::Options),
+    /// Run named workloads on Bolide and on the peers that can run here, and write a report with plots.
+    Bench(bench::Options),
     /// Run the client tours and the SDK suites against the built server.
     Sdk(SdkOptions),
     /// Build the packages for other languages, install, test and uninstall each.
@@ -128,6 +131,7 @@ fn run(command: Command) -> Result<()> {
         Command::Instructions(options) => {
             instructions::run(&project, &options).map(|outcome| println!("instructions: {outcome}"))
         }
+        Command::Bench(options) => bench::run(&project, &options),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),

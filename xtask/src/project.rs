@@ -61,6 +61,16 @@ impl Project {
         self.build(&arguments, "bolide-bench")
     }
 
+    /// Builds an executable of a package in a profile, and returns its path.
+    pub fn build_in(&self, package: &str, name: &str, profile: &str) -> Result<PathBuf> {
+        let arguments = [
+            format!("--package={package}"),
+            format!("--bin={name}"),
+            format!("--profile={profile}"),
+        ];
+        self.build(&arguments.each_ref().map(String::as_str), name)
+    }
+
     /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
     fn build(&self, arguments: &[&str], name: &str) -> Result<PathBuf> {
         let mut cargo = self.cargo(&["build", "--message-format=json-render-diagnostics"]);

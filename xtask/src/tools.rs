@@ -16,7 +16,7 @@ pub struct Tools {
 
 /// A program of a Go module, built from its source.
 pub struct GoProgram {
-    /// The name of the program.
+    /// The name of the program on the path, and of what is built.
     pub name: &'static str,
     /// The package and its version, as `go install` takes them.
     pub package: &'static str,
@@ -77,7 +77,40 @@ impl Tools {
         let mut go = Command::new("go");
         quiet(go.env("GOBIN", &self.directory).args(["install", package]))
             .map_err(|why| format!("{missing}, and go fails: {why}"))?;
+        // Go names it after the last part of its package.
+        let made = package.rsplit('/').next().and_then(|last| last.split('@').next());
+        let made = self.directory.join(made.unwrap_or(name));
+        if made != built {
+            std::fs::rename(&made, &built)
+                .map_err(|why| format!("{missing}, and go made no {}: {why}", made.display()))?;
+        }
         Ok(built)
+    }
+
+    /// The directory below which a package of the npm registry is installed.
+    ///
+    /// # Errors
+    /// The text says why it is missing.
+    pub fn npm(&self, name: &str, version: &str) -> std::result::Result<PathBuf, String> {
+        if on_path("node").is_none() {
+            return Err("node is not installed".to_owned());
+        }
+        let directory = self.directory.join("npm").join(name.replace('/', "-"));
+        if directory.join("node_modules").join(name).is_dir() {
+            return Ok(directory);
+        }
+        let package = format!("{name}@{version}");
+        let missing = format!("{name} is not installed (npm install {package})");
+        if !self.may_install || on_path("npm").is_none() {
+            return Err(missing);
+        }
+        println!("installing {package}");
+        let made = std::fs::create_dir_all(&directory);
+        made.map_err(|error| format!("{missing}, and its directory cannot be made: {error}"))?;
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+        quiet(npm.arg(&directory).arg(package)).map_err(|why| format!("{missing}, and npm fails: {why}"))?;
+        Ok(directory)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A light HTTP/1.1 client: one keep-alive connection, requests as prepared bytes.
 //!
-//! It supports only what the servers measured here send: a head, then a body of `content-length` bytes or none.
+//! It supports only what the servers measured here send: a head, then a body of `content-length` bytes, in chunks, or none.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,14 @@ use crate::Result;
 const HEAD_END: &[u8] = b"\r\n\r\n";
 /// As hyper writes it.
 const CONTENT_LENGTH: &[u8] = b"\r\ncontent-length: ";
+const MAX_HEADERS: usize = 64;
 
 /// A connection that is kept alive.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// The body of a response in chunks, without their frames.
+    joined: Vec<u8>,
 }
 
 /// A response as received.
@@ -37,6 +40,7 @@ impl Connection {
         Ok(Connection {
             stream,
             buffer: Vec::with_capacity(16 * 1024),
+            joined: Vec::new(),
         })
     }
 
@@ -44,20 +48,29 @@ impl Connection {
     pub async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse<'_>> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
-        let shape = loop {
+        loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err("the server closed the connection".into());
             }
-            match Shape::of(&self.buffer)? {
-                Some(shape) if self.buffer.len() >= shape.end => break shape,
-                _ => {}
+            let Some(shape) = Shape::of(&self.buffer)? else {
+                continue;
+            };
+            let is_whole = match shape.end {
+                Some(end) => self.buffer.len() >= end,
+                None => join_chunks(&self.buffer[shape.body_at..], &mut self.joined)?,
+            };
+            if is_whole {
+                let body = match shape.end {
+                    Some(end) => &self.buffer[shape.body_at..end],
+                    None => &self.joined,
+                };
+                return Ok(HttpResponse {
+                    status: shape.status,
+                    head: &self.buffer[..shape.body_at],
+                    body,
+                });
             }
-        };
-        Ok(HttpResponse {
-            status: shape.status,
-            head: &self.buffer[..shape.body_at],
-            body: &self.buffer[shape.body_at..shape.end],
-        })
+        }
     }
 
     /// As [`Connection::ask`], and any other status than `expected` is an error.
@@ -75,7 +88,8 @@ impl Connection {
 struct Shape {
     status: u16,
     body_at: usize,
-    end: usize,
+    /// `None` for a body in chunks.
+    end: Option<usize>,
 }
 
 impl Shape {
@@ -88,17 +102,56 @@ impl Shape {
         let head = &bytes[..body_at];
         let status = head.get(9..12).and_then(decimal).ok_or("a malformed status line")?;
         let length = match memmem::find(head, CONTENT_LENGTH) {
-            None => 0,
             Some(at) => {
                 let value = head[at + CONTENT_LENGTH.len()..].split(|byte| *byte == b'\r').next();
-                value.and_then(decimal).ok_or("a malformed content length")?
+                Some(value.and_then(decimal).ok_or("a malformed content length")?)
             }
+            None => length_of_peer(head)?,
         };
         Ok(Some(Shape {
             status: u16::try_from(status)?,
             body_at,
-            end: body_at + length,
+            end: length.map(|length| body_at + length),
         }))
+    }
+}
+
+/// The length of the body after a head of another server than hyper; `None` for a body in chunks, 0 for no body.
+fn length_of_peer(head: &[u8]) -> Result<Option<usize>> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    response.parse(head)?;
+    let value = |name: &str| {
+        let mut headers = response.headers.iter();
+        headers
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
+    };
+    if let Some(length) = value("content-length") {
+        return Ok(Some(decimal(length).ok_or("a malformed content length")?));
+    }
+    let is_chunked = value("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"));
+    Ok((!is_chunked).then_some(0))
+}
+
+/// Copies the data of all chunks; returns whether the last one is there. Trailers are not supported.
+fn join_chunks(mut bytes: &[u8], joined: &mut Vec<u8>) -> Result<bool> {
+    const LINE_END: usize = 2;
+    joined.clear();
+    loop {
+        let size = httparse::parse_chunk_size(bytes).map_err(|_| "a malformed chunk")?;
+        let httparse::Status::Complete((data_at, size)) = size else {
+            return Ok(false);
+        };
+        let end = data_at + usize::try_from(size)?;
+        let Some(data) = bytes.get(data_at..end).filter(|_| bytes.len() >= end + LINE_END) else {
+            return Ok(false);
+        };
+        if size == 0 {
+            return Ok(true);
+        }
+        joined.extend_from_slice(data);
+        bytes = &bytes[end + LINE_END..];
     }
 }
 

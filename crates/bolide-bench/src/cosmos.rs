@@ -17,7 +17,7 @@ use crate::{Result, connection};
 const KEY: &[u8] = b"a key that guards benchmarks only";
 const READ_ONLY_KEY: &[u8] = b"a key that reads in benchmarks only";
 /// The only container.
-const CONTAINER: &str = "dbs/bench/colls/items";
+pub const CONTAINER: &str = "dbs/bench/colls/items";
 
 /// The account key of the measured servers.
 pub fn account_key() -> String {
@@ -37,15 +37,15 @@ pub struct Requests {
 }
 
 /// What differs between requests.
-struct Draft<'a> {
-    method: &'a str,
-    path: &'a str,
-    resource_type: &'a str,
+pub struct Draft<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub resource_type: &'a str,
     /// The link to sign: the resource for operations on one, its parent for feeds.
-    link: &'a str,
+    pub link: &'a str,
     /// Complete lines with line breaks.
-    headers: &'a str,
-    body: &'a str,
+    pub headers: &'a str,
+    pub body: &'a str,
 }
 
 impl Requests {
@@ -288,7 +288,8 @@ impl Requests {
         Ok(state_of(&response)? != "absent")
     }
 
-    fn request(&self, draft: &Draft<'_>) -> Vec<u8> {
+    /// Any request, signed.
+    pub fn request(&self, draft: &Draft<'_>) -> Vec<u8> {
         let Draft {
             method,
             path,

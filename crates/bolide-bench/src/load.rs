@@ -19,6 +19,9 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// Timeout of a request of an open loop, from its intended start.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long the operations of [`paced`] may go on after the last start.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// One of several concurrent workers.
 pub trait Worker: Send + 'static {
     /// Does one operation.
@@ -129,6 +132,68 @@ where
         let request = (self.next)();
         self.connection.expect(self.expected, request.as_ref()).await?;
         Ok(())
+    }
+}
+
+/// The result of [`paced`].
+#[derive(Debug)]
+pub struct Paced {
+    /// From the intended starts. Those of `unfinished` operations are how long they had waited when they were given up.
+    pub latencies: Latencies,
+    /// Operations that had no result when their time was over.
+    pub unfinished: usize,
+}
+
+/// An open loop of workers: `rate` operations per second for `time`, each by the next worker that is free, at its intended start or later.
+///
+/// # Errors
+/// The first failed operation.
+pub async fn paced<W: Worker>(workers: Vec<W>, rate: u32, time: Duration) -> Result<Paced> {
+    let (starts, queue) = mpsc::unbounded_channel();
+    let queue = Arc::new(Mutex::new(queue));
+    let end = Instant::now() + time;
+    let mut tasks = JoinSet::new();
+    for worker in workers {
+        tasks.spawn(do_starts(worker, queue.clone(), end + GRACE));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    std::thread::spawn(move || pace(rate, &starts, &stopped));
+    tokio::time::sleep_until(end.into()).await;
+    stop.store(true, Ordering::Relaxed);
+    let (mut latencies, mut unfinished) = (Vec::new(), 0);
+    while let Some(done) = tasks.join_next().await {
+        let (mut of_worker, given_up) = done??;
+        latencies.append(&mut of_worker);
+        unfinished += given_up;
+    }
+    Ok(Paced {
+        latencies: latencies.into_iter().collect(),
+        unfinished,
+    })
+}
+
+/// The latencies of one worker, and how many operations it gave up. After one that was interrupted no other begins: the connection is in its middle.
+async fn do_starts(
+    mut worker: impl Worker,
+    queue: Arc<Mutex<mpsc::UnboundedReceiver<(u64, Instant)>>>,
+    last: Instant,
+) -> Result<(Vec<Duration>, usize)> {
+    let (mut latencies, mut unfinished) = (Vec::new(), 0);
+    loop {
+        let next = queue.lock().await.recv().await;
+        let Some((_, intended)) = next else {
+            return Ok((latencies, unfinished));
+        };
+        let is_in_time = Instant::now() < last;
+        match is_in_time.then_some(tokio::time::timeout_at(last.into(), worker.step())) {
+            Some(step) => match step.await {
+                Ok(done) => done?,
+                Err(_) => unfinished += 1,
+            },
+            None => unfinished += 1,
+        }
+        latencies.push(intended.elapsed());
     }
 }
 

@@ -23,6 +23,7 @@
 //!   hostile   latencies during attacks   compared with   latencies without
 //!   instructions  operations in this process, whose instructions callgrind counts   compared with   the figures in `instructions.json`
 //!   start     time to the first response, idle memory, size of the binary
+//!   workloads YCSB A to F, a session store, telemetry, and most of the above, with a report   compared with   PostgreSQL, Redis, Cosmium, @vercel/cosmosdb-server
 //! ```
 //!
 //! Out of scope: time limits in tests. People judge the figures, here and in `docs/benchmarks.md`.
@@ -59,8 +60,9 @@ mod split;
 mod stalls;
 mod start;
 mod table;
+mod workloads;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -127,6 +129,8 @@ enum Command {
     Start(start::Options),
     /// Runs an operation in this process, for callgrind, which counts its instructions: see `cargo xtask instructions`.
     Instructions(instructions::Options),
+    /// Named workloads on Bolide and on peers, with a report: see `cargo xtask bench`.
+    Workloads(workloads::Options),
     /// Everything with default settings, with a description of the machine.
     All,
     /// The bare server: responds to every request with the response in a file.
@@ -145,44 +149,64 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Instructions(options) => instructions::run(&options),
+        Command::Bare { answer } => bare::serve(&answer),
+        Command::All => all(&server::find(cli.bolide)?),
+        _ => {
+            print_section(&section(cli)?);
+            Ok(())
+        }
+    }
+}
+
+/// The section of a report that a command makes.
+fn section(cli: Cli) -> Result<String> {
     let bolide = || server::find(cli.bolide.clone());
     match cli.command {
-        Command::Http(options) => print_section(&reads::run(&bolide()?, &options)?),
-        Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
-        Command::Import(options) => print_section(&imports::run(&bolide()?, &options)?),
-        Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
-        Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
-        Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
-        Command::Stalls(options) => print_section(&stalls::run(&options)?),
-        Command::Growth(options) => print_section(&query::growth::run(&options)?),
-        Command::Indexed(options) => print_section(&query::indexed::run(&bolide()?, &options)?),
-        Command::Indexing(options) => print_section(&indexing::run(&bolide()?, &options)?),
-        Command::Vectors(options) => print_section(&query::vectors::run(&options)?),
-        Command::Json(options) => print_section(&json::run(&options)?),
-        Command::Split(options) => print_section(&split::run(&options)?),
-        Command::Mongo(options) => print_section(&mongo::run(&bolide()?, &options)?),
-        Command::Sessions(options) => print_section(&mongo::sessions::run(&bolide()?, &options)?),
-        Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
-        Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
-        Command::Query(options) => {
-            print_section(&machine::describe()?);
-            print_section(&query::run(&bolide, &options)?);
-        }
-        Command::All => {
-            let bolide = bolide()?;
-            print_section(&machine::describe()?);
-            print_section(&reads::run(&bolide, &reads::Options::default())?);
-            print_section(&creates::run(&bolide, &creates::Options::default())?);
-            print_section(&purge::run(&bolide, &purge::Options::default())?);
-            print_section(&expiry::run(&bolide, &expiry::Options::default())?);
-            print_section(&expiry_space::run(&expiry_space::Options::default())?);
-            print_section(&stalls::run(&stalls::Options::default())?);
-            print_section(&split::run(&split::Options::default())?);
-            print_section(&start::run(&bolide, &start::Options::default())?);
-        }
-        Command::Instructions(options) => instructions::run(&options)?,
-        Command::Bare { answer } => bare::serve(&answer)?,
+        Command::Http(options) => reads::run(&bolide()?, &options),
+        Command::Create(options) => creates::run(&bolide()?, &options),
+        Command::Import(options) => imports::run(&bolide()?, &options),
+        Command::Purge(options) => purge::run(&bolide()?, &options),
+        Command::Expiry(options) => expiry::run(&bolide()?, &options),
+        Command::ExpirySpace(options) => expiry_space::run(&options),
+        Command::Stalls(options) => stalls::run(&options),
+        Command::Growth(options) => query::growth::run(&options),
+        Command::Indexed(options) => query::indexed::run(&bolide()?, &options),
+        Command::Indexing(options) => indexing::run(&bolide()?, &options),
+        Command::Vectors(options) => query::vectors::run(&options),
+        Command::Json(options) => json::run(&options),
+        Command::Split(options) => split::run(&options),
+        Command::Mongo(options) => mongo::run(&bolide()?, &options),
+        Command::Sessions(options) => mongo::sessions::run(&bolide()?, &options),
+        Command::Hostile(options) => hostile::run(&bolide()?, &options),
+        Command::Start(options) => start::run(&bolide()?, &options),
+        Command::Query(options) => Ok(format!("{}\n{}", machine::describe()?, query::run(&bolide, &options)?)),
+        Command::Workloads(options) => run_workloads(&bolide()?, &options),
+        Command::All | Command::Instructions(_) | Command::Bare { .. } => Err("this command makes no section".into()),
     }
+}
+
+fn run_workloads(bolide: &Path, options: &workloads::Options) -> Result<String> {
+    let run_command = |arguments: &[&str]| {
+        let mut cli = Cli::try_parse_from([&["bolide-bench"], arguments].concat())?;
+        cli.bolide = Some(bolide.to_owned());
+        section(cli)
+    };
+    workloads::run(bolide, options, &run_command)
+}
+
+/// Prints each section when it is there: all of them take long.
+fn all(bolide: &Path) -> Result<()> {
+    print_section(&machine::describe()?);
+    print_section(&reads::run(bolide, &reads::Options::default())?);
+    print_section(&creates::run(bolide, &creates::Options::default())?);
+    print_section(&purge::run(bolide, &purge::Options::default())?);
+    print_section(&expiry::run(bolide, &expiry::Options::default())?);
+    print_section(&expiry_space::run(&expiry_space::Options::default())?);
+    print_section(&stalls::run(&stalls::Options::default())?);
+    print_section(&split::run(&split::Options::default())?);
+    print_section(&start::run(bolide, &start::Options::default())?);
     Ok(())
 }
 

@@ -30,6 +30,16 @@ pub fn resident_kib(pid: u32) -> Result<u64> {
     field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")
 }
 
+/// Memory of a process and its children that is in RAM, in KiB, with what they share counted once.
+///
+/// Source: proc(5), `Pss` in `/proc/pid/smaps_rollup`.
+pub fn proportional_kib(pid: u32) -> Result<u64> {
+    let of = |pid: u32| field(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?, "Pss:");
+    // A child may have ended meanwhile.
+    let children = children(pid).into_iter().filter_map(|child| of(child).ok());
+    Ok(of(pid)? + children.sum::<u64>())
+}
+
 /// The running children of a process.
 ///
 /// Source: proc(5), `PPid` in `/proc/pid/status`.

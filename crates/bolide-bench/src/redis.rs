@@ -30,7 +30,7 @@ const PROBE: &str = "probe:";
 /// A running Redis over its own directory; ends when dropped.
 pub struct Redis {
     address: SocketAddr,
-    _child: OwnedChild,
+    child: OwnedChild,
     // After the child: the directory is deleted after the process has ended.
     _home: TempDir,
 }
@@ -70,9 +70,19 @@ impl Redis {
         }
         Ok(Redis {
             address,
-            _child: child,
+            child,
             _home: home,
         })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
     }
 
     /// See [`crate::expiry`]: keys that expire in one second, together with keys that expire later.

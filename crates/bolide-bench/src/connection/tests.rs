@@ -10,7 +10,7 @@ fn an_answer_ends_where_its_length_says() {
         Some(Shape {
             status: 201,
             body_at,
-            end: bytes.len()
+            end: Some(bytes.len())
         })
     );
     assert_eq!(Shape::of(&bytes[..40]).expect("a part"), None);
@@ -20,5 +20,29 @@ fn an_answer_ends_where_its_length_says() {
 fn an_answer_without_length_has_no_body() {
     let bytes = b"HTTP/1.1 204 No Content\r\n\r\n";
     let shape = Shape::of(bytes).expect("well formed").expect("whole");
-    assert_eq!((shape.status, shape.end), (204, bytes.len()));
+    assert_eq!((shape.status, shape.end), (204, Some(bytes.len())));
+}
+
+#[test]
+fn names_of_headers_may_be_in_capitals() {
+    let bytes = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    let shape = Shape::of(bytes).expect("well formed").expect("whole");
+    assert_eq!(shape.end, Some(bytes.len()));
+}
+
+#[test]
+fn chunks_are_joined_when_the_last_one_is_there() {
+    let bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n";
+    let shape = Shape::of(bytes).expect("well formed").expect("a whole head");
+    assert_eq!(shape.end, None);
+    let (body, mut joined) = (&bytes[shape.body_at..], Vec::new());
+    for missing in 1..body.len() {
+        let part = &body[..body.len() - missing];
+        assert!(
+            !join_chunks(part, &mut joined).expect("a part"),
+            "without {missing} bytes"
+        );
+    }
+    assert!(join_chunks(body, &mut joined).expect("whole"));
+    assert_eq!(joined, b"hello world");
 }

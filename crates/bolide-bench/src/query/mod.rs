@@ -15,7 +15,7 @@ pub mod growth;
 pub mod indexed;
 mod memory;
 mod peers;
-mod postgres;
+pub mod postgres;
 mod questions;
 pub mod store;
 pub mod vectors;

@@ -57,6 +57,7 @@ impl Postgres {
         let data = home.path().join("data");
         let mut create = as_user("initdb", is_root)?;
         create.args([
+            "--no-sync",
             "--auth=trust",
             "--username=bench",
             "--encoding=UTF8",

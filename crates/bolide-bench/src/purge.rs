@@ -30,8 +30,9 @@ pub const FOREGROUND: usize = 64;
 const READ_ITEMS: u64 = 1_000;
 /// Timeout of a purge.
 const TIMEOUT: Duration = Duration::from_secs(1200);
-/// Pause after filling the store.
+/// Pause after filling the store, and for each item: its tables are being merged.
 const REST: Duration = Duration::from_secs(3);
+const REST_PER_ITEM: Duration = Duration::from_micros(30);
 pub const WARM_UP: Duration = Duration::from_secs(1);
 pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.
@@ -214,7 +215,8 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let last = item::id(options.items);
     control.expect(201, &requests.create(&last, None)).await?;
     create_read_items(&mut control, &requests).await?;
-    tokio::time::sleep(REST).await;
+    let items = u32::try_from(options.items).unwrap_or(u32::MAX);
+    tokio::time::sleep(REST + REST_PER_ITEM * items).await;
 
     let plan_requests = requests.clone();
     let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {

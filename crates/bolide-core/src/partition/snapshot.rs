@@ -198,16 +198,8 @@ impl Partition {
         descending: bool,
         max_rows: usize,
     ) -> Result<(Head, Vec<Page>)> {
-        let scans = intervals.iter();
-        let request = ReadRequest {
-            scans: scans
-                .map(|interval| entry_scan(interval, descending, max_rows, true))
-                .collect(),
-            max_bytes: INDEX_READ_BYTES,
-            ..ReadRequest::default()
-        };
-        let reply = self.read_raw(request).await?;
-        Ok((reply.head, reply.pages))
+        let scan = |interval| entry_scan(interval, descending, max_rows, true);
+        self.read_entries(intervals.iter().map(scan)).await
     }
 
     /// The same with the values of entries, for those that find items by their ids.
@@ -220,16 +212,8 @@ impl Partition {
         descending: bool,
         max_rows: usize,
     ) -> Result<(Head, Vec<Page>)> {
-        let scans = intervals.iter();
-        let request = ReadRequest {
-            scans: scans
-                .map(|interval| entry_scan(interval, descending, max_rows, false))
-                .collect(),
-            max_bytes: INDEX_READ_BYTES,
-            ..ReadRequest::default()
-        };
-        let reply = self.read_raw(request).await?;
-        Ok((reply.head, reply.pages))
+        let scan = |interval| entry_scan(interval, descending, max_rows, false);
+        self.read_entries(intervals.iter().map(scan)).await
     }
 
     /// Reads entries of property indexes with their values. Intervals behind those that filled the read are not read.
@@ -237,9 +221,13 @@ impl Partition {
     /// # Errors
     /// From the engine.
     pub async fn read_index_entries(&self, intervals: &[IndexInterval]) -> Result<(Head, Vec<Page>)> {
-        let with_value = |interval: &IndexInterval| entry_scan(interval, false, usize::MAX, false);
+        let scan = |interval| entry_scan(interval, false, usize::MAX, false);
+        self.read_entries(intervals.iter().map(scan)).await
+    }
+
+    async fn read_entries(&self, scans: impl Iterator<Item = Scan>) -> Result<(Head, Vec<Page>)> {
         let request = ReadRequest {
-            scans: intervals.iter().map(with_value).collect(),
+            scans: scans.collect(),
             max_bytes: INDEX_READ_BYTES,
             ..ReadRequest::default()
         };

@@ -36,7 +36,7 @@ use time_slices::{TimeSlice, TimeSlices};
 pub(crate) use watch::Watch;
 use watch::{Deadline, Signal};
 
-/// Maximum time of a task on the thread of its caller, which serves connections. To wake another thread and to be woken by it takes a tenth of this.
+/// Maximum time of a task on the thread of its caller, which serves connections.
 const BRIEF: Duration = Duration::from_millis(1);
 
 /// Maximum number of admitted tasks, and of threads.

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::connection::Connection;
 use crate::cosmos::Requests;
-use crate::figures::{Latencies, median, median_ratio, micros, percent};
-use crate::load::{Client, Measured, OpenLoop, closed_loop};
-use crate::purge::{self, FOREGROUND, Kind, POLL, WARM_UP};
+use crate::figures::{median, median_ratio, micros, percent};
+use crate::load::{Client, Measured, closed_loop};
+use crate::purge::{self, POLL, Round};
 use crate::query::growth::document;
 use crate::query::indexed::fill;
 use crate::query::store::runtime;
@@ -139,14 +139,6 @@ fn creates_with(bolide: &Path, policy: Value, options: &Options) -> Result<Measu
     })
 }
 
-/// When the build began and ended, and all requests.
-struct Build {
-    samples: Vec<crate::load::Sample<Kind>>,
-    counted_from: Instant,
-    began: Instant,
-    ended: Instant,
-}
-
 fn build(bolide: &Path, options: &Options) -> Result<String> {
     let dir = tempfile::tempdir()?;
     // On a runtime of its own, which ends the store's tasks.
@@ -154,56 +146,20 @@ fn build(bolide: &Path, options: &Options) -> Result<String> {
     let server = Server::start_on(bolide, dir.path())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let build = runtime.block_on(measure_build(&server, options))?;
-    let mut table = Table::new([
-        "operation",
-        "p50 before µs",
-        "p50 during µs",
-        "p99 before µs",
-        "p99 during µs",
-        "p99 ratio",
-    ]);
-    for (name, kind) in [("point read", Kind::Read), ("create", Kind::Create)] {
-        let between = |from: Instant, to: Instant| -> Latencies {
-            let inside = build
-                .samples
-                .iter()
-                .filter(|sample| sample.kind == kind && (from..to).contains(&sample.intended));
-            inside.map(|sample| sample.latency).collect()
-        };
-        let (before, during) = (
-            between(build.counted_from, build.began),
-            between(build.began, build.ended),
-        );
-        let at = |latencies: &Latencies, percent| micros(latencies.percentile(percent));
-        table.row([
-            name.to_owned(),
-            format!("{:.0}", at(&before, 50.0)),
-            format!("{:.0}", at(&during, 50.0)),
-            format!("{:.0}", at(&before, 99.0)),
-            format!("{:.0}", at(&during, 99.0)),
-            format!("{:.2}", at(&during, 99.0) / at(&before, 99.0)),
-        ]);
-    }
+    let seconds = (build.ended - build.began).as_secs_f64();
+    let table = purge::latencies(&[build]);
     Ok(format!(
         "## Building an index\n\n{} items of 1 KB, {} requests/s; the build took {:.1} s.\n\n{table}",
-        options.items,
-        options.rate,
-        (build.ended - build.began).as_secs_f64()
+        options.items, options.rate, seconds
     ))
 }
 
-async fn measure_build(server: &Server, options: &Options) -> Result<Build> {
+async fn measure_build(server: &Server, options: &Options) -> Result<Round> {
     let requests = Arc::new(Requests::to(server.address));
     let mut control = Connection::open(server.address).await?;
     purge::create_read_items(&mut control, &requests).await?;
     tokio::time::sleep(SETTLE).await;
-    let plan_requests = requests.clone();
-    let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {
-        purge::plan(&plan_requests, number)
-    });
-    tokio::time::sleep(WARM_UP).await;
-    let counted_from = Instant::now();
-    tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
+    let (load, counted_from) = purge::start_load(server, &requests, (options.rate, options.seconds)).await;
     let began = Instant::now();
     control.expect(200, &requests.set_indexing_policy(&policy(2))).await?;
     while !requests.are_indexes_ready(&mut control).await? {
@@ -213,10 +169,11 @@ async fn measure_build(server: &Server, options: &Options) -> Result<Build> {
         tokio::time::sleep(POLL).await;
     }
     let ended = Instant::now();
-    Ok(Build {
+    Ok(Round {
         samples: load.finish().await?,
         counted_from,
         began,
         ended,
+        checks: 0,
     })
 }

@@ -25,7 +25,7 @@ use crate::table::Table;
 /// Connections that create the items to be purged.
 const FILLING: usize = 64;
 /// Connections that requests at a fixed rate may use at the same time.
-pub const FOREGROUND: usize = 64;
+const FOREGROUND: usize = 64;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 1_000;
 /// Timeout of a purge.
@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(1200);
 /// Pause after filling the store, and for each item: its tables are being merged.
 const REST: Duration = Duration::from_secs(3);
 const REST_PER_ITEM: Duration = Duration::from_micros(30);
-pub const WARM_UP: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_secs(1);
 pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.
 const NEVER: Option<i32> = Some(-1);
@@ -88,23 +88,23 @@ pub enum Kind {
     Create,
 }
 
-/// The result of a round.
-struct Round {
-    samples: Vec<Sample<Kind>>,
-    counted_from: Instant,
-    due_at: Instant,
-    purged_at: Instant,
+/// The result of a round: all requests, and when what they are measured beside began and ended.
+pub struct Round {
+    pub samples: Vec<Sample<Kind>>,
+    pub counted_from: Instant,
+    pub began: Instant,
+    pub ended: Instant,
     /// Number of queries that looked for items that have expired, and found none.
-    checks: u64,
+    pub checks: u64,
 }
 
 impl Round {
     fn before(&self, kind: Kind) -> Latencies {
-        self.between(kind, self.counted_from, self.due_at)
+        self.between(kind, self.counted_from, self.began)
     }
 
     fn during(&self, kind: Kind) -> Latencies {
-        self.between(kind, self.due_at, self.purged_at)
+        self.between(kind, self.began, self.ended)
     }
 
     fn between(&self, kind: Kind, from: Instant, to: Instant) -> Latencies {
@@ -125,8 +125,8 @@ impl Round {
             ..
         } in &self.samples
         {
-            let since = intended.saturating_duration_since(self.due_at).as_secs_f64();
-            let until = self.due_at.saturating_duration_since(*intended).as_secs_f64();
+            let since = intended.saturating_duration_since(self.began).as_secs_f64();
+            let until = self.began.saturating_duration_since(*intended).as_secs_f64();
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{kind:?},{:.0},{:.0}", (since - until) * 1e3, micros(*latency));
         }
@@ -134,7 +134,7 @@ impl Round {
     }
 
     fn purge_seconds(&self) -> f64 {
-        (self.purged_at - self.due_at).as_secs_f64()
+        (self.ended - self.began).as_secs_f64()
     }
 }
 
@@ -149,6 +149,28 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     if let (Some(path), Some(round)) = (&options.samples, rounds.last()) {
         std::fs::write(path, round.to_csv())?;
     }
+    let table = latencies(&rounds);
+    let seconds = median(rounds.iter().map(Round::purge_seconds));
+    let checks = match options.check {
+        true => format!(
+            " {} queries looked for expired items and found none.",
+            rounds.iter().map(|round| round.checks).sum::<u64>()
+        ),
+        false => String::new(),
+    };
+    Ok(format!(
+        "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before each purge. {} items were purged in {seconds:.1} s, \
+         {:.0} per second (median).{checks}\n\n{table}",
+        options.rounds,
+        options.rate,
+        options.seconds,
+        options.items,
+        options.items as f64 / seconds,
+    ))
+}
+
+/// Returns the latencies before and during, for each operation.
+pub fn latencies(rounds: &[Round]) -> Table {
     let mut table = Table::new([
         "operation",
         "p50 before µs",
@@ -181,23 +203,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
             format!("{:.2}", median_ratio(pairs)),
         ]);
     }
-    let seconds = median(rounds.iter().map(Round::purge_seconds));
-    let checks = match options.check {
-        true => format!(
-            " {} queries looked for expired items and found none.",
-            rounds.iter().map(|round| round.checks).sum::<u64>()
-        ),
-        false => String::new(),
-    };
-    Ok(format!(
-        "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before each purge. {} items were purged in {seconds:.1} s, \
-         {:.0} per second (median).{checks}\n\n{table}",
-        options.rounds,
-        options.rate,
-        options.seconds,
-        options.items,
-        options.items as f64 / seconds,
-    ))
+    table
 }
 
 async fn measure(server: &Server, options: &Options) -> Result<Round> {
@@ -218,14 +224,8 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let items = u32::try_from(options.items).unwrap_or(u32::MAX);
     tokio::time::sleep(REST + REST_PER_ITEM * items).await;
 
-    let plan_requests = requests.clone();
-    let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {
-        plan(&plan_requests, number)
-    });
-    tokio::time::sleep(WARM_UP).await;
-    let counted_from = Instant::now();
-    tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
-    let due_at = Instant::now();
+    let (load, counted_from) = start_load(server, &requests, (options.rate, options.seconds)).await;
+    let began = Instant::now();
     let checker = match options.check {
         true => {
             control
@@ -239,22 +239,38 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
         }
     };
     while requests.is_stored(&mut control, &last).await? {
-        if due_at.elapsed() > TIMEOUT {
+        if began.elapsed() > TIMEOUT {
             return Err("the purge did not end".into());
         }
         tokio::time::sleep(POLL).await;
     }
-    let purged_at = Instant::now();
+    let ended = Instant::now();
     Ok(Round {
         samples: load.finish().await?,
         counted_from,
-        due_at,
-        purged_at,
+        began,
+        ended,
         checks: match checker {
             Some(checker) => checker.finish().await?,
             None => 0,
         },
     })
+}
+
+/// Starts the requests at a rate, and waits for so many seconds; returns when these began.
+pub async fn start_load(
+    server: &Server,
+    requests: &Arc<Requests>,
+    (rate, seconds): (u32, f64),
+) -> (OpenLoop<Kind>, Instant) {
+    let plan_requests = requests.clone();
+    let load = OpenLoop::start(server.address, rate, FOREGROUND, move |number| {
+        plan(&plan_requests, number)
+    });
+    tokio::time::sleep(WARM_UP).await;
+    let counted_from = Instant::now();
+    tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+    (load, counted_from)
 }
 
 /// Asks again and again whether an item that has expired shows.
@@ -355,7 +371,7 @@ async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<(
 }
 
 /// The `number`-th request: reads and creates in turn.
-pub fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
+fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
     if number.is_multiple_of(2) {
         let id = item::id(READ_IDS + number / 2 * 31 % READ_ITEMS);
         return Planned {

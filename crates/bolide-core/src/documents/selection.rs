@@ -110,13 +110,7 @@ impl Selection {
                 share.clamp(FEW_CANDIDATES, MAX_CANDIDATES)
             }
         };
-        let mut search = Search {
-            selection: self,
-            indexes,
-            partition,
-            probes: 0,
-            compared: 0,
-        };
+        let mut search = Search::new(self, indexes, partition);
         let filter = self.filter.conditions();
         // An index with few entries is found without reading many of others.
         let mut best = search.best(&filter, FEW_CANDIDATES, 0).await?;
@@ -143,13 +137,7 @@ impl Selection {
     ) -> Result<Option<usize>> {
         let mut indexes = self.indexes(state);
         indexes.retain(|(_, other)| other.id != index);
-        let mut search = Search {
-            selection: self,
-            indexes,
-            partition,
-            probes: 0,
-            compared: 0,
-        };
+        let mut search = Search::new(self, indexes, partition);
         let best = search.best(&self.filter.conditions(), limit, 0).await?;
         Ok(best.map(|best| best.entries))
     }
@@ -190,6 +178,20 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    fn new(
+        selection: &'a Selection,
+        indexes: Vec<(&'a PropertyIndex, &'a CollectionIndex)>,
+        partition: &'a Partition,
+    ) -> Search<'a> {
+        Search {
+            selection,
+            indexes,
+            partition,
+            probes: 0,
+            compared: 0,
+        }
+    }
+
     /// Returns the entries of the most selective part, or of one for each branch of an `$or`; `None` if there are more than `limit`.
     async fn best(&mut self, conditions: &Conjunction<'_>, limit: usize, depth: usize) -> Result<Option<Read<'a>>> {
         let mut best: Option<Read<'a>> = None;

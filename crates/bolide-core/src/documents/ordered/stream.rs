@@ -137,7 +137,7 @@ impl Stream {
             let Some(key) = self.key_of(&document, by) else {
                 return Ok(None);
             };
-            if key >= chunk.from && chunk.to.as_ref().is_none_or(|to| key < *to) {
+            if chunk.contains(&key) {
                 found.insert(key.slice(self.begin.len()..), document);
             }
         }

@@ -29,6 +29,23 @@ pub fn read_only_key() -> String {
     STANDARD.encode(READ_ONLY_KEY)
 }
 
+/// Queries with one signature: it covers the container and the date, and not the query.
+pub struct Queries {
+    head: String,
+}
+
+impl Queries {
+    /// The request for a query; `body` has its text and its parameters.
+    pub fn request(&self, body: &serde_json::Value) -> Vec<u8> {
+        with_body(&self.head, &body.to_string())
+    }
+}
+
+/// Completes a request; see [`Requests::head`].
+fn with_body(head: &str, body: &str) -> Vec<u8> {
+    format!("{head}{}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
 /// Makes requests to one server. They have the date at which this value was made, so it must not live for more than a quarter of an hour.
 pub struct Requests {
     address: SocketAddr,
@@ -121,14 +138,20 @@ impl Requests {
 
     /// Runs a query over the whole container.
     pub fn query(&self, text: &str) -> Vec<u8> {
-        self.request(&Draft {
+        self.queries().request(&serde_json::json!({ "query": text }))
+    }
+
+    /// Queries over the whole container.
+    pub fn queries(&self) -> Queries {
+        let head = self.head(&Draft {
             method: "POST",
             path: &format!("{CONTAINER}/docs"),
             resource_type: "docs",
             link: CONTAINER,
             headers: "x-ms-documentdb-isquery: true\r\nx-ms-documentdb-query-enablecrosspartition: true\r\n",
-            body: &serde_json::json!({ "query": text }).to_string(),
-        })
+            body: "",
+        });
+        Queries { head }
     }
 
     /// Stores an item; its partition key is its id.
@@ -290,28 +313,27 @@ impl Requests {
 
     /// Any request, signed.
     pub fn request(&self, draft: &Draft<'_>) -> Vec<u8> {
+        with_body(&self.head(draft), draft.body)
+    }
+
+    /// The head of a request, up to the value of `content-length`.
+    fn head(&self, draft: &Draft<'_>) -> String {
         let Draft {
-            method,
-            path,
-            headers,
-            body,
-            ..
+            method, path, headers, ..
         } = draft;
-        let request = format!(
+        format!(
             "{method} /{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: {authorization}\r\nx-ms-date: {date}\r\n\
              x-ms-version: 2020-07-15\r\naccept: application/json\r\ncache-control: no-cache\r\nuser-agent: bolide-bench\r\n\
-             content-type: {content_type}\r\n{headers}content-length: {length}\r\n\r\n{body}",
+             content-type: {content_type}\r\n{headers}content-length: ",
             address = self.address,
             authorization = self.authorization(draft),
             date = self.date,
-            length = body.len(),
             content_type = if headers.contains("isquery") {
                 "application/query+json"
             } else {
                 "application/json"
             },
-        );
-        request.into_bytes()
+        )
     }
 
     /// Source: REST reference, "Access control on Cosmos DB resources".

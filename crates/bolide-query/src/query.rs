@@ -289,6 +289,12 @@ impl Query {
         index::covering_path(&self.inner.bound)
     }
 
+    /// Whether the rows are made of nothing of the items but the value at a path and the id. Then [`Execution::push_covered_row`] with
+    /// [`IndexPath::item_with_key_and_id`] has the same result as pushing the items.
+    pub fn covers_rows(&self, path: &IndexPath) -> bool {
+        index::covers_rows(&self.inner.bound, path)
+    }
+
     /// Whether the result of a query with a [`Query::covering_path`] is the same in whatever order items are pushed.
     pub fn is_independent_of_order(&self) -> bool {
         index::is_independent_of_order(&self.inner.bound.select)

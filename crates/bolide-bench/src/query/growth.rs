@@ -31,6 +31,9 @@ const COMMON_IN_TEN: u64 = 3;
 const TEXT_WORDS: u64 = 20;
 const VOCABULARY: u64 = 5_000;
 
+/// Items whose entries one query of [`warm_ups`] reads.
+const WARM_UP_ITEMS: u64 = 100_000;
+
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -113,6 +116,11 @@ pub fn run(options: &Options) -> Result<String> {
         let small = fill(options.few).await?;
         let large = fill(options.items).await?;
         let mut table = Table::new(["query", "p50 small µs", "p50 large µs", "p99 small µs", "p99 large µs", "p99 ratio"]);
+        for filled in [&small, &large] {
+            for query in warm_ups(filled.items) {
+                ask(filled, &query).await?;
+            }
+        }
         for question in &QUESTIONS {
             let (small, large) = (measure(&small, question, options.runs).await?, measure(&large, question, options.runs).await?);
             let of = |latencies: &Latencies, percent| micros(latencies.percentile(percent));
@@ -162,6 +170,26 @@ async fn fill(items: u64) -> Result<Filled> {
         items,
         _dir: dir,
     })
+}
+
+/// Queries that read all items, and most entries of indexes, so that caches have them before anything is measured.
+pub fn warm_ups(items: u64) -> Vec<String> {
+    let mut queries = vec!["SELECT VALUE COUNT(1) FROM c WHERE LENGTH(c.id) > 0".to_owned()];
+    for from in (0..items).step_by(WARM_UP_ITEMS as usize) {
+        let to = from + WARM_UP_ITEMS;
+        for (path, first) in [("number", 0), ("created", FIRST_CREATED)] {
+            let (from, to) = (first + from, first + to);
+            queries.push(format!(
+                "SELECT VALUE COUNT(1) FROM c WHERE c.{path} >= {from} AND c.{path} < {to}"
+            ));
+        }
+    }
+    for digit in 1..10 {
+        queries.push(format!(
+            "SELECT VALUE COUNT(1) FROM c WHERE STARTSWITH(c.customer.name, 'Customer {digit}')"
+        ));
+    }
+    queries
 }
 
 /// An order with its number, as a value, in the customer's name and in an array.

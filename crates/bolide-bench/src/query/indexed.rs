@@ -1,6 +1,6 @@
 //! Queries through indexes, over the sockets of Bolide and of PostgreSQL with the same documents and the fitting indexes.
 //!
-//! Each client asks one query after another, each with other values. PostgreSQL's are prepared and get parameters.
+//! Each client asks one query after another, each with other values as parameters. PostgreSQL's are prepared; Bolide's have a signature, which clients make once for all.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,17 @@ use bolide_core::{Account, AccountOptions};
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::Clock;
 use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
-use serde_json::json;
+use memchr::memmem;
+use serde_json::{Value, json};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 
 use super::data::FIRST_CREATED;
-use super::growth::document;
+use super::growth::{document, warm_ups};
 use super::postgres::Postgres;
 use super::store::runtime;
 use crate::connection::Connection;
-use crate::cosmos::Requests;
+use crate::cosmos::{Queries, Requests};
 use crate::figures::{median, median_ratio, micros};
 use crate::load::{Measured, Worker, closed_loop};
 use crate::server::Server;
@@ -54,7 +55,7 @@ pub struct Options {
     only: Option<String>,
 }
 
-/// One query in both languages. In Bolide's `{n}` is a number of an item, `{from}` its time, `{to}` the time 100 items later. PostgreSQL's has parameters.
+/// One query in both languages.
 struct Question {
     name: &'static str,
     sql: &'static str,
@@ -62,53 +63,108 @@ struct Question {
     parameters: Parameters,
 }
 
-/// The parameters of a statement.
+/// The parameters of a query.
 #[derive(Clone, Copy)]
 enum Parameters {
     None,
+    /// The number of an item.
     Number,
+    /// Its time.
     From,
+    /// Its time, and that of 100 items later.
     FromTo,
-    /// The beginning of a name, and the end of all names that begin with it.
+    /// The beginning of a name; for PostgreSQL also the end of all names that begin with it.
     Prefix,
     Word,
+}
+
+/// The values that a query may get.
+struct Values {
+    number: i64,
+    from: i64,
+    until: i64,
+    prefix: String,
+    prefix_end: String,
+    word: String,
+}
+
+impl Values {
+    /// Those of an item.
+    fn of(number: u64) -> Values {
+        let number = number.cast_signed();
+        let from = FIRST_CREATED.cast_signed() + number;
+        Values {
+            number,
+            from,
+            until: from + 100,
+            prefix: format!("Customer {number} "),
+            prefix_end: format!("Customer {number}!"),
+            word: format!("word {number}"),
+        }
+    }
+
+    fn of_bolide(&self, parameters: Parameters) -> Value {
+        let parameter = |name: &str, value: Value| json!({"name": name, "value": value});
+        match parameters {
+            Parameters::None => json!([]),
+            Parameters::Number => json!([parameter("@n", self.number.into())]),
+            Parameters::From => json!([parameter("@from", self.from.into())]),
+            Parameters::FromTo => json!([
+                parameter("@from", self.from.into()),
+                parameter("@to", self.until.into())
+            ]),
+            Parameters::Prefix => json!([parameter("@prefix", self.prefix.as_str().into())]),
+            Parameters::Word => json!([parameter("@word", self.word.as_str().into())]),
+        }
+    }
+
+    fn of_postgres(&self, parameters: Parameters) -> Vec<&(dyn ToSql + Sync)> {
+        match parameters {
+            Parameters::None => vec![],
+            Parameters::Number => vec![&self.number],
+            Parameters::From => vec![&self.from],
+            Parameters::FromTo => vec![&self.from, &self.until],
+            Parameters::Prefix => vec![&self.prefix, &self.prefix_end],
+            Parameters::Word => vec![&self.word],
+        }
+    }
 }
 
 const QUESTIONS: [Question; 10] = [
     Question {
         name: "equality, one match",
-        sql: "SELECT * FROM c WHERE c.number = {n}",
+        sql: "SELECT * FROM c WHERE c.number = @n",
         postgres: "SELECT doc::text FROM items WHERE (doc->>'number')::bigint = $1",
         parameters: Parameters::Number,
     },
     Question {
         name: "range of 100",
-        sql: "SELECT VALUE c.id FROM c WHERE c.created >= {from} AND c.created < {to}",
+        sql: "SELECT VALUE c.id FROM c WHERE c.created >= @from AND c.created < @to",
         postgres: "SELECT doc->>'id' FROM items WHERE (doc->>'created')::bigint >= $1 AND (doc->>'created')::bigint < $2",
         parameters: Parameters::FromTo,
     },
     Question {
         name: "ORDER BY, TOP 20",
-        sql: "SELECT TOP 20 c.id, c.created FROM c WHERE c.created >= {from} ORDER BY c.created",
+        sql: "SELECT TOP 20 c.id, c.created FROM c WHERE c.created >= @from ORDER BY c.created",
         postgres: "SELECT doc->>'id', doc->>'created' FROM items WHERE (doc->>'created')::bigint >= $1 \
                    ORDER BY (doc->>'created')::bigint LIMIT 20",
         parameters: Parameters::From,
     },
     Question {
         name: "STARTSWITH, one match",
-        sql: "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.customer.name, 'Customer {n} ')",
+        sql: "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.customer.name, @prefix)",
         postgres: "SELECT doc->>'id' FROM items WHERE doc->'customer'->>'name' ~>=~ $1 AND doc->'customer'->>'name' ~<~ $2",
         parameters: Parameters::Prefix,
     },
     Question {
         name: "ARRAY_CONTAINS, one match",
-        sql: "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.words, 'word {n}')",
+        sql: "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(c.words, @word)",
         postgres: "SELECT doc->>'id' FROM items WHERE doc->'words' @> jsonb_build_array($1::text)",
         parameters: Parameters::Word,
     },
     Question {
         name: "COUNT of a range of 100",
-        sql: "SELECT VALUE COUNT(1) FROM c WHERE c.created >= {from} AND c.created < {to}",
+        sql: "SELECT VALUE COUNT(1) FROM c WHERE c.created >= @from AND c.created < @to",
         postgres: "SELECT count(*) FROM items WHERE (doc->>'created')::bigint >= $1 AND (doc->>'created')::bigint < $2",
         parameters: Parameters::FromTo,
     },
@@ -168,6 +224,16 @@ async fn measure_all(server: &Server, postgres: Option<&Postgres>, options: &Opt
         "Bolide of PostgreSQL",
     ]);
     let only = options.only.as_deref().unwrap_or_default();
+    let (queries, mut connection) = (
+        Requests::to(server.address).queries(),
+        Connection::open(server.address).await?,
+    );
+    for query in warm_ups(options.items) {
+        connection
+            .expect(200, &queries.request(&json!({ "query": query })))
+            .await?;
+    }
+    drop(connection);
     for question in QUESTIONS.iter().filter(|question| question.name.contains(only)) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
@@ -196,12 +262,12 @@ async fn measure_all(server: &Server, postgres: Option<&Postgres>, options: &Opt
 }
 
 async fn measure_bolide(server: &Server, question: &'static Question, options: &Options) -> Result<Measured> {
-    let requests = Arc::new(Requests::to(server.address));
+    let queries = Arc::new(Requests::to(server.address).queries());
     let mut workers = Vec::new();
     for number in 0..options.connections {
         workers.push(Asker {
             connection: Connection::open(server.address).await?,
-            requests: requests.clone(),
+            queries: queries.clone(),
             question,
             random: fastrand::Rng::with_seed(number as u64),
             items: options.items,
@@ -228,7 +294,7 @@ async fn measure_postgres(postgres: &Postgres, question: &'static Question, opti
 /// A client of Bolide.
 struct Asker {
     connection: Connection,
-    requests: Arc<Requests>,
+    queries: Arc<Queries>,
     question: &'static Question,
     random: fastrand::Rng,
     items: u64,
@@ -236,18 +302,15 @@ struct Asker {
 
 impl Worker for Asker {
     async fn step(&mut self) -> Result<()> {
-        let number = self.random.u64(..self.items - 100);
-        let from = FIRST_CREATED + number;
-        let text = self
-            .question
-            .sql
-            .replace("{n}", &number.to_string())
-            .replace("{from}", &from.to_string())
-            .replace("{to}", &(from + 100).to_string());
-        let response = self.connection.expect(200, &self.requests.query(&text)).await?;
-        match response.body.windows(12).any(|part| part == b"\"_count\":0}\n") {
-            true => Err(format!("no rows: {text}").into()),
-            false => Ok(()),
+        let values = Values::of(self.random.u64(..self.items - 100));
+        let query = json!({
+            "query": self.question.sql,
+            "parameters": values.of_bolide(self.question.parameters),
+        });
+        let response = self.connection.expect(200, &self.queries.request(&query)).await?;
+        match memmem::find(response.body, b"\"_count\":0}") {
+            Some(_) => Err(format!("no rows: {query}").into()),
+            None => Ok(()),
         }
     }
 }
@@ -263,19 +326,9 @@ struct PostgresAsker {
 
 impl Worker for PostgresAsker {
     async fn step(&mut self) -> Result<()> {
-        let number = self.random.u64(..self.items - 100).cast_signed();
-        let from = FIRST_CREATED.cast_signed() + number;
-        let (until, low, high) = (from + 100, format!("Customer {number} "), format!("Customer {number}!"));
-        let word = format!("word {number}");
-        let parameters: &[&(dyn ToSql + Sync)] = match self.parameters {
-            Parameters::None => &[],
-            Parameters::Number => &[&number],
-            Parameters::From => &[&from],
-            Parameters::FromTo => &[&from, &until],
-            Parameters::Prefix => &[&low, &high],
-            Parameters::Word => &[&word],
-        };
-        match self.client.query(&self.statement, parameters).await?.is_empty() {
+        let values = Values::of(self.random.u64(..self.items - 100));
+        let parameters = values.of_postgres(self.parameters);
+        match self.client.query(&self.statement, &parameters).await?.is_empty() {
             true => Err("PostgreSQL has no rows".into()),
             false => Ok(()),
         }

@@ -44,7 +44,7 @@ impl Admin<'_> {
         });
         let mut stored_items = 0;
         for partition in &guard.state.layout.partitions {
-            stored_items += partition.stored_items().await?;
+            stored_items += partition.stored_items();
         }
         let is_building = known.list.iter().any(|index| !index.is_ready);
         Ok(IndexReport {

@@ -181,7 +181,7 @@ impl VectorTraining<'_> {
 async fn stored_items(state: &ContainerState) -> Result<u64> {
     let mut stored = 0;
     for partition in &state.layout.partitions {
-        stored += partition.stored_items().await?;
+        stored += partition.stored_items();
     }
     Ok(stored)
 }

@@ -182,7 +182,7 @@ impl Catalog {
         for partition in &change.state().layout.partitions {
             // Writes that were queued before decide by the indexes of before, also if their requests are gone.
             partition.write(|_| Ok(())).await?;
-            stored += partition.stored_items().await?;
+            stored += partition.stored_items();
         }
         tell_endings(&change.state()).await?;
         let unused = unused_rules(&change.state()).await?;

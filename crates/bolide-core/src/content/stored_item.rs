@@ -196,12 +196,9 @@ impl SystemProperties for StoredItem {
         self.record.stamp()
     }
 
-    /// Computes the length without writing the members, because a scan calls this for every item. All members except `_ts` have a fixed length.
+    /// Computes the length without writing the members, because a scan calls this for every item.
     fn members_bytes(&self) -> usize {
-        const ALL_BUT_DIGITS: usize = 194;
-        let ts = self.record.last_modified().0;
-        let digits = ts.unsigned_abs().checked_ilog10().unwrap_or_default() as usize + 1;
-        ALL_BUT_DIGITS + digits + usize::from(ts < 0)
+        self.record.system_members_bytes()
     }
 
     fn write_members(&self, out: &mut String) {

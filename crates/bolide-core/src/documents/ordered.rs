@@ -167,7 +167,7 @@ impl OrderedWalk {
         let (state, _) = scope.enter(container).await?;
         let mut stored = 0;
         for partition in self.partitions(&state)? {
-            stored += partition.stored_items().await?;
+            stored += partition.stored_items();
         }
         self.misses_left = Some(match self.selection.hint {
             Some(_) => u64::MAX,

@@ -105,7 +105,7 @@ impl Selection {
         let limit = match self.hint {
             Some(_) => MAX_HINTED,
             None => {
-                let share = partition.stored_items().await? / DOCUMENTS_PER_CANDIDATE;
+                let share = partition.stored_items() / DOCUMENTS_PER_CANDIDATE;
                 let share = usize::try_from(share).unwrap_or(usize::MAX);
                 share.clamp(FEW_CANDIDATES, MAX_CANDIDATES)
             }
@@ -163,7 +163,7 @@ impl ReadScope {
         let state = container.state();
         let mut stored = 0;
         for partition in &state.layout.partitions {
-            stored += partition.stored_items().await?;
+            stored += partition.stored_items();
         }
         Ok(stored)
     }

@@ -4,7 +4,7 @@
 //!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id
 //!           'U' ‖ constraint ‖ digest → item key         holds a unique key of a container
 //!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
-//!           'P' ‖ index ‖ value ‖ item → empty           finds items by a value at the path of a property index
+//!           'P' ‖ index ‖ value ‖ item → PropertyValue   finds items by a value at the path of a property index; empty for documents of a collection
 //!           'P' ‖ index ‖ term ‖ item → counts           finds items by a word of their text (see `text_entries`)
 //!           'P' ‖ index ‖ list ‖ item → vector           finds items with similar vectors; quantized
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
@@ -124,7 +124,8 @@ fn entries_of_item(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) 
             IndexKind::Document(_) => {}
             IndexKind::Values(path) => {
                 let keys = value_keys(index, path, &item).into_iter();
-                entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));
+                let value = PropertyValue::of(record);
+                entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), value.clone())));
             }
             IndexKind::FullText(text) => {
                 entries.extend(text_entries::of(index.id, text, &item, (item_key, record.version())));
@@ -136,6 +137,32 @@ fn entries_of_item(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) 
         }
     }
     entries
+}
+
+/// The value of an entry of a property index: what rows often have beside the value at its path, and the charge for the item.
+///
+/// ```text
+///   bytes of the item(4) ‖ id
+/// ```
+pub(crate) struct PropertyValue<'v> {
+    pub item_bytes: u32,
+    pub id: &'v str,
+}
+
+impl<'v> PropertyValue<'v> {
+    fn of(record: &Record) -> Bytes {
+        let bytes = u32::try_from(record.item_bytes()).expect("limits::ITEM_BYTES fits");
+        [&bytes.to_be_bytes(), record.id_bytes()].concat().into()
+    }
+
+    /// Returns `None` if there is none: entries had no values at first, and those of documents have none.
+    pub fn decode(value: &'v [u8]) -> Option<PropertyValue<'v>> {
+        let (bytes, id) = value.split_first_chunk()?;
+        Some(PropertyValue {
+            item_bytes: u32::from_be_bytes(*bytes),
+            id: std::str::from_utf8(id).ok()?,
+        })
+    }
 }
 
 /// Returns the vector of a stored item at a path, if it has one.
@@ -199,6 +226,15 @@ impl Entry<'_> {
             Kind::Property(value) => text_entries::words_of_text(&self.key.bytes, value),
             _ => None,
         }
+    }
+
+    /// Returns whether these bytes may be stored: entries of property indexes had no values at first.
+    pub fn admits(&self, stored: &Bytes) -> bool {
+        let is_without_value = match &self.kind {
+            Kind::Property(value) => stored.is_empty() && *value == PropertyValue::of(self.item.record),
+            _ => false,
+        };
+        is_without_value || *stored == self.value()
     }
 
     /// Returns the bytes to store.

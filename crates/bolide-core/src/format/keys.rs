@@ -5,7 +5,7 @@
 //!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
 //!           'K' ‖ index(4) ‖ epk ‖ digest(16)            → item key of the holder       documents of collections
-//!           'P' ‖ index(4) ‖ value ‖ rid(8) ‖ epk ‖ length of the epk(1) → empty         property indexes
+//!           'P' ‖ index(4) ‖ value ‖ rid(8) ‖ epk ‖ length of the epk(1) → `PropertyValue` property indexes
 //!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
 //!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `change_log`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only

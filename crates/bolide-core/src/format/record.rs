@@ -260,6 +260,20 @@ impl Record {
         self.bytes.len() - self.document_at()
     }
 
+    /// Returns the number of bytes of the item with its system properties, as clients get it.
+    pub fn item_bytes(&self) -> usize {
+        let comma = usize::from(self.document_bytes() != b"{}");
+        self.size() + comma + self.system_members_bytes()
+    }
+
+    /// Returns the number of bytes of the system properties as members of an object, with commas between them. All but `_ts` have a fixed length.
+    pub fn system_members_bytes(&self) -> usize {
+        const ALL_BUT_DIGITS: usize = 194;
+        let ts = self.last_modified().0;
+        let digits = ts.unsigned_abs().checked_ilog10().unwrap_or_default() as usize + 1;
+        ALL_BUT_DIGITS + digits + usize::from(ts < 0)
+    }
+
     /// Returns the item's position in the queue of items with a ttl of their own, or `None` if it has no ttl of its own.
     pub fn expiry_position(&self) -> Option<ExpiryPosition> {
         let stamp = self.stamp();

@@ -157,13 +157,9 @@ impl Partition {
         Lsn(self.shared.lsn.load(Ordering::Acquire))
     }
 
-    /// Returns the number of stored items, ghosts included.
-    ///
-    /// # Errors
-    /// From the engine; `Corrupt` if the counters are damaged.
-    pub async fn stored_items(&self) -> Result<u64> {
-        let (_, state) = read_state(self.engine.as_ref(), self.id).await?;
-        Ok(state.stored.items)
+    /// Returns the number of items that were stored after the newest commit, ghosts included. A read may see an older or a newer version.
+    pub fn stored_items(&self) -> u64 {
+        self.shared.stored_items.load(Ordering::Relaxed)
     }
 
     /// Returns how many items it has ever had; a split counts those of the parent.

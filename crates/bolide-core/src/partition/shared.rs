@@ -22,6 +22,8 @@ use crate::throughput::SharedMeter;
 pub(crate) struct Shared {
     /// The newest log sequence number.
     pub lsn: AtomicU64,
+    /// Number of items that are stored at that number, ghosts included.
+    pub stored_items: AtomicU64,
     pub tombstones: PublishedTombstones,
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
@@ -39,6 +41,7 @@ impl Shared {
     pub fn new(meter: SharedMeter, Signals { wakeup, times }: Signals) -> Shared {
         Shared {
             lsn: AtomicU64::new(0),
+            stored_items: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
             purge_rate: PurgeRate::default(),
             dirty_keys: Arc::default(),

@@ -79,6 +79,7 @@ impl Worker {
     pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, shared: Arc<Shared>) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
         shared.lsn.store(head.lsn.0, Ordering::Release);
+        shared.stored_items.store(state.stored.items, Ordering::Relaxed);
         shared.tombstones.publish(&state.tombstones);
         shared.times.raise(state.history_last);
         Ok(Worker {
@@ -336,6 +337,9 @@ impl Worker {
         let purged = state.purged_total.saturating_sub(self.state.purged_total);
         (self.head, self.state) = (head, state);
         self.shared.lsn.store(head.lsn.0, Ordering::Release);
+        self.shared
+            .stored_items
+            .store(self.state.stored.items, Ordering::Relaxed);
         self.shared.tombstones.publish(&self.state.tombstones);
         self.shared.purge_rate.note(head.stamp.seconds(), purged);
         // What was undecided on an earlier head is visible now, or never will be.

@@ -172,7 +172,7 @@ impl PageRun<'_> {
     pub(super) async fn push_items(&self, now: UnixMillis, position: QueryPosition) -> Result<Pushed<'_>> {
         let pushed = match &self.access {
             Access::Scan => return self.push_scanned(now, position, None).await,
-            Access::Candidates(found) => return self.push_scanned(now, position, Some(found)).await,
+            Access::Candidates(found) => return self.push_candidates(now, position, found).await,
             Access::Covered(covered) => self.push_covered(now, &position, covered).await?,
             Access::Ordered(ordered) => self.push_ordered(now, &position, ordered).await?,
             Access::Texts(texts) => self.push_by_texts(now, &position, texts).await?,
@@ -207,7 +207,7 @@ impl PageRun<'_> {
     }
 
     /// Pushes candidates, or the items of a scan if there are none.
-    async fn push_scanned(
+    pub(super) async fn push_scanned(
         &self,
         now: UnixMillis,
         position: QueryPosition,

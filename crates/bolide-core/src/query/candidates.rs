@@ -137,16 +137,9 @@ impl<'a> IndexReader<'a> {
     }
 
     /// Returns the number of items that are stored in the ranges, ghosts included, as of the first call.
-    pub async fn stored_items(&self) -> Result<u64> {
-        if let Some(stored) = self.stored.get() {
-            return Ok(*stored);
-        }
-        let mut stored = 0;
-        for slice in self.slices {
-            self.watch.check()?;
-            stored += slice.partition.stored_items().await?;
-        }
-        Ok(*self.stored.get_or_init(|| stored))
+    pub fn stored_items(&self) -> u64 {
+        let stored = || self.slices.iter().map(|slice| slice.partition.stored_items()).sum();
+        *self.stored.get_or_init(stored)
     }
 
     /// Finds the candidates of the query, if there are at most `most`; `None` if there are more, if a scan is better, or if no index serves the query.
@@ -157,7 +150,7 @@ impl<'a> IndexReader<'a> {
         if !self.has_conditions() {
             return Ok(None);
         }
-        let stored = self.stored_items().await?;
+        let stored = self.stored_items();
         let mut is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         let limit = match self.index_use.is_forced() {
             true => most,

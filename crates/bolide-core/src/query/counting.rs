@@ -72,8 +72,8 @@ impl DerefMut for Counting {
 pub(super) fn work(metrics: &Metrics) -> RequestUnits {
     let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
     charge::query_work(
-        number(metrics.items),
-        number(metrics.item_bytes),
+        number(metrics.items + metrics.covered_items),
+        number(metrics.item_bytes + metrics.covered_bytes),
         number(metrics.row_bytes),
     ) + charge::index_entries(number(metrics.index_entries))
 }

@@ -71,7 +71,7 @@ impl IndexReader<'_> {
         let Some(mut covered) = self.covered_by_text() else {
             return Ok(None);
         };
-        let stored = self.stored_items().await?;
+        let stored = self.stored_items();
         if let CoveredScan::Entries { is_small, .. } = &mut covered {
             *is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         }

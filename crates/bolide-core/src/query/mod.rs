@@ -15,6 +15,7 @@ mod brief;
 mod candidates;
 mod counting;
 mod covered;
+mod covered_rows;
 mod metrics;
 mod nearest;
 mod ordered;

@@ -86,7 +86,7 @@ impl IndexReader<'_> {
             return Ok(None);
         };
         let is_part = !self.is_of_ranges;
-        let stored = self.stored_items().await?;
+        let stored = self.stored_items();
         let always = self.index_use.is_forced();
         if !always && (stored <= FEW_ITEMS || (is_part && self.is_small_part(stored).await?)) {
             return Ok(None);

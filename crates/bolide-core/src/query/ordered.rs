@@ -5,17 +5,19 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{IndexPath, Interval};
+use bolide_query::index::{IndexOrder, IndexPath, Interval};
 use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
 use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ, take};
+use super::covered_rows::{covered_items, entry_read};
 use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
-use crate::partition::{EntryRead, IndexInterval};
+use crate::partition::{EntryRead, IndexInterval, LiveIndex};
+use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -39,6 +41,8 @@ pub(super) struct OrderedScan {
     pub index: u32,
     path: IndexPath,
     descending: bool,
+    /// Whether the entries have all that the query reads of their items.
+    covers_rows: bool,
     /// The keys that pass the filter, in the direction of the order.
     intervals: Vec<Interval>,
     /// Maximum number of entries that the page reads.
@@ -55,7 +59,7 @@ impl IndexReader<'_> {
         let Some(index) = self.state.indexes.usable_in_order(order) else {
             return Ok(None);
         };
-        let stored = self.stored_items().await?;
+        let stored = self.stored_items();
         if !self.index_use.is_forced() && stored <= FEW_ITEMS {
             return Ok(None);
         }
@@ -72,6 +76,7 @@ impl IndexReader<'_> {
             index: index.id,
             path: order.path.clone(),
             descending: order.descending,
+            covers_rows: self.covers_rows_in_order(order),
             intervals,
             max_entries: match self.index_use.is_forced() {
                 true => usize::MAX,
@@ -80,6 +85,14 @@ impl IndexReader<'_> {
                     .min(MAX_CANDIDATES),
             },
         }))
+    }
+}
+
+impl IndexReader<'_> {
+    fn covers_rows_in_order(&self, order: &IndexOrder) -> bool {
+        self.index_use != IndexUse::AlwaysInOrder
+            && self.state.settings.dates.is_empty()
+            && self.query.covers_rows(&order.path)
     }
 }
 
@@ -129,10 +142,13 @@ impl PageRun<'_> {
                 return Ok(true);
             };
             self.check()?;
-            let read = match self
+            let mut read = self
                 .skip_entries((execution, walk), (ordered, spare), slice, &rest)
-                .await?
-            {
+                .await?;
+            if read.is_none() && ordered.covers_rows {
+                read = self.read_covering_entries(walk, ordered, slice, (&rest, rows)).await?;
+            }
+            let read = match read {
                 Some(read) => read,
                 None => read_entries(walk, ordered, slice, (rest, rows)).await?,
             };
@@ -142,7 +158,7 @@ impl PageRun<'_> {
                 return Ok(false);
             }
             let is_satisfied = self
-                .push_items_of((execution, walk), ordered, (slice, interval), &page.rows[*behind..])
+                .push_items_of((execution, walk), ordered, (slice, interval), &read)
                 .await?;
             if is_satisfied || !page.more {
                 return Ok(true);
@@ -160,8 +176,9 @@ impl PageRun<'_> {
         (execution, walk): (&mut Counting, &mut ItemScan<'_>),
         ordered: &OrderedScan,
         (slice, interval): (&Slice, &Interval),
-        mut entries: &[(Bytes, Bytes)],
+        read: &ReadEntries,
     ) -> Result<bool> {
+        let mut entries = &read.page.rows[read.behind..];
         while let Some((next, _)) = entries.first() {
             let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
             let wanted = wanted.and_then(|wanted| ordered.rest(&wanted, None));
@@ -176,6 +193,13 @@ impl PageRun<'_> {
             };
             let (pushed, left) = entries.split_at(rows_to_push(execution).min(at_once).min(entries.len()));
             entries = left;
+            let live = read.live.as_ref();
+            if let Some(items) = live.and_then(|live| covered_items(slice, &ordered.path, live, pushed)) {
+                for item in items {
+                    item.push(execution)?;
+                }
+                continue;
+            }
             let found = pushed.iter().filter_map(|(key, _)| PropertyEntry::parse(key));
             let mut found: Vec<Bytes> = found.map(|entry| entry.item_key()).collect();
             found.retain(|key| slice.contains(key));
@@ -190,6 +214,29 @@ impl PageRun<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Reads entries that have all that the query reads of their items; `None` if they do not tell which of the items are live.
+    async fn read_covering_entries(
+        &self,
+        walk: &mut ItemScan<'_>,
+        ordered: &OrderedScan,
+        slice: &Slice,
+        (rest, rows): (&IndexInterval, usize),
+    ) -> Result<Option<ReadEntries>> {
+        let read = entry_read(ordered.descending, rows);
+        let Ok(memory) = take(self.memory, read) else {
+            return Ok(None);
+        };
+        let intervals = std::slice::from_ref(rest);
+        let live = walk.read_live_index(&slice.partition, intervals, read).await?;
+        Ok(live.map(|mut live| ReadEntries {
+            lsn: live.lsn,
+            page: live.pages.pop().unwrap_or_default(),
+            behind: 0,
+            live: Some(live),
+            _memory: memory,
+        }))
     }
 
     /// Reads entries and skips rows by them for OFFSET, without their items. Returns `None` if none are to be skipped, or if only the items tell which.
@@ -247,6 +294,7 @@ impl PageRun<'_> {
             lsn: live.lsn,
             page,
             behind: skipped,
+            live: None,
             _memory: memory,
         }))
     }
@@ -266,6 +314,8 @@ struct ReadEntries {
     page: Page,
     /// Number of entries whose rows were skipped.
     behind: usize,
+    /// What tells which of their items are live, if they have all that the query reads of these.
+    live: Option<LiveIndex>,
     _memory: MemoryShare,
 }
 
@@ -282,6 +332,7 @@ async fn read_entries(
         lsn: head.lsn,
         page: pages.pop().unwrap_or_default(),
         behind: 0,
+        live: None,
         _memory: MemoryShare::default(),
     })
 }

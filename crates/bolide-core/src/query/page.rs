@@ -265,9 +265,7 @@ impl PageRun<'_> {
             has_advanced |= scanned.after != before;
             let left = std::mem::replace(&mut range, walk.next_range());
             if let (Some(left), true) = (left, range.is_some() && left != range && !self.query.rescans()) {
-                // After all of the range, so that the next page does not read in it again.
-                let end = &self.state.layout.partition_with_id(left)?.epk.max;
-                scanned.after = After::Key(Bytes::copy_from_slice(end.as_bytes()));
+                scanned.after = self.end_of_range(left)?;
                 // Only a page with rows checks for more: checking after every range without rows would scan all of them again and again.
                 scanned.is_at_boundary = execution.has_rows();
                 return Ok(scanned);
@@ -313,8 +311,14 @@ impl PageRun<'_> {
         Ok(false)
     }
 
+    /// Returns the position after all of a range, so that the next page does not read in it again.
+    pub(super) fn end_of_range(&self, range: u32) -> Result<After> {
+        let end = &self.state.layout.partition_with_id(range)?.epk.max;
+        Ok(After::Key(Bytes::copy_from_slice(end.as_bytes())))
+    }
+
     /// Returns whether only a few slices of a single partition are read.
-    fn is_in_one_partition(&self, candidates: Option<&Candidates>) -> bool {
+    pub(super) fn is_in_one_partition(&self, candidates: Option<&Candidates>) -> bool {
         // The order is that of a scan.
         if let Some(candidates) = candidates {
             return candidates.is_small;
@@ -394,7 +398,7 @@ impl PageRun<'_> {
 
     /// Returns whether the page has read for long enough and its query can continue after the item that was read last. (A query that starts again on
     /// every page would make no progress.)
-    fn is_long(&self, execution: &mut Counting) -> bool {
+    pub(super) fn is_long(&self, execution: &mut Counting) -> bool {
         if self.query.rescans() {
             return false;
         }

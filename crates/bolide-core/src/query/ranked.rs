@@ -72,7 +72,7 @@ impl IndexReader<'_> {
             }),
         };
         let Some((index, answer)) = found else { return Ok(None) };
-        let stored = self.stored_items().await?;
+        let stored = self.stored_items();
         let max_items = match self.index_use.is_forced() {
             true => usize::MAX,
             // Also of few items: to analyse a text takes much longer than to read its entries.

@@ -215,7 +215,7 @@ impl<'a> ItemScan<'a> {
             _ if slices < MANY_SLICES => return Ok(false),
             _ => {}
         }
-        let is_whole = partition.stored_items().await? <= ITEMS_PER_SLICE * slices as u64;
+        let is_whole = partition.stored_items() <= ITEMS_PER_SLICE * slices as u64;
         self.is_whole = Some((partition.range, is_whole));
         Ok(is_whole)
     }

@@ -63,6 +63,10 @@ pub struct Metrics {
     pub item_bytes: u64,
     /// Items of which only an entry of an index was read.
     pub index_entries: u64,
+    /// Items whose rows were made from an entry of an index, and which cost as much as pushed ones.
+    pub covered_items: u64,
+    /// Bytes of these items.
+    pub covered_bytes: u64,
     /// Rows of the page.
     pub rows: u64,
     /// Bytes of these rows, without separators.
@@ -282,6 +286,19 @@ impl Execution {
             return Ok(Progress::Done);
         }
         self.metrics.index_entries += 1;
+        self.process(&Item::complete(item)?, rid)
+    }
+
+    /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covers_rows`]) and which has so many bytes.
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn push_covered_row(&mut self, item: &[u8], bytes: u64, rid: u64) -> Result<Progress> {
+        if self.output.is_done() {
+            return Ok(Progress::Done);
+        }
+        self.metrics.covered_items += 1;
+        self.metrics.covered_bytes += bytes;
         self.process(&Item::complete(item)?, rid)
     }
 

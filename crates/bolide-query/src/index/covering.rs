@@ -57,6 +57,30 @@ pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
     IndexPath::of_steps(steps).filter(|path| !path.is_of_elements() && !has_list)
 }
 
+/// Whether the rows are made of nothing of the items but the value at a path and the id.
+pub(crate) fn covers_rows(bound: &Bound, path: &IndexPath) -> bool {
+    let select = &bound.select;
+    if !select.is_over_items_only() || select.grouping.is_some() || select.distinct || path.is_of_elements() {
+        return false;
+    }
+    let mut read = Read {
+        has_ids: true,
+        ..Read::default()
+    };
+    match &select.ordering {
+        Ordering::None => {}
+        Ordering::Keys(keys) => keys.iter().for_each(|key| read.add(&key.value)),
+        Ordering::Rank(_) => return false,
+    }
+    select.filter.iter().for_each(|filter| read.add(filter));
+    match &select.projection {
+        Projection::Value(value) => read.add(value),
+        Projection::List(columns) => columns.iter().for_each(|(_, column)| read.add(column)),
+    }
+    let is_only_path = read.steps.is_none_or(|steps| steps == path.steps());
+    is_only_path && !read.is_more
+}
+
 /// Whether a key of the index in whose order the rows come tells whether an item has a row.
 pub(crate) fn tells_rows(bound: &Bound) -> bool {
     let select = &bound.select;
@@ -68,10 +92,8 @@ pub(crate) fn tells_rows(bound: &Bound) -> bool {
         keys.iter().for_each(|key| read.add(&key.value));
     }
     select.filter.iter().for_each(|filter| read.add(filter));
-    let is_always_defined = |path: &[PathStep]| match path {
-        [PathStep::Name(name)] => &**name == "id" || &**name == "_ts",
-        _ => false,
-    };
+    let is_always_defined =
+        |path: &[PathStep]| is_id(path) || matches!(path, [PathStep::Name(name)] if &**name == "_ts");
     let has_row = match &select.projection {
         Projection::List(_) | Projection::Value(Scalar::Slot(ITEM_SLOT)) => true,
         Projection::Value(Scalar::Path { slot: ITEM_SLOT, steps }) => is_always_defined(steps),
@@ -97,9 +119,17 @@ pub(crate) fn is_independent_of_order(select: &Select) -> bool {
     })
 }
 
+fn is_id(path: &[PathStep]) -> bool {
+    matches!(path, [PathStep::Name(name)] if &**name == ID)
+}
+
+const ID: &str = "id";
+
 /// What expressions read of an item.
 #[derive(Default)]
 struct Read<'q> {
+    /// Whether the ids of the items are known, so that they need not be read.
+    has_ids: bool,
     /// The first path.
     steps: Option<&'q [PathStep]>,
     /// Anything beside the values at that path.
@@ -110,6 +140,7 @@ impl<'q> Read<'q> {
     fn add(&mut self, scalar: &'q Scalar) {
         match scalar {
             Scalar::Slot(ITEM_SLOT) | Scalar::Subquery(..) | Scalar::Udf(..) => self.is_more = true,
+            Scalar::Path { slot: ITEM_SLOT, steps } if self.has_ids && is_id(steps) => {}
             Scalar::Path { slot: ITEM_SLOT, steps } => {
                 let first = *self.steps.get_or_insert(steps);
                 self.is_more |= first != &**steps;
@@ -126,19 +157,47 @@ impl IndexPath {
     ///
     /// `None` if the key is not that of equal values only, see [`super::is_exact`].
     pub fn item_with_key(&self, key: &[u8]) -> Option<Vec<u8>> {
-        if key == KEY_OF_UNDEFINED {
-            return Some(b"{}".to_vec());
-        }
         let mut out = Vec::with_capacity(64);
+        out.push(b'{');
+        self.write_member(key, &mut out)?;
+        out.push(b'}');
+        Some(out)
+    }
+
+    /// As [`IndexPath::item_with_key`], with the item's id.
+    pub fn item_with_key_and_id(&self, key: &[u8], id: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(64 + id.len());
+        out.extend_from_slice(b"{\"id\":");
+        write_string(id, &mut out);
+        // An id is a text, below which no path finds anything.
+        if self.names().next() != Some(ID) {
+            let before = out.len();
+            out.push(b',');
+            self.write_member(key, &mut out)?;
+            if out.len() == before + 1 {
+                out.pop();
+            }
+        }
+        out.push(b'}');
+        Some(out)
+    }
+
+    /// Appends the member of the item that has the value of a key; nothing if the key is that of no value.
+    fn write_member(&self, key: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        if key == KEY_OF_UNDEFINED {
+            return Some(());
+        }
         let names = self.names();
-        for name in names.clone() {
-            out.push(b'{');
-            write_string(name, &mut out);
+        for (depth, name) in names.clone().enumerate() {
+            if depth > 0 {
+                out.push(b'{');
+            }
+            write_string(name, out);
             out.push(b':');
         }
-        write_scalar(&decode_sql_scalar(key)?, &mut out)?;
-        out.extend(names.map(|_| b'}'));
-        Some(out)
+        write_scalar(&decode_sql_scalar(key)?, out)?;
+        out.extend(names.skip(1).map(|_| b'}'));
+        Some(())
     }
 }
 

@@ -328,6 +328,52 @@ proptest! {
         let covered: Vec<String> = covered.into_iter().map(|item| String::from_utf8(item).expect("JSON")).collect();
         prop_assert_eq!(texts(&query, &covered), texts(&query, &items), "{}", text);
     }
+
+    #[test]
+    fn keys_and_ids_give_the_rows_that_the_items_give(
+        text in select(rows_of_key_and_id()),
+        filter in proptest::option::of(covered_filter()),
+        items in prop::collection::vec(item(), 0..25),
+        ids in prop::collection::vec("[a\u{e9}\u{1F600}/\"\\\\\u{1}\u{7f} ]{1,6}", 25),
+    ) {
+        let with_id = |(item, id): (&String, &String)| {
+            let members = item.strip_prefix('{').expect("an object");
+            let comma = if members == "}" { "" } else { "," };
+            format!("{{\"id\":{}{comma}{members}", serde_json::Value::from(id.as_str()))
+        };
+        let items: Vec<String> = items.iter().zip(&ids).map(with_id).collect();
+        let filter = filter.map_or_else(String::new, |filter| format!(" WHERE {filter}"));
+        let text = text.replace("{filter}", &filter);
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let query = Query::compile(&text, &parameters(), &schema).expect("a query");
+        let path = IndexPath::parse("/a/?").expect("a path");
+        prop_assert!(query.covers_rows(&path), "{}", text);
+        let covered = items.iter().zip(&ids).map(|(item, id)| {
+            let keys = keys(&path, item);
+            let key = keys.first().map_or(super::KEY_OF_UNDEFINED, |key| &key[..]);
+            path.item_with_key_and_id(key, id)
+        });
+        let Some(covered) = covered.collect::<Option<Vec<_>>>() else {
+            // An array, an object or a long string.
+            return Ok(());
+        };
+        let covered: Vec<String> = covered.into_iter().map(|item| String::from_utf8(item).expect("JSON")).collect();
+        prop_assert_eq!(texts(&query, &covered), texts(&query, &items), "{}", text);
+    }
+}
+
+/// Queries whose rows are made of `c.a` and `c.id` only.
+fn rows_of_key_and_id() -> Vec<&'static str> {
+    vec![
+        "SELECT VALUE c.id FROM c{filter}",
+        "SELECT c.id, c.a FROM c{filter}",
+        "SELECT VALUE c.a FROM c{filter}",
+        "SELECT VALUE {k: c.a, l: LENGTH(c.id)} FROM c{filter}",
+        "SELECT VALUE [c.a, UPPER(c.id), c.id = c.a] FROM c{filter}",
+        "SELECT TOP 3 c.id, c.a FROM c{filter} ORDER BY c.a",
+        "SELECT c.id, c.a FROM c{filter} ORDER BY c.a DESC OFFSET 1 LIMIT 4",
+        "SELECT VALUE c.id FROM c{filter} ORDER BY c.id",
+    ]
 }
 
 /// Queries that read only `c.a`.
@@ -394,6 +440,23 @@ fn a_query_that_reads_more_is_not_covered() {
         "SELECT TOP 3 VALUE c.a FROM c ORDER BY c.a",
     ] {
         assert_eq!(path(more), (None, false), "{more}");
+    }
+    for more in [
+        "SELECT * FROM c WHERE c.a = 1",
+        "SELECT c.id, c.b FROM c WHERE c.a = 1",
+        "SELECT c.id FROM c WHERE c.a = 1 AND c.b = 1",
+        "SELECT c.id FROM c WHERE c.a = 1 ORDER BY c.b",
+        "SELECT DISTINCT c.id FROM c WHERE c.a = 1",
+        "SELECT c.id FROM c WHERE c.a[0] = 1",
+        "SELECT c.id FROM c WHERE ARRAY_CONTAINS(c.a, 1) AND c._ts > 0",
+        "SELECT c.id FROM c JOIN e IN c.a WHERE c.a = 1",
+        "SELECT c.id, (SELECT VALUE COUNT(1) FROM e IN c.a) AS n FROM c",
+        "SELECT c.id, c.a, COUNT(1) AS n FROM c GROUP BY c.id, c.a",
+        "SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.a, 'x')",
+    ] {
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let query = Query::compile(more, &Parameters::none(), &schema).expect("a query");
+        assert!(!query.covers_rows(&IndexPath::parse("/a/?").expect("a path")), "{more}");
     }
     assert_eq!(
         path("SELECT VALUE SUM(c.o.a) FROM c WHERE c.o.a > 1"),

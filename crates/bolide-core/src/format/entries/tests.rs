@@ -163,6 +163,19 @@ fn a_property_index_has_an_entry_for_each_value() {
         [undefined],
         "only an index that a policy names has items without a value"
     );
+    let values: Vec<Bytes> = property_entries(&indexes.list, &key, &item)
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
+    // `{}`, and with a `_ts` of three digits 197 bytes of system properties.
+    assert_eq!(values, [&b"\0\0\0\xC7id"[..]]);
+    let entry = of(&indexes, &key, &item).find(|entry| entry.key.bytes.starts_with(b"P"));
+    let admits = |stored: &'static [u8]| entry.as_ref().expect("an entry").admits(&Bytes::from_static(stored));
+    assert_eq!(
+        [admits(b"\0\0\0\xC7id"), admits(b""), admits(b"\0\0\0\xC7no")],
+        [true, true, false],
+        "entries had no values at first"
+    );
     let entry = keys::property_entry(7, &[0x20], ITEM_KEY);
     let parsed = keys::PropertyEntry::parse(&entry.bytes).expect("an entry");
     assert_eq!(

@@ -111,8 +111,8 @@ async fn assert_complete(test: &TestContainer, commits: i64) {
     let with_word = (0..ITEMS).filter(|n| n % 5 == 3 && n % EXPIRING != 0).count();
     let (expired, found) = (0, 1);
     for (text, rows, read) in [
-        ("SELECT VALUE c.id FROM c WHERE c.v = 223", json!(["223"]), found),
-        ("SELECT VALUE c.id FROM c WHERE c.v = 220", json!([]), expired),
+        ("SELECT VALUE c.pk FROM c WHERE c.v = 223", json!(["223"]), found),
+        ("SELECT VALUE c.pk FROM c WHERE c.v = 220", json!([]), expired),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.v >= 0", json!([live]), 0),
         (
             "SELECT VALUE COUNT(1) FROM c WHERE FullTextContains(c.text, 'word3')",

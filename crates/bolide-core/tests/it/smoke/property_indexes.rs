@@ -85,7 +85,7 @@ async fn a_query_reads_only_the_items_that_an_index_finds() {
             json!({"id": n.to_string(), "pk": n.to_string(), "v": n, "name": format!("n{n}"), "tags": [n % 2, "all"]});
         test.create(item).await.unwrap();
     }
-    assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.v = 7", &["7"], 1).await;
+    assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.v = 7 AND c.pk != ''", &["7"], 1).await;
     assert_rows(
         &test,
         "SELECT VALUE c.v FROM c WHERE c.v >= 17.5 AND c.v < 19 AND c.name != 'n18'",
@@ -95,7 +95,7 @@ async fn a_query_reads_only_the_items_that_an_index_finds() {
     .await;
     assert_rows(
         &test,
-        "SELECT VALUE c.v FROM c WHERE c.v IN (1, 3, 'x')",
+        "SELECT VALUE c.v FROM c WHERE c.v IN (1, 3, 'x') AND c.pk != ''",
         &["1", "3"],
         2,
     )
@@ -110,7 +110,7 @@ async fn a_query_reads_only_the_items_that_an_index_finds() {
     assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.name = 'n7'", &["7"], 20).await;
     assert_rows(
         &test,
-        "SELECT TOP 2 VALUE c.v FROM c WHERE c.v < 10 ORDER BY c.v DESC",
+        "SELECT TOP 2 VALUE c.v FROM c WHERE c.v < 10 AND c.pk != '' ORDER BY c.v DESC",
         &["8", "9"],
         10,
     )
@@ -121,8 +121,14 @@ async fn a_query_reads_only_the_items_that_an_index_finds() {
     test.upsert(json!({"id": "7", "pk": "7", "v": 100}), None)
         .await
         .unwrap();
-    assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.v = 7", &[], 0).await;
-    assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.v > 18", &["100", "19"], 2).await;
+    assert_rows(&test, "SELECT VALUE c.v FROM c WHERE c.v = 7 AND c.pk != ''", &[], 0).await;
+    assert_rows(
+        &test,
+        "SELECT VALUE c.v FROM c WHERE c.v > 18 AND c.pk != ''",
+        &["100", "19"],
+        2,
+    )
+    .await;
     test.assert_sound().await;
 }
 
@@ -134,7 +140,7 @@ async fn an_index_shows_no_ghosts_and_the_purge_removes_their_entries() {
         let item = json!({"id": n.to_string(), "pk": n.to_string(), "v": 1, "ttl": if n < 4 { 10 } else { 100 }});
         test.create(item).await.unwrap();
     }
-    let text = "SELECT VALUE c.id FROM c WHERE c.v = 1";
+    let text = "SELECT VALUE c.id FROM c WHERE c.v = 1 AND c.pk != ''";
     test.at(START + 9);
     assert_eq!(rows(&test, text).await.0.len(), 6);
     test.at(START + 10);
@@ -155,7 +161,7 @@ async fn an_index_shows_no_ghosts_and_the_purge_removes_their_entries() {
 async fn an_index_that_a_policy_adds_is_built_and_one_that_it_drops_is_removed() {
     let test = indexed(&[]).await;
     create_numbered(&test, 500).await;
-    let text = "SELECT VALUE c.id FROM c WHERE c.v = 7";
+    let text = "SELECT VALUE c.id FROM c WHERE c.v = 7 AND c.pk != ''";
     assert_eq!(rows(&test, text).await.1.retrieved_items, 500);
     test.define(naming(&["/v/?"])).await.unwrap();
     wait_until_read(&test, text, 1).await;
@@ -175,7 +181,7 @@ async fn a_build_that_a_stop_interrupts_is_finished_after_the_start() {
     test.define(naming(&["/v/?"])).await.unwrap();
     test.account.end().await;
     let test = test.reopen_with(always()).await;
-    wait_until_read(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7", 1).await;
+    wait_until_read(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7 AND c.pk != ''", 1).await;
     test.assert_sound().await;
 }
 
@@ -302,9 +308,9 @@ async fn an_automatic_index_gives_way_to_one_that_the_policy_names() {
     create_numbered(&test, 2_500).await;
     test.create(json!({"id": "without", "pk": "x"})).await.unwrap();
     for _ in 0..8 {
-        rows(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7").await;
+        rows(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7 AND c.pk != ''").await;
     }
-    wait_until_read(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7", 1).await;
+    wait_until_read(&test, "SELECT VALUE c.id FROM c WHERE c.v = 7 AND c.pk != ''", 1).await;
     let sorted = "SELECT VALUE c.id FROM c ORDER BY c.v";
     assert_eq!(
         page(&test, sorted, 1, None).await.0,
@@ -326,7 +332,7 @@ async fn an_automatic_index_gives_way_to_one_that_the_policy_names() {
 }
 
 /// Queries with the values of [`many_values`].
-const QUERIES: [&str; 21] = [
+const QUERIES: [&str; 23] = [
     "SELECT VALUE c.id FROM c ORDER BY c.v",
     "SELECT VALUE c.id FROM c ORDER BY c.v DESC",
     "SELECT VALUE c.id FROM c WHERE c.v > 20 AND c.n != 5 ORDER BY c.v",
@@ -348,6 +354,8 @@ const QUERIES: [&str; 21] = [
     "SELECT c.id, c.missing FROM c WHERE c.v != 5 ORDER BY c.v DESC OFFSET 66 LIMIT 80",
     "SELECT VALUE c.missing FROM c ORDER BY c.v OFFSET 66 LIMIT 80",
     "SELECT VALUE c.id FROM c WHERE c.v > 3 AND c.v % 2 = 0 ORDER BY c.v OFFSET 20 LIMIT 20",
+    "SELECT c.id, c.v FROM c WHERE c.v >= 3 ORDER BY c.v DESC",
+    "SELECT VALUE [c.v, c.id, LENGTH(c.id)] FROM c WHERE c.v IN (1, 2, 3, 'text', null, true)",
 ];
 
 /// Items with values of all types at `v`, many of them equal; some of the items are ghosts.
@@ -445,7 +453,7 @@ async fn a_request_that_demands_the_order_of_an_index_gets_it_although_a_conditi
     let test = indexed(&["/v/?"]).await;
     create_numbered(&test, 100).await;
     let mut query = QueryItems {
-        text: "SELECT TOP 1 VALUE c.v FROM c WHERE c.v >= 10 ORDER BY c.v".to_owned(),
+        text: "SELECT TOP 1 VALUE c.v FROM c WHERE c.v >= 10 AND c.pk != '' ORDER BY c.v".to_owned(),
         cross_partition: true,
         ..QueryItems::default()
     };
@@ -471,13 +479,13 @@ async fn a_page_in_the_order_of_its_condition_reads_what_it_returns() {
     // More than two items pass each condition; eight are read at once, and one row more than a page needs tells whether others follow.
     for (text, expected, most) in [
         (
-            "SELECT TOP 2 VALUE c.v FROM c WHERE c.v < 200 ORDER BY c.v DESC",
-            "199,198",
+            "SELECT TOP 2 VALUE c.pk FROM c WHERE c.v < 200 ORDER BY c.v DESC",
+            r#""199","198""#,
             8,
         ),
         (
-            "SELECT TOP 20 VALUE c.v FROM c WHERE c.v >= 1100 ORDER BY c.v",
-            "1100,1101",
+            "SELECT TOP 20 VALUE c.pk FROM c WHERE c.v >= 1100 ORDER BY c.v",
+            r#""1100","1101""#,
             21,
         ),
     ] {
@@ -492,6 +500,52 @@ async fn a_page_in_the_order_of_its_condition_reads_what_it_returns() {
         assert!(page.metrics.retrieved_items <= most, "{text}: {:?}", page.metrics);
         assert_eq!(page.index.as_deref(), Some("/v/?"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn rows_of_values_and_ids_come_without_items_and_without_ghosts() {
+    // TTL-244, TTL-247, TTL-254: entries of ghosts of both classes, before and after the purge.
+    let mut definition = naming(&["/v/?"]);
+    definition["defaultTtl"] = 100.into();
+    let test = TestContainer::with_options(definition, None, options()).await;
+    for n in 0..1_200 {
+        let mut item = json!({"id": n.to_string(), "pk": n.to_string(), "v": n});
+        match n % 20 {
+            0 => item["ttl"] = 50.into(),
+            1 => {}
+            _ => item["ttl"] = 1_000.into(),
+        }
+        test.create(item).await.unwrap();
+    }
+    let range = "SELECT VALUE c.id FROM c WHERE c.v >= 600 AND c.v < 660";
+    let top = "SELECT TOP 30 c.v, c.id FROM c WHERE c.v >= 600 ORDER BY c.v";
+    for (at, remainders) in [(49, 0..20), (50, 1..20), (99, 1..20), (100, 2..20)] {
+        test.at(START + at);
+        for purged in [false, true] {
+            if purged {
+                let purge = test.account.purge(&test.container, PurgeMode::Force, None);
+                purge.await.unwrap();
+            }
+            let live = (600..1_200).filter(|n| remainders.contains(&(n % 20)));
+            let mut ids: Vec<Value> = live
+                .clone()
+                .take_while(|n| *n < 660)
+                .map(|n| n.to_string().into())
+                .collect();
+            let (mut found, read) = pages(&test, range, 25).await;
+            found.sort_unstable_by_key(Value::to_string);
+            ids.sort_unstable_by_key(Value::to_string);
+            assert_eq!(found, ids, "{at} {purged}");
+            // A few items of the last page may be read one by one.
+            assert!(
+                read.iter().all(|read| *read < 16) && read[0] == 0,
+                "{at} {purged}: {read:?}"
+            );
+            let expected: Vec<Value> = live.take(30).map(|n| json!({"v": n, "id": n.to_string()})).collect();
+            assert_eq!(pages(&test, top, 100).await, (expected, vec![0]), "{at} {purged}");
+        }
+    }
+    test.assert_sound().await;
 }
 
 #[tokio::test]

@@ -121,14 +121,15 @@ impl State {
         }
     }
 
-    /// Adds one value; undefined ones are ignored. Returns the approximate number of bytes by which the state grew.
-    pub fn add(&mut self, kind: AggregateKind, value: &Value<'_>) -> usize {
+    /// Adds a value so many times; for sums and lists only once, because the result would depend on the order of all values. Undefined ones are ignored.
+    /// Returns the approximate number of bytes by which the state grew.
+    pub fn add(&mut self, kind: AggregateKind, value: &Value<'_>, times: u64) -> usize {
         if !value.is_defined() {
             return 0;
         }
         match self {
             State::Count(count) => {
-                *count += u64::from(kind == AggregateKind::Count || value.is_true());
+                *count += times * u64::from(kind == AggregateKind::Count || value.is_true());
                 0
             }
             State::Sum { sum, count, spoiled } => {

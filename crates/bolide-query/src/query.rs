@@ -281,12 +281,24 @@ impl Query {
         index::counts_items(&self.inner.bound.select)
     }
 
-    /// The path whose values are all that the query reads of each item, and of which it makes groups or aggregates.
+    /// Whether the query counts the items that its one [`Query::index_conditions`] admits, and reads nothing else of them, so that
+    /// [`Execution::push_counted`] gives its result.
+    pub fn counts_condition(&self) -> bool {
+        index::counts_condition(&self.inner.bound)
+    }
+
+    /// The path whose values are all that the query reads of each item, and of which it makes groups or aggregates, or of which it returns each only once.
     ///
     /// Then [`Execution::push_covered`] with [`IndexPath::item_with_key`] has the same result as pushing the items. An item without a value at the path
     /// counts, too, unless [`Query::index_conditions`] have a condition on the path.
     pub fn covering_path(&self) -> Option<IndexPath> {
         index::covering_path(&self.inner.bound)
+    }
+
+    /// Whether equal values count as often as they are there and nothing else of them matters, so that [`Execution::push_covered_run`] gives the result of a
+    /// query with a [`Query::covering_path`]. Each value, or group of values, must be pushed before others that a scan would find later.
+    pub fn counts_runs(&self) -> bool {
+        index::counts_runs(&self.inner.bound.select)
     }
 
     /// Whether the rows are made of nothing of the items but the value at a path and the id. Then [`Execution::push_covered_row`] with

@@ -157,6 +157,11 @@ impl<'k> PropertyEntry<'k> {
             .fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
+    /// Returns whether the key of the item is before another one.
+    pub fn is_before(&self, item_key: &[u8]) -> bool {
+        (self.epk, self.number) < item_key.split_at(item_key.len().saturating_sub(RID_BYTES))
+    }
+
     /// Returns the key of the item.
     pub fn item_key(&self) -> Bytes {
         [self.epk, self.number].concat().into()

@@ -2,20 +2,22 @@
 //!
 //! An entry does not say whether its item is a ghost. So one read has the entries, the partition's counters, and the beginnings of the expiry queues,
 //! whose due entries name every ghost of that moment. Read before or after the entries, they would lack a ghost, or name one whose entries are gone.
+//! More entries than fit in one read are read from a held snapshot.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bolide_model::ttl::{Class, Horizon};
-use bolide_model::{Lsn, Result};
+use bolide_model::{Lsn, Result, UnixMillis};
 use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT};
-use bolide_storage::{Key, Page, ReadRequest, ReadResponse};
+use bolide_storage::{EngineError, HeldSnapshot, HoldError, Key, Page, PartitionId, ReadRequest, ReadResponse};
 use bytes::Bytes;
 
-use super::Partition;
 use super::snapshot::{AsOf, IndexInterval, entry_scan};
 use super::state::{Cursors, PartitionState};
 use super::text_counters::TextCounters;
 use super::worker::read_state;
+use super::{Partition, engine_error};
 use crate::format::keys::{self, ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue};
 use crate::format::text_entries::TextEntry;
@@ -109,6 +111,93 @@ impl Partition {
             }
         }
         Ok(None)
+    }
+}
+
+/// Time for which the snapshot of a [`HeldIndex`] is held, in milliseconds: longer than a page may take.
+const HOLD_MS: i64 = 30_000;
+/// Maximum number of bytes of the queues in a held snapshot.
+const QUEUE_BYTES: usize = 2 * 1024 * 1024;
+
+/// The entries of the indexes of a partition at one version, for any number of reads, and which of their items exist.
+pub(crate) struct HeldIndex {
+    partition: PartitionId,
+    held: Arc<dyn HeldSnapshot>,
+    /// Without pages.
+    pub live: LiveIndex,
+}
+
+impl Partition {
+    /// As [`Partition::read_live_index`], but holds the entries for later reads. Also returns `None` if the engine holds too many snapshots.
+    ///
+    /// # Errors
+    /// As [`Partition::read_live_index`].
+    pub async fn hold_live_index(&self, as_of: AsOf<'_>) -> Result<Option<HeldIndex>> {
+        let until = UnixMillis(self.engine.time().lo.0.saturating_add(HOLD_MS));
+        let held = match self.engine.hold(self.id.home(), until).await {
+            Ok(held) => held,
+            Err(EngineError::Unavailable(_)) => return Ok(None),
+            Err(error) => return Err(engine_error(error)),
+        };
+        let counters = ReadRequest {
+            gets: vec![keys::state()],
+            ..ReadRequest::default()
+        };
+        let Some(reply) = read_held(held.as_ref(), self.id, counters).await? else {
+            return Ok(None);
+        };
+        let horizon = as_of.horizon(self, reply.head).await;
+        if !horizon.dates.is_empty() {
+            return Ok(None);
+        }
+        let state = PartitionState::of_row(reply.gets.into_iter().next().flatten())?;
+        for log_rows in [FEW_LOG_ROWS, MAX_GHOSTS] {
+            let mut request = request(&horizon, state.purge, log_rows);
+            request.max_bytes = QUEUE_BYTES;
+            let Some(reply) = read_held(held.as_ref(), self.id, request).await? else {
+                return Ok(None);
+            };
+            match live_index(reply, horizon.clone(), log_rows)? {
+                Found::Live(live) => {
+                    return Ok(Some(HeldIndex {
+                        partition: self.id,
+                        held,
+                        live,
+                    }));
+                }
+                Found::TooMany => return Ok(None),
+                Found::MoreOfTheLog => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl HeldIndex {
+    /// Reads entries of an interval; `None` if the snapshot has ended.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read(&self, interval: &IndexInterval, read: EntryRead) -> Result<Option<Page>> {
+        let request = ReadRequest {
+            scans: vec![entry_scan(interval, read.descending, read.rows, read.keys_only)],
+            max_bytes: read.bytes,
+            ..ReadRequest::default()
+        };
+        let reply = read_held(self.held.as_ref(), self.partition, request).await?;
+        Ok(reply.map(|reply| reply.pages.into_iter().next().unwrap_or_default()))
+    }
+}
+
+async fn read_held(
+    held: &dyn HeldSnapshot,
+    partition: PartitionId,
+    request: ReadRequest,
+) -> Result<Option<ReadResponse>> {
+    match held.read(partition, request).await {
+        Ok(reply) => Ok(Some(reply)),
+        Err(HoldError::Expired) => Ok(None),
+        Err(HoldError::Engine(error)) => Err(engine_error(error)),
     }
 }
 

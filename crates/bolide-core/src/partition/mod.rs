@@ -51,7 +51,7 @@ use dirty_keys::Recording;
 use endings::Endings;
 use exclusive::{ExclusiveJob, PendingExclusive};
 pub(crate) use joint::{JointDecision, commit_jointly};
-pub(crate) use live_index::{EntryRead, LiveIndex};
+pub(crate) use live_index::{EntryRead, HeldIndex, LiveIndex};
 pub(crate) use pages::RawPages;
 use pending::{send, transact};
 use shared::Shared;

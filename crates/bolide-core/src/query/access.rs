@@ -238,6 +238,10 @@ impl PageRun<'_> {
         position: &QueryPosition,
         covered: &CoveredScan,
     ) -> Result<Option<Pushed<'_>>> {
+        // Later pages of distinct values go on behind an item.
+        if self.query.replays() && (position.after != After::Nothing || position.resume.is_some()) {
+            return Ok(None);
+        }
         let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
         let mut walk = self.walk_over(Vec::new(), now, None);
         let is_done = self.scan_covered(&mut execution, &mut walk, covered).await?;

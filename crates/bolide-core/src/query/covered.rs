@@ -121,6 +121,11 @@ impl PageRun<'_> {
                 intervals.iter().map(|values| interval(*index, values)).collect()
             }
         };
+        if let CoveredScan::Entries { path, is_small, .. } = covered
+            && self.query.counts_runs()
+        {
+            return self.scan_runs(execution, walk, &intervals, (path, *is_small)).await;
+        }
         for slice in self.slices {
             execution.enter(slice.partition.range);
             let Some((live, memory)) = self.read_live(walk, slice, &intervals).await? else {
@@ -176,9 +181,6 @@ impl PageRun<'_> {
         let entries = live.pages.iter().flat_map(|page| &page.rows);
         let entries = entries.filter_map(|(key, _)| PropertyEntry::parse(key));
         let entries = entries.filter(|entry| !live.has_ghosts() || live.shows(&entry.item_key()));
-        if self.query.is_independent_of_order() {
-            return self.push_all(execution, entries, path);
-        }
         let mut sorted: Vec<(Bytes, PropertyEntry<'_>)> = entries.map(|entry| (entry.item_key(), entry)).collect();
         match is_small {
             true => sorted.sort_unstable_by_key(|(_, entry)| entry.number()),

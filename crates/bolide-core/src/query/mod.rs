@@ -16,6 +16,7 @@ mod candidates;
 mod counting;
 mod covered;
 mod covered_rows;
+mod covered_runs;
 mod metrics;
 mod nearest;
 mod ordered;

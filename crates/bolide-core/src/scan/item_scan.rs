@@ -14,7 +14,7 @@ use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::partition::{AsOf, EntryRead, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
+use crate::partition::{AsOf, EntryRead, HeldIndex, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
 use crate::response::RangePosition;
 
 /// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
@@ -381,6 +381,20 @@ impl<'a> ItemScan<'a> {
             self.horizon.get_or_insert_with(|| live.horizon.clone());
         }
         Ok(live)
+    }
+
+    /// As [`ItemScan::read_live_index`], for entries that are read later.
+    ///
+    /// # Errors
+    /// As [`Partition::read_live_index`].
+    pub async fn hold_live_index(&mut self, partition: &Partition) -> Result<Option<HeldIndex>> {
+        self.begin(partition).await?;
+        let held = partition.hold_live_index(self.as_of()).await?;
+        if let Some(HeldIndex { live, .. }) = &held {
+            self.record_read(partition.range, live.lsn);
+            self.horizon.get_or_insert_with(|| live.horizon.clone());
+        }
+        Ok(held)
     }
 
     /// Records that a range was read at an LSN, by others than this scan.

@@ -289,6 +289,24 @@ impl Execution {
         self.process(&Item::complete(item)?, rid)
     }
 
+    /// As [`Execution::push_covered`], for so many items with one value ([`crate::Query::counts_runs`]). The caller counts the entries.
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn push_covered_run(&mut self, item: &[u8], items: u64, rid: u64) -> Result<Progress> {
+        if self.output.is_done() {
+            return Ok(Progress::Done);
+        }
+        if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {
+            groups.repeat(items);
+        }
+        let progress = self.process(&Item::complete(item)?, rid);
+        if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {
+            groups.repeat(1);
+        }
+        progress
+    }
+
     /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covers_rows`]) and which has so many bytes.
     ///
     /// # Errors

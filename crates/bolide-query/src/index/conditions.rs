@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, hash_map};
 
 use super::interval::{Interval, intersection, union};
 use super::path::IndexPath;
-use super::values::{Values, of_type_test};
+use super::values::{Values, has_own_key, of_type_test};
 use crate::bind::Bound;
 use crate::program::{LikePattern, Ordering, Scalar, Select, Source, SubqueryForm};
 use crate::text::ast::{BinaryOp, UnaryOp};
@@ -67,6 +67,49 @@ pub(crate) fn conditions(bound: &Bound) -> Vec<IndexCondition> {
         Some(filter) if is_over_items && !is_ranked => Analysis::new(bound).of(filter),
         _ => Vec::new(),
     }
+}
+
+/// Maximum number of comparisons of a filter that is analysed by [`is_exact`].
+const MAX_EXACT: usize = 16;
+
+/// Whether an item passes the filter if and only if the one condition of the query admits its key: the filter is comparisons of one path of single values
+/// with constants that have keys of their own.
+pub(crate) fn is_exact(bound: &Bound) -> bool {
+    let Some(filter) = &bound.select.filter else {
+        return false;
+    };
+    let mut path = None;
+    let comparisons = match filter {
+        Scalar::And(list) => &list[..],
+        single => std::slice::from_ref(single),
+    };
+    comparisons.len() <= MAX_EXACT
+        && comparisons
+            .iter()
+            .all(|comparison| is_exact_comparison(bound, comparison, &mut path))
+}
+
+/// Whether a comparison is exact, and of the same path as those before.
+fn is_exact_comparison(bound: &Bound, comparison: &Scalar, path: &mut Option<IndexPath>) -> bool {
+    let (value, constants) = match comparison {
+        Scalar::Between(parts) => (&parts.0, [parts.1.as_const(), parts.2.as_const()]),
+        Scalar::Binary(op, sides) if is_order(*op) => match (sides.0.as_const(), sides.1.as_const()) {
+            (None, Some(constant)) => (&sides.0, [Some(constant); 2]),
+            (Some(constant), None) => (&sides.1, [Some(constant); 2]),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let own = path_of(bound, value).filter(|own| !own.is_of_elements());
+    let is_own_key = |constant: Option<&Value<'_>>| constant.is_some_and(has_own_key);
+    own.is_some_and(|own| *path.get_or_insert_with(|| own.clone()) == own) && constants.into_iter().all(is_own_key)
+}
+
+fn is_order(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::Equal | BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual
+    )
 }
 
 /// The index path that an expression reads.

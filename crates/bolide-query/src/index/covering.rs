@@ -2,6 +2,7 @@
 
 use bolide_index::codec::{SqlScalar, decode_sql_scalar};
 
+use super::conditions::is_exact;
 use super::key::KEY_OF_UNDEFINED;
 use super::order::order;
 use super::path::IndexPath;
@@ -9,29 +10,39 @@ use crate::aggregate::AggregateKind;
 use crate::bind::Bound;
 use crate::number::Number;
 use crate::path::PathStep;
-use crate::program::{Grouping, ITEM_SLOT, Ordering, Projection, Scalar, Select};
+use crate::program::{Aggregate, Grouping, ITEM_SLOT, Ordering, Projection, Scalar, Select};
 use crate::value::write_string;
 
 /// Whether the query counts all items and reads nothing of them.
 pub(crate) fn counts_items(select: &Select) -> bool {
-    let is_count = |grouping: &Grouping| {
-        let mut aggregates = grouping.aggregates.iter();
-        !grouping.explicit
-            && aggregates.all(|aggregate| {
-                let is_counted = aggregate.argument.as_const().is_some_and(|value| value.is_defined());
-                aggregate.kind == AggregateKind::Count && is_counted
-            })
-    };
+    let is_count = |grouping: &Grouping| !grouping.explicit && grouping.aggregates.iter().all(is_count_of_rows);
     select.filter.is_none() && select.is_over_items_only() && select.grouping.as_ref().is_some_and(is_count)
 }
 
-/// The path whose values are all that the query reads of each item, if it groups or aggregates items.
+/// Whether the query counts the items whose keys one condition admits, and reads nothing else of them.
+pub(crate) fn counts_condition(bound: &Bound) -> bool {
+    let select = &bound.select;
+    let is_count = |grouping: &Grouping| !grouping.explicit && grouping.aggregates.iter().all(is_count_of_rows);
+    select.is_over_items_only() && select.grouping.as_ref().is_some_and(is_count) && is_exact(bound)
+}
+
+/// Whether an aggregate counts all rows: its argument is defined in each.
+fn is_count_of_rows(aggregate: &Aggregate) -> bool {
+    let is_counted = aggregate.argument.as_const().is_some_and(|value| value.is_defined());
+    aggregate.kind == AggregateKind::Count && is_counted
+}
+
+/// The path whose values are all that the query reads of each item, if it groups or aggregates items, or returns each value once.
 pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
     let select = &bound.select;
-    let grouping = select.grouping.as_ref()?;
-    if !select.is_over_items_only() {
+    let is_of_values = select.grouping.is_some() || is_distinct_only(select);
+    if !select.is_over_items_only() || !is_of_values {
         return None;
     }
+    let (keys, aggregates) = match &select.grouping {
+        Some(grouping) => (&grouping.keys[..], &grouping.aggregates[..]),
+        None => (&[][..], &[][..]),
+    };
     let mut read = Read::default();
     match &select.ordering {
         Ordering::None => {}
@@ -39,19 +50,15 @@ pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
         Ordering::Rank(_) => return None,
     }
     select.filter.iter().for_each(|filter| read.add(filter));
-    grouping.keys.iter().for_each(|(key, _)| read.add(key));
-    grouping
-        .aggregates
-        .iter()
-        .for_each(|aggregate| read.add(&aggregate.argument));
+    keys.iter().for_each(|(key, _)| read.add(key));
+    aggregates.iter().for_each(|aggregate| read.add(&aggregate.argument));
     match &select.projection {
         Projection::Value(value) => read.add(value),
         Projection::List(columns) => columns.iter().for_each(|(_, column)| read.add(column)),
     }
     let steps = read.steps.filter(|_| !read.is_more)?;
     // The order of a list of values is that of the items.
-    let has_list = grouping
-        .aggregates
+    let has_list = aggregates
         .iter()
         .any(|aggregate| matches!(aggregate.kind, AggregateKind::MakeList | AggregateKind::MakeSet));
     IndexPath::of_steps(steps).filter(|path| !path.is_of_elements() && !has_list)
@@ -104,19 +111,33 @@ pub(crate) fn tells_rows(bound: &Bound) -> bool {
 
 /// Whether the order in which items come has no influence on the result: there is one group, and nothing is summed.
 pub(crate) fn is_independent_of_order(select: &Select) -> bool {
-    let is_independent = |kind: AggregateKind| {
+    select
+        .grouping
+        .as_ref()
+        .is_some_and(|grouping| !grouping.explicit && sums_nothing(grouping))
+}
+
+/// Whether it makes no difference to the result where among the others an equal value comes again.
+pub(crate) fn counts_runs(select: &Select) -> bool {
+    match &select.grouping {
+        Some(grouping) => sums_nothing(grouping),
+        None => is_distinct_only(select),
+    }
+}
+
+/// A sum of doubles depends on their order, and so does a list.
+fn sums_nothing(grouping: &Grouping) -> bool {
+    grouping.aggregates.iter().all(|aggregate| {
         matches!(
-            kind,
+            aggregate.kind,
             AggregateKind::Count | AggregateKind::CountIf | AggregateKind::Min | AggregateKind::Max
         )
-    };
-    select.grouping.as_ref().is_some_and(|grouping| {
-        !grouping.explicit
-            && grouping
-                .aggregates
-                .iter()
-                .all(|aggregate| is_independent(aggregate.kind))
     })
+}
+
+/// Whether each row comes once, in the order in which they are found.
+fn is_distinct_only(select: &Select) -> bool {
+    select.distinct && select.grouping.is_none() && matches!(select.ordering, Ordering::None)
 }
 
 fn is_id(path: &[PathStep]) -> bool {

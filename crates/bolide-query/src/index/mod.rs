@@ -51,7 +51,9 @@ pub use text_conditions::{MAX_TERMS_OF_CONDITION, TextCondition};
 pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 
 pub(crate) use conditions::conditions;
-pub(crate) use covering::{counts_items, covering_path, covers_rows, is_independent_of_order, tells_rows};
+pub(crate) use covering::{
+    counts_condition, counts_items, counts_runs, covering_path, covers_rows, is_independent_of_order, tells_rows,
+};
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use nearest::nearest;
 pub(crate) use order::order;

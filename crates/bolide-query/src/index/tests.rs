@@ -1,6 +1,6 @@
 //! Conditions and orders against the evaluation, over random items and filters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -8,7 +8,7 @@ use proptest::sample::select;
 use super::{IndexPath, Interval, is_exact};
 use crate::schema::{PartitionKeyKind, Schema};
 use crate::value::Item;
-use crate::{Environment, PageLimit, Parameters, Query};
+use crate::{Environment, Execution, PageLimit, Parameters, Query};
 
 /// JSON texts of values around which rules change. SQL has the same literals, except for signs and for the last ones.
 fn primitives() -> Vec<String> {
@@ -311,14 +311,15 @@ proptest! {
         prop_assert_eq!(path.to_string(), "/a/?");
         let conditions = query.index_conditions();
         let admits = |keys: &[Vec<u8>]| conditions.iter().all(|condition| condition.path != path || condition.admits(keys));
-        let mut covered = Vec::new();
-        for item in &items {
+        let (mut covered, mut runs) = (Vec::new(), BTreeMap::<Vec<u8>, (usize, u64)>::new());
+        for (number, item) in items.iter().enumerate() {
             let mut keys = keys(&path, item);
             if keys.is_empty() {
                 keys.push(super::KEY_OF_UNDEFINED.to_vec());
             }
             if admits(&keys) {
                 covered.push(path.item_with_key(&keys[0]));
+                runs.entry(keys.remove(0)).or_insert((number, 0)).1 += 1;
             }
         }
         let Some(covered) = covered.into_iter().collect::<Option<Vec<_>>>() else {
@@ -327,6 +328,22 @@ proptest! {
         };
         let covered: Vec<String> = covered.into_iter().map(|item| String::from_utf8(item).expect("JSON")).collect();
         prop_assert_eq!(texts(&query, &covered), texts(&query, &items), "{}", text);
+        if query.counts_condition() {
+            let admitted = runs.values().map(|(_, times)| *times).sum();
+            let mut page = query.execution(Environment::default(), PageLimit::NONE, None).expect("a page");
+            page.push_counted(admitted);
+            prop_assert_eq!(rows_of(page), texts(&query, &items), "{}", text);
+        }
+        if query.counts_runs() {
+            let mut runs: Vec<_> = runs.into_iter().collect();
+            runs.sort_by_key(|(_, (first, _))| *first);
+            let mut page = query.execution(Environment::default(), PageLimit::NONE, None).expect("a page");
+            for (key, (first, times)) in &runs {
+                let item = path.item_with_key(key).expect("an item");
+                page.push_covered_run(&item, *times, *first as u64).expect("no error");
+            }
+            prop_assert_eq!(rows_of(page), texts(&query, &items), "{}", text);
+        }
     }
 
     #[test]
@@ -387,6 +404,8 @@ fn covered() -> Vec<&'static str> {
         "SELECT VALUE {k: c.a, n: COUNT(1)} FROM c{filter} GROUP BY c.a",
         "SELECT COUNT(1) AS n, LENGTH(c.a) AS l FROM c{filter} GROUP BY LENGTH(c.a)",
         "SELECT DISTINCT VALUE c.a FROM c{filter} GROUP BY c.a",
+        "SELECT DISTINCT VALUE c.a FROM c{filter}",
+        "SELECT DISTINCT TOP 3 LENGTH(c.a) AS l FROM c{filter}",
     ]
 }
 
@@ -409,6 +428,10 @@ fn texts(query: &Query, items: &[String]) -> Vec<String> {
     for (rid, item) in items.iter().enumerate() {
         page.push(item.as_bytes(), rid as u64).expect("no error");
     }
+    rows_of(page)
+}
+
+fn rows_of(page: Execution) -> Vec<String> {
     let finished = page.finish(true).expect("it ends");
     finished
         .rows
@@ -436,10 +459,38 @@ fn a_query_that_reads_more_is_not_covered() {
         "SELECT VALUE COUNT(1) FROM c WHERE DOCUMENTID(c) > 1 AND c.a = 1",
         "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.a)",
         "SELECT VALUE c.a FROM c",
-        "SELECT DISTINCT VALUE c.a FROM c",
+        "SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a",
         "SELECT TOP 3 VALUE c.a FROM c ORDER BY c.a",
     ] {
         assert_eq!(path(more), (None, false), "{more}");
+    }
+    let counts_condition = |filter: &str| {
+        let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let text = format!("SELECT VALUE COUNT(1) FROM c WHERE {filter}");
+        Query::compile(&text, &Parameters::none(), &schema)
+            .expect("a query")
+            .counts_condition()
+    };
+    for exact in [
+        "c.a = 'x'",
+        "5 < c.a",
+        "c.a >= 1 AND c.a < 9 AND c.a BETWEEN 2 AND 3",
+        "c.o.a = null",
+    ] {
+        assert!(counts_condition(exact), "{exact}");
+    }
+    let long = format!("c.a > '{}'", "x".repeat(2_000));
+    for other in [
+        "c.a = {}",
+        "c.a != 1",
+        "c.a = 1 OR c.a = 2",
+        "c.a = 1 AND c.b = 1",
+        "c.a > 1 AND c.a % 2 = 0",
+        "c.a[0] = 1",
+        "c.a > c.b",
+        &long,
+    ] {
+        assert!(!counts_condition(other), "{other}");
     }
     for more in [
         "SELECT * FROM c WHERE c.a = 1",

@@ -17,6 +17,12 @@ pub(super) struct Values {
     pub is_equality: bool,
 }
 
+/// Whether no value that differs from a constant has its key.
+pub(super) fn has_own_key(constant: &Value<'_>) -> bool {
+    let is_scalar = !matches!(constant.kind(), Kind::Array | Kind::Object);
+    is_scalar && !is_nan(constant) && Key::of(constant).is_some_and(|key| key.is_exact)
+}
+
 impl Values {
     /// No value.
     pub fn none() -> Values {

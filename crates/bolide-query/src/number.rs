@@ -76,7 +76,7 @@ impl Number {
     pub fn write_plain(self, out: &mut Vec<u8>) {
         use std::io::Write;
         let written = match self {
-            Number::Int(value) => write!(out, "{value}"),
+            Number::Int(value) => out.write_all(itoa::Buffer::new().format(value).as_bytes()),
             Number::Float(value) if value.is_nan() => write!(out, "NaN"),
             Number::Float(value) if value.is_infinite() => {
                 write!(out, "{}", if value > 0.0 { "Infinity" } else { "-Infinity" })

@@ -32,6 +32,8 @@ pub struct Row<'a> {
     pub rid: u64,
     /// The item of slot 0. The slot itself is empty then, see [`Row::over`].
     scan: ItemScan<'a>,
+    /// Whether the item is known to pass the filter. Not for queries with subqueries.
+    pub passes_filter: bool,
 }
 
 impl<'a> Row<'a> {
@@ -44,6 +46,7 @@ impl<'a> Row<'a> {
             session,
             rid: 0,
             scan: ItemScan::default(),
+            passes_filter: false,
         }
     }
 

@@ -30,6 +30,7 @@ pub type ValueSink<'s, 'a> = &'s mut dyn FnMut(&mut Row<'a>, Value<'a>) -> Resul
 pub fn each_row<'a>(select: &'a Select, row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
     each_source_row(&select.inputs, row, &mut |row| {
         if let Some(filter) = &select.filter
+            && !row.passes_filter
             && !filter.eval(row)?.is_true()
         {
             return Ok(Flow::Continue);

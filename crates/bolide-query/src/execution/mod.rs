@@ -117,6 +117,8 @@ pub struct Execution {
     is_counted: bool,
     /// See [`Execution::rows_to_skip`].
     skips_by_keys: bool,
+    /// Whether the keys of an index tell which items pass the filter; found out when the first entry is pushed.
+    filters_by_keys: Option<bool>,
 }
 
 /// Whether every page reads all items again, instead of continuing where the scan stopped.
@@ -209,6 +211,7 @@ impl Execution {
             group: resume.group,
             is_counted,
             skips_by_keys: index::tells_rows(&bound),
+            filters_by_keys: None,
             bound,
         }
     }
@@ -307,7 +310,8 @@ impl Execution {
         progress
     }
 
-    /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covers_rows`]) and which has so many bytes.
+    /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covers_rows`]) and which has so many bytes. Its key
+    /// must be one that the condition on the path admits.
     ///
     /// # Errors
     /// As [`Execution::push`].
@@ -317,7 +321,10 @@ impl Execution {
         }
         self.metrics.covered_items += 1;
         self.metrics.covered_bytes += bytes;
-        self.process(&Item::complete(item)?, rid)
+        let passes_filter = *self
+            .filters_by_keys
+            .get_or_insert_with(|| index::is_exact_filter(&self.bound));
+        self.process_item(&Item::complete(item)?, rid, passes_filter)
     }
 
     /// Counts items of which nothing is read, for a query that does nothing else ([`crate::Query::counts_items`]).
@@ -329,6 +336,10 @@ impl Execution {
 
     /// Processes one item, whatever was read for it.
     fn process(&mut self, item: &Item<'_>, rid: u64) -> Result<Progress> {
+        self.process_item(item, rid, false)
+    }
+
+    fn process_item(&mut self, item: &Item<'_>, rid: u64, passes_filter: bool) -> Result<Progress> {
         self.item_rows = 0;
         self.begin_item();
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
@@ -356,6 +367,7 @@ impl Execution {
             return Ok(Progress::Continue);
         }
         let mut row = Row::over(bound.slots, session, item, rid);
+        row.passes_filter = passes_filter;
         if let Stage::Sort(sorter) = stage {
             sorter.enter(item.stamp());
         }

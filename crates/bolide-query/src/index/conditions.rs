@@ -69,12 +69,12 @@ pub(crate) fn conditions(bound: &Bound) -> Vec<IndexCondition> {
     }
 }
 
-/// Maximum number of comparisons of a filter that is analysed by [`is_exact`].
+/// Maximum number of comparisons of a filter that is analysed by [`is_exact_filter`].
 const MAX_EXACT: usize = 16;
 
 /// Whether an item passes the filter if and only if the one condition of the query admits its key: the filter is comparisons of one path of single values
 /// with constants that have keys of their own.
-pub(crate) fn is_exact(bound: &Bound) -> bool {
+pub(crate) fn is_exact_filter(bound: &Bound) -> bool {
     let Some(filter) = &bound.select.filter else {
         return false;
     };

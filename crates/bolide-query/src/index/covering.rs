@@ -2,7 +2,7 @@
 
 use bolide_index::codec::{SqlScalar, decode_sql_scalar};
 
-use super::conditions::is_exact;
+use super::conditions::is_exact_filter;
 use super::key::KEY_OF_UNDEFINED;
 use super::order::order;
 use super::path::IndexPath;
@@ -23,7 +23,7 @@ pub(crate) fn counts_items(select: &Select) -> bool {
 pub(crate) fn counts_condition(bound: &Bound) -> bool {
     let select = &bound.select;
     let is_count = |grouping: &Grouping| !grouping.explicit && grouping.aggregates.iter().all(is_count_of_rows);
-    select.is_over_items_only() && select.grouping.as_ref().is_some_and(is_count) && is_exact(bound)
+    select.is_over_items_only() && select.grouping.as_ref().is_some_and(is_count) && is_exact_filter(bound)
 }
 
 /// Whether an aggregate counts all rows: its argument is defined in each.

@@ -50,7 +50,7 @@ pub use text::{
 pub use text_conditions::{MAX_TERMS_OF_CONDITION, TextCondition};
 pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 
-pub(crate) use conditions::conditions;
+pub(crate) use conditions::{conditions, is_exact_filter};
 pub(crate) use covering::{
     counts_condition, counts_items, counts_runs, covering_path, covers_rows, is_independent_of_order, tells_rows,
 };

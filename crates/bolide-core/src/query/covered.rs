@@ -1,7 +1,8 @@
 //! Answers queries that group or aggregate items from the entries of an index, or from the counters of the partitions, without the items.
 //!
 //! Every range's entries are read at one version of it, with what tells which of their items are ghosts. The items are then shown to the execution with
-//! nothing but the value of the index, in the order in which a scan would read them, so that the result is that of a scan.
+//! nothing but the value of the index, in the order in which a scan would read them, so that the result is that of a scan. Where only the number of equal
+//! values matters, see [`super::covered_runs`].
 
 use bolide_model::Result;
 use bolide_query::index::{IndexPath, Interval};
@@ -16,13 +17,14 @@ use crate::partition::{EntryRead, IndexInterval, LiveIndex};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
-/// The first read, and the largest. A larger index has to be read at several versions of the range.
-const FIRST_READ: EntryRead = EntryRead {
+/// The first read of entries.
+pub(super) const FIRST_READ: EntryRead = EntryRead {
     descending: false,
     rows: 2_000,
     bytes: 512 * 1024,
     keys_only: true,
 };
+/// The largest read of entries whose order matters: they are sorted in memory.
 pub(super) const LARGEST_READ: EntryRead = EntryRead {
     descending: false,
     rows: 250_000,
@@ -170,7 +172,7 @@ impl PageRun<'_> {
         Ok(None)
     }
 
-    /// Shows the execution the items of some entries, in the order of a scan where that matters, with nothing but their values in the index. Returns
+    /// Shows the execution the items of some entries, in the order of a scan, with nothing but their values in the index. Returns
     /// `false` if one has a key that other values have, too.
     fn push_entries(
         &self,
@@ -186,16 +188,7 @@ impl PageRun<'_> {
             true => sorted.sort_unstable_by_key(|(_, entry)| entry.number()),
             false => sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b)),
         }
-        self.push_all(execution, sorted.into_iter().map(|(_, entry)| entry), path)
-    }
-
-    fn push_all<'e>(
-        &self,
-        execution: &mut Counting,
-        entries: impl Iterator<Item = PropertyEntry<'e>>,
-        path: &IndexPath,
-    ) -> Result<bool> {
-        for (at, entry) in entries.enumerate() {
+        for (at, (_, entry)) in sorted.into_iter().enumerate() {
             if at % ENTRIES_PER_LOOK == 0 {
                 self.check()?;
             }

@@ -10,7 +10,7 @@ use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::counting::Counting;
-use super::covered::{ENTRIES_PER_LOOK, take};
+use super::covered::{ENTRIES_PER_LOOK, FIRST_READ, take};
 use super::page::PageRun;
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
@@ -18,14 +18,7 @@ use crate::partition::{EntryRead, IndexInterval, LiveIndex};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
-/// The first read; if it has all entries, no snapshot is held.
-const FIRST_READ: EntryRead = EntryRead {
-    descending: false,
-    rows: 2_000,
-    bytes: 512 * 1024,
-    keys_only: true,
-};
-/// Each further read.
+/// Each read of a held snapshot. If the first read has all entries, none is held.
 const READ: EntryRead = EntryRead {
     descending: false,
     rows: 20_000,

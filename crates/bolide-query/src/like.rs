@@ -80,6 +80,16 @@ impl Like {
         self.pieces.iter().map_while(literal).collect()
     }
 
+    /// The longest run of literal characters, which every text that matches contains.
+    pub fn longest_literal(&self) -> String {
+        let runs = self.pieces.split(|piece| !matches!(piece, Piece::Literal(_)));
+        let text = |run: &[Piece]| -> String {
+            let literal = |piece: &Piece| if let Piece::Literal(c) = piece { Some(*c) } else { None };
+            run.iter().filter_map(literal).collect()
+        };
+        runs.max_by_key(|run| run.len()).map(text).unwrap_or_default()
+    }
+
     /// Whether the whole text matches.
     ///
     /// Greedy, with backtracking only to the last `%`, so the time is at most pattern × text. Also `false` when fuel is refused.

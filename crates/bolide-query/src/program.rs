@@ -302,3 +302,12 @@ impl Scalar {
         }
     }
 }
+
+/// Whether the optional last argument of a function of strings leaves case as it is.
+pub fn regards_case(flag: &[Scalar]) -> bool {
+    match flag {
+        [] => true,
+        [flag] => flag.as_const().and_then(Value::as_bool) == Some(false),
+        _ => false,
+    }
+}

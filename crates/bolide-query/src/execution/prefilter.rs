@@ -1,13 +1,14 @@
 //! A prefilter of substrings that an item's text must contain: a selective query skips most items without parsing them.
 //!
 //! A condition `path = 'text'` that every row must meet can hold only if the item's JSON contains `"text"`, or contains escape sequences. So an item
-//! without escapes and without `"text"` has no row. Conditions that may fail or have side effects are left to evaluation: queries with UDFs,
-//! subqueries or volatile functions have no such substrings.
+//! without escapes and without `"text"` has no row. It is the same with the text of CONTAINS, with the beginning of STARTSWITH, which follows a
+//! quotation mark, with the end of ENDSWITH, which precedes one, and with the longest text between the wildcards of LIKE, unless they ignore case.
+//! Conditions that may fail or have side effects are left to evaluation: queries with UDFs, subqueries or volatile functions have no such substrings.
 
 use memchr::memmem::Finder;
 
 use crate::path::PathStep;
-use crate::program::{ITEM_SLOT, Ordering, Scalar, Select, Source};
+use crate::program::{ITEM_SLOT, LikePattern, Ordering, Scalar, Select, Source, regards_case};
 use crate::text::ast::BinaryOp;
 
 /// Maximum number of substrings to search for; each further one costs nearly as much as it saves.
@@ -45,23 +46,59 @@ impl SubstringPrefilter {
     }
 
     fn add(&mut self, select: &Select, condition: &Scalar) {
-        match condition {
-            Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
-            Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MAX => {
-                let substring = substring(select, &sides.0, &sides.1).or_else(|| substring(select, &sides.1, &sides.0));
-                self.finders
-                    .extend(substring.map(|substring| Finder::new(&substring).into_owned()));
-            }
-            _ => {}
+        if let Scalar::And(list) = condition {
+            list.iter().for_each(|condition| self.add(select, condition));
+        } else if self.finders.len() < MAX
+            && let Some(substring) = substring(select, condition)
+        {
+            self.finders.push(Finder::new(&substring).into_owned());
         }
     }
 }
 
-/// The JSON text of a constant that is compared with a path of the item's document.
-fn substring(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
-    let text = constant.as_const()?.as_str()?;
+/// The JSON text, or a part of it, of a string that meets a condition on a path of the item's document.
+fn substring(select: &Select, condition: &Scalar) -> Option<Vec<u8>> {
+    match condition {
+        Scalar::Binary(BinaryOp::Equal, sides) => whole(select, &sides.0, &sides.1),
+        Scalar::Call(function, args) => {
+            let [value, text, flag @ ..] = &args[..] else {
+                return None;
+            };
+            if !regards_case(flag) {
+                return None;
+            }
+            match function.name {
+                "CONTAINS" => written(select, value, ("", text_of(text)?, "")),
+                "STARTSWITH" => written(select, value, ("\"", text_of(text)?, "")),
+                "ENDSWITH" => written(select, value, ("", text_of(text)?, "\"")),
+                "STRINGEQUALS" => whole(select, value, text),
+                _ => None,
+            }
+        }
+        Scalar::Like(value, pattern) => match &**pattern {
+            LikePattern::Constant(like) => written(select, value, ("", &like.longest_literal(), "")),
+            LikePattern::Dynamic(..) => None,
+        },
+        _ => None,
+    }
+}
+
+/// The JSON text of a constant that is compared with a path, on whichever side it is.
+fn whole(select: &Select, left: &Scalar, right: &Scalar) -> Option<Vec<u8>> {
+    let of = |path, constant| written(select, path, ("\"", text_of(constant)?, "\""));
+    of(left, right).or_else(|| of(right, left))
+}
+
+fn text_of(constant: &Scalar) -> Option<&str> {
+    constant.as_const()?.as_str()
+}
+
+/// A text in the value of a path, with what is before and after it in the item's JSON; `None` if it may be written in another way.
+fn written(select: &Select, path: &Scalar, (before, text, after): (&str, &str, &str)) -> Option<Vec<u8>> {
     let is_written_as_is = !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'));
-    (is_written_as_is && is_in_document(select, path)).then(|| format!("\"{text}\"").into_bytes())
+    let tells =
+        is_written_as_is && !(text.is_empty() && before.len() + after.len() < 2) && is_in_document(select, path);
+    tells.then(|| format!("{before}{text}{after}").into_bytes())
 }
 
 /// Whether the value of a path is part of the item's document.

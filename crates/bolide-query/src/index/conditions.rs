@@ -11,7 +11,7 @@ use super::interval::{Interval, intersection, union};
 use super::path::IndexPath;
 use super::values::{Values, has_own_key, of_type_test};
 use crate::bind::Bound;
-use crate::program::{LikePattern, Ordering, Scalar, Select, Source, SubqueryForm};
+use crate::program::{LikePattern, Ordering, Scalar, Select, Source, SubqueryForm, regards_case};
 use crate::text::ast::{BinaryOp, UnaryOp};
 use crate::value::Value;
 
@@ -326,15 +326,6 @@ fn intersected(conditions: impl Iterator<Item = IndexCondition>) -> Vec<IndexCon
         out.push(condition);
     }
     out
-}
-
-/// Whether the optional last argument of a function of strings leaves case as it is.
-fn regards_case(flag: &[Scalar]) -> bool {
-    match flag {
-        [] => true,
-        [flag] => flag.as_const().and_then(Value::as_bool) == Some(false),
-        _ => false,
-    }
 }
 
 fn is_never_true(scalar: &Scalar) -> bool {

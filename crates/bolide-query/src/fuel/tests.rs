@@ -58,6 +58,8 @@ fn item() -> serde_json::Value {
         "deep": (0..200).map(|n| serde_json::json!({"a": {"b": [n, n, n]}, "c": "text"})).collect::<Vec<_>>(),
         "words": "lorem ipsum dolor sit amet ".repeat(400),
         "t": "a".repeat(8_000),
+        // An item without a text that a condition searches would not be evaluated.
+        "searched": "aaaaaaaaab",
         "vector": (0..1_500).map(f64::from).collect::<Vec<_>>(),
         "one": ring(300, 10.0, 10.0),
         "other": ring(300, 14.0, 10.0),

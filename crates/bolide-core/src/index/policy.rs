@@ -16,12 +16,23 @@ const WITHOUT_ENTRIES: [&str; 4] = ["_rid", "_self", "_etag", "_attachments"];
 /// Maximum number of included paths that are looked at.
 const MAX_PATHS: usize = 256;
 
-/// Returns the paths that a policy names, beside those with wildcards.
+/// Returns the paths that a policy names, beside those with wildcards. The first path of a composite index is named, too: rows that are sorted by all
+/// of its paths are read in the order of the first.
 pub(crate) fn named_paths(policy: &IndexingPolicy) -> Vec<IndexPath> {
     let named = policy.included_paths.iter().take(MAX_PATHS);
     let named = named.filter(|path| !path.as_str().ends_with('*'));
-    let paths = named.filter_map(|path| IndexPath::of_steps(&path_steps(path.steps())));
-    paths.filter(|path| allows(policy, path)).collect()
+    let named = named.filter_map(|path| IndexPath::of_steps(&path_steps(path.steps())));
+    let composite = policy.composite_indexes.iter().take(MAX_PATHS);
+    // A composite index need not be of included paths.
+    let first = composite.filter_map(|index| property_path(&index.first()?.path));
+    let first = first.filter(|path| policy.mode == IndexingMode::Consistent && has_entries(path));
+    let mut paths: Vec<IndexPath> = Vec::new();
+    for path in named.filter(|path| allows(policy, path)).chain(first) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// Returns the texts of which a container's policies name full-text indexes, in the languages by which queries compare their words.
@@ -58,7 +69,7 @@ pub(crate) fn named_vectors(properties: &ContainerProperties) -> Vec<NamedVector
     let embeddings = embeddings
         .flat_map(|policy| &policy.embeddings)
         .filter_map(|embedding| {
-            let path = vector_path(&embedding.path)?;
+            let path = property_path(&embedding.path)?;
             let dimensions = usize::try_from(embedding.dimensions).ok()?;
             let similarity = match embedding.distance_function {
                 DistanceFunction::Cosine => Similarity::Cosine,
@@ -79,10 +90,11 @@ pub(crate) fn named_vectors(properties: &ContainerProperties) -> Vec<NamedVector
 pub(super) fn names_vector(policy: &IndexingPolicy, path: &IndexPath) -> bool {
     let is_quantized = policy.vector_indexes.iter();
     let mut is_quantized = is_quantized.filter(|index| index.kind != VectorIndexType::Flat);
-    policy.mode == IndexingMode::Consistent && is_quantized.any(|index| vector_path(&index.path).as_ref() == Some(path))
+    policy.mode == IndexingMode::Consistent
+        && is_quantized.any(|index| property_path(&index.path).as_ref() == Some(path))
 }
 
-fn vector_path(path: &PropertyPath) -> Option<IndexPath> {
+fn property_path(path: &PropertyPath) -> Option<IndexPath> {
     let steps: Vec<PathStep> = path.names().iter().map(|name| PathStep::name(name)).collect();
     IndexPath::of_steps(&steps)
 }
@@ -158,9 +170,14 @@ mod tests {
         let named = policy(&json!({
             "includedPaths": [{"path": "/*"}, {"path": "/a/b/?"}, {"path": "/tags/[]/?"}, {"path": "/c/*"}],
             "excludedPaths": [{"path": "/d/?"}],
+            "compositeIndexes": [
+                [{"path": "/d"}, {"path": "/e"}],
+                [{"path": "/a/b", "order": "descending"}, {"path": "/e"}],
+                [{"path": "/_etag"}, {"path": "/e"}],
+            ],
         }));
         let paths: Vec<String> = named_paths(&named).iter().map(ToString::to_string).collect();
-        assert_eq!(paths, ["/a/b/?", "/tags/[]/?"]);
+        assert_eq!(paths, ["/a/b/?", "/tags/[]/?", "/d/?"]);
         assert!(allowed(&named, "/x") && allowed(&named, "/c/e") && !allowed(&named, "/d"));
         assert!(!allowed(&named, "/_etag") && !allowed(&named, "/_self") && allowed(&named, "/_ts"));
         let none = policy(&json!({"indexingMode": "none", "automatic": false}));

@@ -5,7 +5,7 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{IndexOrder, IndexPath, Interval};
+use bolide_query::index::{IndexOrder, IndexPath, Interval, KEY_OF_UNDEFINED, OrderedKeys};
 use bolide_storage::Page;
 use bytes::Bytes;
 
@@ -43,8 +43,8 @@ pub(super) struct OrderedScan {
     descending: bool,
     /// Whether the entries have all that the query reads of their items.
     covers_rows: bool,
-    /// The keys that pass the filter, in the direction of the order.
-    intervals: Vec<Interval>,
+    /// The keys that pass the filter, in the order of their rows.
+    intervals: Vec<OrderedKeys>,
     /// Maximum number of entries that the page reads.
     max_entries: usize,
 }
@@ -68,10 +68,10 @@ impl IndexReader<'_> {
             from: Vec::new(),
             to: None,
         };
-        let mut intervals = condition.map_or_else(|| vec![whole], |condition| condition.intervals.clone());
-        if order.descending {
-            intervals.reverse();
-        }
+        let intervals = match condition {
+            Some(condition) => order.ordered(&condition.intervals),
+            None => order.ordered(&[whole]),
+        };
         Ok(Some(OrderedScan {
             index: index.id,
             path: order.path.clone(),
@@ -130,14 +130,14 @@ impl PageRun<'_> {
         &self,
         (execution, walk): (&mut Counting, &mut ItemScan<'_>),
         (ordered, spare): (&OrderedScan, usize),
-        (slice, interval): (&Slice, &Interval),
+        (slice, interval): (&Slice, &OrderedKeys),
         (version, entries): (&mut Option<Lsn>, &mut usize),
     ) -> Result<bool> {
         let needed = execution.rows_wanted().unwrap_or(usize::MAX);
         let mut rows = needed.saturating_add(spare).min(READ_ENTRIES);
         let mut read_to: Option<Bytes> = None;
         loop {
-            let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
+            let wanted = wanted_of(execution, interval);
             let Some(rest) = wanted.and_then(|wanted| ordered.rest(&wanted, read_to.as_ref())) else {
                 return Ok(true);
             };
@@ -175,13 +175,12 @@ impl PageRun<'_> {
         &self,
         (execution, walk): (&mut Counting, &mut ItemScan<'_>),
         ordered: &OrderedScan,
-        (slice, interval): (&Slice, &Interval),
+        (slice, interval): (&Slice, &OrderedKeys),
         read: &ReadEntries,
     ) -> Result<bool> {
         let mut entries = &read.page.rows[read.behind..];
         while let Some((next, _)) = entries.first() {
-            let wanted = execution.wanted_keys().and_then(|wanted| wanted.overlap(interval));
-            let wanted = wanted.and_then(|wanted| ordered.rest(&wanted, None));
+            let wanted = wanted_of(execution, interval).and_then(|wanted| ordered.rest(&wanted, None));
             if !wanted.is_some_and(|wanted| wanted.contains(next)) {
                 return Ok(true);
             }
@@ -297,6 +296,15 @@ impl PageRun<'_> {
             live: None,
             _memory: memory,
         }))
+    }
+}
+
+/// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
+fn wanted_of(execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
+    let wanted = execution.wanted_keys()?;
+    match interval.are_as_undefined {
+        true => wanted.contains(KEY_OF_UNDEFINED).then(|| interval.keys.clone()),
+        false => wanted.overlap(&interval.keys),
     }
 }
 

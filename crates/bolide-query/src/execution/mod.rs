@@ -456,8 +456,8 @@ impl Execution {
         self.output.rows_wanted()
     }
 
-    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted. It narrows while items are
-    /// pushed. `None` if the query is not sorted by keys.
+    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted; those of
+    /// [`crate::index::OrderedKeys::are_as_undefined`] if that of undefined is wanted. It narrows while items are pushed. `None` if the query is not sorted by keys.
     pub fn wanted_keys(&self) -> Option<Interval> {
         match &self.stage {
             Stage::Sort(sorter) => Some(sorter.wanted_keys()),

@@ -375,7 +375,7 @@ impl Sorter {
         })
     }
 
-    /// The keys, in an index on the only sort key, of rows that may still be wanted: behind those of earlier pages, and not behind the worst row kept if no
+    /// The keys, in an index on the first sort key, of rows that may still be wanted: behind those of earlier pages, and not behind the worst row kept if no
     /// more rows are needed.
     pub fn wanted_keys(&self) -> Interval {
         let key = |value: Option<&SortValue>| value.map(SortValue::index_key);

@@ -91,7 +91,7 @@ pub(crate) fn covers_rows(bound: &Bound, path: &IndexPath) -> bool {
 /// Whether a key of the index in whose order the rows come tells whether an item has a row.
 pub(crate) fn tells_rows(bound: &Bound) -> bool {
     let select = &bound.select;
-    if select.skip == 0 || order(bound).is_none() {
+    if select.skip == 0 || order(bound).is_none_or(|order| order.has_more_paths) {
         return false;
     }
     let mut read = Read::default();

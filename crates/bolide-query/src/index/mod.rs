@@ -42,7 +42,7 @@ pub use conditions::{IndexCondition, MAX_INTERVALS};
 pub use interval::Interval;
 pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 pub use nearest::NearestQuery;
-pub use order::IndexOrder;
+pub use order::{IndexOrder, OrderedKeys};
 pub use path::IndexPath;
 pub use text::{
     KEY_OF_MANY_TERMS, KEY_OF_NO_TEXT, KEY_OF_TEXT, MAX_TERMS, TERM_BYTES, TextIndex, TextTerms, key_of_term,

@@ -1,13 +1,18 @@
 //! The index in whose order the rows of a query come.
 
+use bolide_index::codec::sql_rank;
+
 use super::conditions::path_of;
+use super::interval::Interval;
 use super::path::IndexPath;
 use crate::bind::Bound;
+use crate::program::Ordering;
 
-/// ORDER BY one path.
+/// ORDER BY one path, or several of which this is the first.
 ///
 /// The keys of the path are in the order of the rows, each with the items of that value. Items with one key come by
-/// resource id, descending if `descending`. If `has_undefined`, items without a value have rows before all others, or behind them. Where [`super::is_exact`] is false for a key, their values differ, and must be sorted as without an index.
+/// resource id, descending if `descending`. If `has_undefined`, items without a value have rows before all others, or behind them. Where [`super::is_exact`] is false for a key, their values differ, and must be sorted as without an index. With more paths, all items
+/// with one key must be sorted, and arrays and objects come with the items without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexOrder {
     /// Where the sort value is. Not of elements.
@@ -16,11 +21,59 @@ pub struct IndexOrder {
     pub descending: bool,
     /// Whether items without a value have rows, so that the index must have [`super::KEY_OF_UNDEFINED`] for them.
     pub has_undefined: bool,
+    /// Whether other paths decide about rows with equal values.
+    pub has_more_paths: bool,
+}
+
+/// A part of the keys of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderedKeys {
+    /// The keys.
+    pub keys: Interval,
+    /// Whether their rows come where those of [`super::KEY_OF_UNDEFINED`] come, in any order.
+    pub are_as_undefined: bool,
+}
+
+impl IndexOrder {
+    /// The keys of some intervals in the order of their rows.
+    pub fn ordered(&self, intervals: &[Interval]) -> Vec<OrderedKeys> {
+        let part = |keys: Interval, are_as_undefined| OrderedKeys { keys, are_as_undefined };
+        let mut parts: Vec<OrderedKeys> = match self.has_more_paths {
+            false => intervals.iter().map(|keys| part(keys.clone(), false)).collect(),
+            true => {
+                let zone = |from: u8, to: u8| Interval {
+                    from: vec![from],
+                    to: Some(vec![to]),
+                };
+                let zones = [
+                    part(zone(sql_rank::UNDEFINED, sql_rank::NULL), false),
+                    part(zone(sql_rank::ARRAY, sql_rank::END), true),
+                    part(zone(sql_rank::NULL, sql_rank::ARRAY), false),
+                ];
+                let inside = |zone: &OrderedKeys| {
+                    let overlaps = intervals.iter().filter_map(|keys| keys.overlap(&zone.keys));
+                    overlaps
+                        .map(|keys| part(keys, zone.are_as_undefined))
+                        .collect::<Vec<_>>()
+                };
+                zones.iter().flat_map(inside).collect()
+            }
+        };
+        if self.descending {
+            parts.reverse();
+        }
+        parts
+    }
 }
 
 /// The order of a query, see [`crate::Query::index_order`].
 pub(crate) fn order(bound: &Bound) -> Option<IndexOrder> {
-    let key = bound.select.only_sort_key().filter(|key| !key.primitives_only)?;
+    let select = &bound.select;
+    let keys = match &select.ordering {
+        Ordering::Keys(keys) if select.is_over_items_only() && select.grouping.is_none() && !select.distinct => keys,
+        _ => return None,
+    };
+    let key = keys.first()?;
     let path = path_of(bound, &key.value).filter(|path| !path.is_of_elements())?;
     // Every item has these two.
     let is_always_defined = path.is_property("id") || path.is_property("_ts");
@@ -28,6 +81,7 @@ pub(crate) fn order(bound: &Bound) -> Option<IndexOrder> {
         path,
         descending: key.descending,
         has_undefined: !key.skip_undefined && !is_always_defined,
+        has_more_paths: keys.len() > 1,
     })
 }
 

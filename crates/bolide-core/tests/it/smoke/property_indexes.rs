@@ -360,7 +360,12 @@ const QUERIES: [&str; 23] = [
 
 /// Items with values of all types at `v`, many of them equal; some of the items are ghosts.
 async fn many_values(options: AccountOptions) -> TestContainer {
-    let test = TestContainer::with_options(naming(&["/v/?"]), None, options).await;
+    many_values_in(naming(&["/v/?"]), options).await
+}
+
+/// The same in a container of this definition.
+pub(super) async fn many_values_in(definition: Value, options: AccountOptions) -> TestContainer {
+    let test = TestContainer::with_options(definition, None, options).await;
     for n in 0..200 {
         let value = match n % 20 {
             0 => json!("text"),
@@ -382,7 +387,7 @@ async fn many_values(options: AccountOptions) -> TestContainer {
     test
 }
 
-async fn page(
+pub(super) async fn page(
     test: &TestContainer,
     text: &str,
     size: usize,
@@ -402,7 +407,7 @@ async fn page(
 }
 
 /// Returns the rows of all pages in order, and the number of items that each page read.
-async fn pages(test: &TestContainer, text: &str, size: usize) -> (Vec<Value>, Vec<u64>) {
+pub(super) async fn pages(test: &TestContainer, text: &str, size: usize) -> (Vec<Value>, Vec<u64>) {
     let (mut rows, mut read, mut from) = (Vec::new(), Vec::new(), None);
     loop {
         let (page_rows, page_read, next) = page(test, text, size, from).await;

@@ -6,8 +6,9 @@ fn order_of(text: &str, schema: &Schema) -> String {
     let order = query.index_order();
     order.map_or(String::new(), |order| {
         let undefined = if order.has_undefined { ", undefined too" } else { "" };
+        let more = if order.has_more_paths { ", then others" } else { "" };
         format!(
-            "{} {}{undefined}",
+            "{} {}{undefined}{more}",
             order.path,
             if order.descending { "DESC" } else { "ASC" }
         )
@@ -35,7 +36,14 @@ fn rows_sorted_by_one_path_come_in_the_order_of_an_index() {
         ("SELECT * FROM c ORDER BY c.id", "/id/? ASC"),
         // Items without the value have a row.
         ("SELECT * FROM c ORDER BY c.named", "/named/? ASC, undefined too"),
-        ("SELECT * FROM c ORDER BY c.a, c.b", ""),
+        (
+            "SELECT * FROM c ORDER BY c.a, c.b",
+            "/a/? ASC, undefined too, then others",
+        ),
+        (
+            "SELECT * FROM c ORDER BY c.a DESC, c.b DESC",
+            "/a/? DESC, undefined too, then others",
+        ),
         ("SELECT DISTINCT c.x FROM c ORDER BY c.x", ""),
         ("SELECT c.x FROM c GROUP BY c.x ORDER BY c.x", ""),
         ("SELECT COUNT(1) AS n FROM c ORDER BY c.x", ""),

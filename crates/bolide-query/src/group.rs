@@ -19,8 +19,6 @@ pub struct Groups {
     groups: Vec<Group>,
     bytes: usize,
     scratch: Vec<u8>,
-    /// How many equal rows the next one stands for.
-    times: u64,
 }
 
 /// One group: its key values and aggregate states.
@@ -47,7 +45,6 @@ impl Groups {
             groups: Vec::new(),
             bytes: 0,
             scratch: Vec::new(),
-            times: 1,
         };
         if !grouping.explicit {
             groups.groups.push(Group::new(grouping, SameKey::default(), Vec::new()));
@@ -69,14 +66,9 @@ impl Groups {
         for (aggregate, state) in grouping.aggregates.iter().zip(&mut self.groups[at].states) {
             let value = aggregate.argument.eval(row)?;
             row.session.fuel.burn(state.units(&value))?;
-            grown += state.add(aggregate.kind, &value, self.times);
+            grown += state.add(aggregate.kind, &value, row.times);
         }
         self.hold(grown, row)
-    }
-
-    /// Rows that are added from now on stand for so many equal ones. Not for sums and lists.
-    pub fn repeat(&mut self, times: u64) {
-        self.times = times;
     }
 
     /// Adds items that are only counted to the one group of a query without GROUP BY.

@@ -215,14 +215,19 @@ impl Select {
         )
     }
 
-    /// The key of rows that are items, sorted by one key.
-    pub fn only_sort_key(&self) -> Option<&SortKey> {
+    /// The keys of rows that are items, if they are sorted by keys.
+    pub fn sort_keys(&self) -> Option<&[SortKey]> {
         let is_sorted_items = self.is_over_items_only() && self.grouping.is_none() && !self.distinct;
         match &self.ordering {
-            Ordering::Keys(keys) if is_sorted_items => match keys.as_slice() {
-                [key] => Some(key),
-                _ => None,
-            },
+            Ordering::Keys(keys) if is_sorted_items => Some(keys),
+            _ => None,
+        }
+    }
+
+    /// The key of rows that are items, sorted by one key.
+    pub fn only_sort_key(&self) -> Option<&SortKey> {
+        match self.sort_keys()? {
+            [key] => Some(key),
             _ => None,
         }
     }

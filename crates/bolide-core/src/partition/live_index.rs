@@ -18,7 +18,7 @@ use super::state::{Cursors, PartitionState};
 use super::text_counters::TextCounters;
 use super::worker::read_state;
 use super::{Partition, engine_error};
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::keys::{self, ExpiryPosition, LogPosition, PropertyEntry};
 use crate::format::queues::{self, Queue};
 use crate::format::text_entries::TextEntry;
 
@@ -49,9 +49,9 @@ impl LiveIndex {
         !self.ghosts.contains_key(item_key)
     }
 
-    /// Returns whether items of the partition are ghosts.
-    pub fn has_ghosts(&self) -> bool {
-        !self.ghosts.is_empty()
+    /// Returns whether the item of an entry exists. Usually there are no ghosts, and the key of the item is not made.
+    pub fn shows_entry(&self, entry: &PropertyEntry<'_>) -> bool {
+        self.ghosts.is_empty() || self.shows(&entry.item_key())
     }
 
     /// Returns whether all entries were read.

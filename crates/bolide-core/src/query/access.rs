@@ -112,11 +112,11 @@ impl IndexReader<'_> {
         if let Some(texts) = self.texts().await? {
             return Ok(Access::Texts(texts));
         }
-        if let Some(covered) = self.covered().await? {
+        if let Some(covered) = self.covered() {
             return Ok(Access::Covered(covered));
         }
         if self.is_filtered_by_order_only()
-            && let Some(ordered) = self.ordered().await?
+            && let Some(ordered) = self.ordered()
         {
             return Ok(Access::Ordered(ordered));
         }
@@ -133,7 +133,7 @@ impl IndexReader<'_> {
         if !self.has_conditions() && self.order.is_none() {
             return Ok(Access::Scan);
         }
-        if let Some(ordered) = self.ordered().await? {
+        if let Some(ordered) = self.ordered() {
             return Ok(Access::Ordered(ordered));
         }
         if self.watch.is_brief() {
@@ -156,7 +156,7 @@ impl IndexReader<'_> {
 
     /// See [`IndexUse::AlwaysInOrder`].
     async fn access_in_order(&self) -> Result<Access> {
-        if let Some(ordered) = self.ordered().await? {
+        if let Some(ordered) = self.ordered() {
             return Ok(Access::Ordered(ordered));
         }
         let found = match self.has_conditions() {

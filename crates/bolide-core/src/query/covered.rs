@@ -63,22 +63,17 @@ impl CoveredScan {
 
 impl IndexReader<'_> {
     /// Returns what the query reads instead of items; `None` if it needs them, or if there are few.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn covered(&self) -> Result<Option<CoveredScan>> {
+    pub fn covered(&self) -> Option<CoveredScan> {
         if !self.is_of_ranges || !self.state.settings.dates.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let Some(mut covered) = self.covered_by_text() else {
-            return Ok(None);
-        };
+        let mut covered = self.covered_by_text()?;
         let stored = self.stored_items();
         if let CoveredScan::Entries { is_small, .. } = &mut covered {
             *is_small = stored <= FEW_ITEMS && self.slices.len() == 1;
         }
         let is_faster = self.index_use.is_forced() || stored > FEW_ITEMS;
-        Ok(is_faster.then_some(covered))
+        is_faster.then_some(covered)
     }
 
     fn covered_by_text(&self) -> Option<CoveredScan> {
@@ -158,18 +153,34 @@ impl PageRun<'_> {
         intervals: &[IndexInterval],
     ) -> Result<Option<(LiveIndex, MemoryShare)>> {
         for read in [FIRST_READ, LARGEST_READ] {
-            self.check()?;
-            let Ok(memory) = take(self.memory, read) else {
+            let Some((live, memory)) = self.read_entries(walk, slice, intervals, read).await? else {
                 return Ok(None);
             };
-            let live = walk.read_live_index(&slice.partition, intervals, read).await?;
-            let Some(live) = live else { return Ok(None) };
             if live.is_complete() {
                 return Ok(Some((live, memory)));
             }
             self.watch.give_up_if_brief()?;
         }
         Ok(None)
+    }
+
+    /// Reads entries, with what tells which of their items are live; `None` if only the items tell, or if there is no memory for the entries.
+    ///
+    /// # Errors
+    /// From the engine; if the query has to end.
+    pub(super) async fn read_entries(
+        &self,
+        walk: &mut ItemScan<'_>,
+        slice: &Slice,
+        intervals: &[IndexInterval],
+        read: EntryRead,
+    ) -> Result<Option<(LiveIndex, MemoryShare)>> {
+        self.check()?;
+        let Ok(memory) = take(self.memory, read) else {
+            return Ok(None);
+        };
+        let live = walk.read_live_index(&slice.partition, intervals, read).await?;
+        Ok(live.map(|live| (live, memory)))
     }
 
     /// Shows the execution the items of some entries, in the order of a scan, with nothing but their values in the index. Returns
@@ -182,7 +193,7 @@ impl PageRun<'_> {
     ) -> Result<bool> {
         let entries = live.pages.iter().flat_map(|page| &page.rows);
         let entries = entries.filter_map(|(key, _)| PropertyEntry::parse(key));
-        let entries = entries.filter(|entry| !live.has_ghosts() || live.shows(&entry.item_key()));
+        let entries = entries.filter(|entry| live.shows_entry(entry));
         let mut sorted: Vec<(Bytes, PropertyEntry<'_>)> = entries.map(|entry| (entry.item_key(), entry)).collect();
         match is_small {
             true => sorted.sort_unstable_by_key(|(_, entry)| entry.number()),

@@ -9,9 +9,9 @@ use bolide_query::index::{IndexCondition, IndexPath};
 use bytes::Bytes;
 
 use super::access::Pushed;
-use super::candidates::{Candidates, interval};
+use super::candidates::{Candidates, IndexReader, interval};
 use super::counting::Counting;
-use super::covered::{ENTRY_BYTES, take};
+use super::covered::ENTRY_BYTES;
 use super::page::{PageRun, Scanned};
 use crate::continuation::query::{After, QueryPosition};
 use crate::format::entries::PropertyValue;
@@ -84,12 +84,20 @@ pub(super) fn covered_items<'e>(
         let Some(entry) = PropertyEntry::parse(key) else {
             continue;
         };
-        let item_key = entry.item_key();
-        if slice.contains(&item_key) && live.shows(&item_key) {
+        if slice.contains(&entry.item_key()) && live.shows_entry(&entry) {
             items.push(CoveredItem::of(slice.partition.range, path, &entry, value)?);
         }
     }
     Some(items)
+}
+
+impl IndexReader<'_> {
+    /// Returns whether entries of an index on a path have all that the query reads of their items, and tell which of these are live.
+    pub fn covers_rows(&self, path: &IndexPath) -> bool {
+        self.index_use != IndexUse::AlwaysInOrder
+            && self.state.settings.dates.is_empty()
+            && self.query.covers_rows(path)
+    }
 }
 
 impl PageRun<'_> {
@@ -121,12 +129,8 @@ impl PageRun<'_> {
     /// Returns the condition by which candidates were found, if its index has all that the query reads of them. Rows that are kept for later pages need
     /// the stamps of their items.
     fn covering_condition(&self, found: &Candidates) -> Option<&IndexCondition> {
-        let is_worthwhile = match self.indexes.index_use {
-            IndexUse::WhereFaster => found.slices.len() >= MIN_COVERED,
-            IndexUse::Always => true,
-            IndexUse::AlwaysInOrder | IndexUse::Never => false,
-        };
-        if !is_worthwhile || self.ahead.is_some() || !self.state.settings.dates.is_empty() {
+        let is_worthwhile = self.indexes.index_use.is_forced() || found.slices.len() >= MIN_COVERED;
+        if !is_worthwhile || self.ahead.is_some() {
             return None;
         }
         let is_found_by = |condition: &&IndexCondition| {
@@ -134,7 +138,7 @@ impl PageRun<'_> {
             index.is_some_and(|index| index.id == found.index)
         };
         let condition = self.indexes.conditions.iter().find(is_found_by)?;
-        self.query.covers_rows(&condition.path).then_some(condition)
+        self.indexes.covers_rows(&condition.path).then_some(condition)
     }
 
     /// Reads the entries of candidates, in the order of their items' keys; `None` if the items have to be read.
@@ -150,15 +154,13 @@ impl PageRun<'_> {
         let read = entry_read(false, rows);
         let (mut items, mut memory) = (Vec::new(), MemoryShare::default());
         for slice in self.slices {
-            self.check()?;
-            let Ok(share) = take(self.memory, read) else {
+            let Some((live, share)) = self.read_entries(walk, slice, &intervals, read).await? else {
                 return Ok(None);
             };
+            if !live.is_complete() {
+                return Ok(None);
+            }
             memory.merge(share);
-            let live = walk.read_live_index(&slice.partition, &intervals, read).await?;
-            let Some(live) = live.filter(LiveIndex::is_complete) else {
-                return Ok(None);
-            };
             let entries = live.pages.iter().flat_map(|page| &page.rows);
             let Some(mut of_slice) = covered_items(slice, &condition.path, &live, entries) else {
                 return Ok(None);

@@ -76,10 +76,11 @@ impl Runs<'_> {
         };
         run.items += 1;
         let is_first = match self.is_by_creation {
+            _ if self.is_unordered => false,
             true => entry.number() < keys::number_of_item(&run.first),
             false => entry.is_before(&run.first),
         };
-        if is_first && !self.is_unordered {
+        if is_first {
             run.first = entry.item_key();
         }
     }
@@ -146,12 +147,9 @@ impl PageRun<'_> {
         intervals: &[IndexInterval],
         runs: &mut Runs<'_>,
     ) -> Result<bool> {
-        self.check()?;
-        let Ok(_memory) = take(self.memory, READ) else {
+        let Some((live, memory)) = self.read_entries(walk, slice, intervals, FIRST_READ).await? else {
             return Ok(false);
         };
-        let live = walk.read_live_index(&slice.partition, intervals, FIRST_READ).await?;
-        let Some(live) = live else { return Ok(false) };
         if live.is_complete() {
             for page in &live.pages {
                 if !self.add_page(execution, runs, &live, page)? {
@@ -160,7 +158,11 @@ impl PageRun<'_> {
             }
             return Ok(true);
         }
+        drop((live, memory));
         self.watch.give_up_if_brief()?;
+        let Ok(_memory) = take(self.memory, READ) else {
+            return Ok(false);
+        };
         let Some(held) = walk.hold_live_index(&slice.partition).await? else {
             return Ok(false);
         };
@@ -191,7 +193,7 @@ impl PageRun<'_> {
             if at % ENTRIES_PER_LOOK == 0 {
                 self.check()?;
             }
-            let entry = PropertyEntry::parse(key).filter(|entry| !live.has_ghosts() || live.shows(&entry.item_key()));
+            let entry = PropertyEntry::parse(key).filter(|entry| live.shows_entry(entry));
             let Some(entry) = entry else { continue };
             shown += 1;
             if runs.is_counted {

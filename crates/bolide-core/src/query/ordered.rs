@@ -5,19 +5,18 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{IndexOrder, IndexPath, Interval, KEY_OF_UNDEFINED, OrderedKeys};
+use bolide_query::index::{IndexPath, Interval, KEY_OF_UNDEFINED, OrderedKeys};
 use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
-use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ, take};
+use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ};
 use super::covered_rows::{covered_items, entry_read};
 use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
 use crate::partition::{EntryRead, IndexInterval, LiveIndex};
-use crate::runtime::IndexUse;
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -51,17 +50,12 @@ pub(super) struct OrderedScan {
 
 impl IndexReader<'_> {
     /// Returns the index in whose order a page is read; `None` if a scan is better.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn ordered(&self) -> Result<Option<OrderedScan>> {
-        let Some(order) = &self.order else { return Ok(None) };
-        let Some(index) = self.state.indexes.usable_in_order(order) else {
-            return Ok(None);
-        };
+    pub fn ordered(&self) -> Option<OrderedScan> {
+        let order = self.order.as_ref()?;
+        let index = self.state.indexes.usable_in_order(order)?;
         let stored = self.stored_items();
         if !self.index_use.is_forced() && stored <= FEW_ITEMS {
-            return Ok(None);
+            return None;
         }
         let condition = self.conditions.iter().find(|condition| condition.path == order.path);
         let whole = Interval {
@@ -72,11 +66,11 @@ impl IndexReader<'_> {
             Some(condition) => order.ordered(&condition.intervals),
             None => order.ordered(&[whole]),
         };
-        Ok(Some(OrderedScan {
+        Some(OrderedScan {
             index: index.id,
             path: order.path.clone(),
             descending: order.descending,
-            covers_rows: self.covers_rows_in_order(order),
+            covers_rows: self.covers_rows(&order.path),
             intervals,
             max_entries: match self.index_use.is_forced() {
                 true => usize::MAX,
@@ -84,15 +78,7 @@ impl IndexReader<'_> {
                     .unwrap_or(usize::MAX)
                     .min(MAX_CANDIDATES),
             },
-        }))
-    }
-}
-
-impl IndexReader<'_> {
-    fn covers_rows_in_order(&self, order: &IndexOrder) -> bool {
-        self.index_use != IndexUse::AlwaysInOrder
-            && self.state.settings.dates.is_empty()
-            && self.query.covers_rows(&order.path)
+        })
     }
 }
 
@@ -224,12 +210,9 @@ impl PageRun<'_> {
         (rest, rows): (&IndexInterval, usize),
     ) -> Result<Option<ReadEntries>> {
         let read = entry_read(ordered.descending, rows);
-        let Ok(memory) = take(self.memory, read) else {
-            return Ok(None);
-        };
         let intervals = std::slice::from_ref(rest);
-        let live = walk.read_live_index(&slice.partition, intervals, read).await?;
-        Ok(live.map(|mut live| ReadEntries {
+        let live = self.read_entries(walk, slice, intervals, read).await?;
+        Ok(live.map(|(mut live, memory)| ReadEntries {
             lsn: live.lsn,
             page: live.pages.pop().unwrap_or_default(),
             behind: 0,
@@ -259,11 +242,8 @@ impl PageRun<'_> {
             bytes: rows * ENTRY_BYTES,
             keys_only: true,
         };
-        let Ok(memory) = take(self.memory, read) else {
-            return Ok(None);
-        };
         let intervals = std::slice::from_ref(rest);
-        let Some(mut live) = walk.read_live_index(&slice.partition, intervals, read).await? else {
+        let Some((mut live, memory)) = self.read_entries(walk, slice, intervals, read).await? else {
             return Ok(None);
         };
         let mut page = live.pages.pop().unwrap_or_default();
@@ -276,7 +256,7 @@ impl PageRun<'_> {
                 self.check()?;
             }
             if let Some(entry) = PropertyEntry::parse(key)
-                && (!live.has_ghosts() || live.shows(&entry.item_key()))
+                && live.shows_entry(&entry)
             {
                 let Some(item) = ordered.path.item_with_key(entry.value) else {
                     break;

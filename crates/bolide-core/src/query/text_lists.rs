@@ -277,7 +277,7 @@ impl<'a> Postings<'a> {
             }
             let Some((entry, words)) = found else { return Ok(()) };
             let parsed = PropertyEntry::parse(entry).ok_or(Halt::Scan)?;
-            if live.has_ghosts() && !live.shows(&parsed.item_key()) {
+            if !live.shows_entry(&parsed) {
                 continue;
             }
             let text = Match {

@@ -161,7 +161,7 @@ impl<'a> ItemScan<'a> {
             .iter()
             .take_while(|slice| slice.partition.range == partition.range);
         let alike = alike.count();
-        let Rows { snapshot, rows, memory } = if self.reads_whole(&partition, alike).await? {
+        let Rows { snapshot, rows, memory } = if self.reads_whole(&partition, alike) {
             self.next_of_whole(&partition, alike).await?
         } else {
             self.next_of_slices(&partition, alike).await?
@@ -209,15 +209,15 @@ impl<'a> ItemScan<'a> {
     }
 
     /// Returns whether to scan the partition as a whole, with the items between slices, because they are few.
-    async fn reads_whole(&mut self, partition: &Partition, slices: usize) -> Result<bool> {
+    fn reads_whole(&mut self, partition: &Partition, slices: usize) -> bool {
         match self.is_whole {
-            Some((range, is_whole)) if range == partition.range => return Ok(is_whole),
-            _ if slices < MANY_SLICES => return Ok(false),
+            Some((range, is_whole)) if range == partition.range => return is_whole,
+            _ if slices < MANY_SLICES => return false,
             _ => {}
         }
         let is_whole = partition.stored_items() <= ITEMS_PER_SLICE * slices as u64;
         self.is_whole = Some((partition.range, is_whole));
-        Ok(is_whole)
+        is_whole
     }
 
     /// Reads from the first slice on, and leaves out the items between slices.

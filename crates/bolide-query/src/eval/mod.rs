@@ -34,6 +34,8 @@ pub struct Row<'a> {
     scan: ItemScan<'a>,
     /// Whether the item is known to pass the filter. Not for queries with subqueries.
     pub passes_filter: bool,
+    /// The number of items with equal rows that it stands for. Not for sums and lists.
+    pub times: u64,
 }
 
 impl<'a> Row<'a> {
@@ -47,6 +49,7 @@ impl<'a> Row<'a> {
             rid: 0,
             scan: ItemScan::default(),
             passes_filter: false,
+            times: 1,
         }
     }
 

@@ -300,14 +300,7 @@ impl Execution {
         if self.output.is_done() {
             return Ok(Progress::Done);
         }
-        if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {
-            groups.repeat(items);
-        }
-        let progress = self.process(&Item::complete(item)?, rid);
-        if let Stage::Groups(groups) | Stage::SortedGroups(groups, _) = &mut self.stage {
-            groups.repeat(1);
-        }
-        progress
+        self.process_items(&Item::complete(item)?, rid, (false, items))
     }
 
     /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covers_rows`]) and which has so many bytes. Its key
@@ -324,7 +317,7 @@ impl Execution {
         let passes_filter = *self
             .filters_by_keys
             .get_or_insert_with(|| index::is_exact_filter(&self.bound));
-        self.process_item(&Item::complete(item)?, rid, passes_filter)
+        self.process_items(&Item::complete(item)?, rid, (passes_filter, 1))
     }
 
     /// Counts items of which nothing is read, for a query that does nothing else ([`crate::Query::counts_items`]).
@@ -336,10 +329,11 @@ impl Execution {
 
     /// Processes one item, whatever was read for it.
     fn process(&mut self, item: &Item<'_>, rid: u64) -> Result<Progress> {
-        self.process_item(item, rid, false)
+        self.process_items(item, rid, (false, 1))
     }
 
-    fn process_item(&mut self, item: &Item<'_>, rid: u64, passes_filter: bool) -> Result<Progress> {
+    /// Processes an item that stands for so many equal ones, and that is perhaps known to pass the filter.
+    fn process_items(&mut self, item: &Item<'_>, rid: u64, (passes_filter, items): (bool, u64)) -> Result<Progress> {
         self.item_rows = 0;
         self.begin_item();
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
@@ -368,6 +362,7 @@ impl Execution {
         }
         let mut row = Row::over(bound.slots, session, item, rid);
         row.passes_filter = passes_filter;
+        row.times = items;
         if let Stage::Sort(sorter) = stage {
             sorter.enter(item.stamp());
         }

@@ -6,7 +6,6 @@ use super::conditions::path_of;
 use super::interval::Interval;
 use super::path::IndexPath;
 use crate::bind::Bound;
-use crate::program::Ordering;
 
 /// ORDER BY one path, or several of which this is the first.
 ///
@@ -68,11 +67,7 @@ impl IndexOrder {
 
 /// The order of a query, see [`crate::Query::index_order`].
 pub(crate) fn order(bound: &Bound) -> Option<IndexOrder> {
-    let select = &bound.select;
-    let keys = match &select.ordering {
-        Ordering::Keys(keys) if select.is_over_items_only() && select.grouping.is_none() && !select.distinct => keys,
-        _ => return None,
-    };
+    let keys = bound.select.sort_keys()?;
     let key = keys.first()?;
     let path = path_of(bound, &key.value).filter(|path| !path.is_of_elements())?;
     // Every item has these two.

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::memtables::Memtables;
 use crate::tables::{self, Damage};
-use crate::{Durability, LsmOptions, OpenError, journal};
+use crate::{Durability, LsmOptions, OpenError, journal, priority};
 
 /// Memtable size per space. Small where rows are small: a space that is rarely flushed keeps old journals alive. With 16 MiB for items and indexes a
 /// store is loaded 15 % more slowly, and the longest pause is no shorter since journals are written ahead.
@@ -238,13 +238,13 @@ impl Store {
 }
 
 fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
-    let db = Database::builder(path)
+    let builder = Database::builder(path)
         .cache_size(options.cache_bytes)
         .max_journaling_size(options.journal_bytes.max(MIN_JOURNAL_BYTES))
         .worker_threads(WORKERS)
         .max_cached_files(Some(options.cached_files.max(MIN_CACHED_FILES)))
-        .with_compaction_filter_factories(Arc::new(filter_of))
-        .open()?;
+        .with_compaction_filter_factories(Arc::new(filter_of));
+    let db = with_lower_priority(|| builder.open())?;
     let open = |space: Space| {
         let options = || {
             let options = KeyspaceCreateOptions::default()
@@ -270,6 +270,16 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         damage: Damage::default(),
         memtables: Memtables::default(),
     })
+}
+
+/// Runs `open` on a thread of lower priority, which the threads that it starts inherit: a flush of a memtable uses a processor for tenths of a second, in shares
+/// of up to 4 ms that a thread of the same priority has to wait for.
+fn with_lower_priority<T: Send>(open: impl FnOnce() -> T + Send) -> T {
+    let opening = || {
+        priority::lower();
+        open()
+    };
+    std::thread::scope(|scope| scope.spawn(opening).join()).unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Removes a store whose creation was interrupted before it could hold anything; the LSM store cannot open it.

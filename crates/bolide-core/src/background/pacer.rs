@@ -24,7 +24,7 @@ const MAX_REST: Duration = Duration::from_secs(1);
 /// Maximum time for which a step waits for a user's write: other background work of its partition waits behind it.
 const MAX_PATIENCE: Duration = Duration::from_millis(20);
 /// Time in which a backlog is removed beside users, at an even pace: a faster purge would only be felt more, because nobody sees ghosts.
-const REMOVED_WITHIN: Duration = Duration::from_secs(300);
+const REMOVED_WITHIN: Duration = Duration::from_secs(420);
 /// Minimum time in which what is left is to be removed. If items become due as fast as the purge removes them, the backlog stays at what becomes due in
 /// this time.
 const LEAST_TIME_LEFT: Duration = Duration::from_secs(30);

@@ -16,6 +16,7 @@ mod loaded;
 pub(crate) mod orders;
 mod pages;
 mod pending;
+mod prepared;
 mod purge_rate;
 mod schedule;
 mod shared;
@@ -54,6 +55,7 @@ pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use live_index::{EntryRead, HeldIndex, LiveIndex};
 pub(crate) use pages::RawPages;
 use pending::{send, transact};
+pub(crate) use prepared::Prepared;
 use shared::Shared;
 pub(crate) use signals::Signals;
 pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};
@@ -271,16 +273,17 @@ impl Partition {
         O: FnMut(UnixMillis) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        self.background_beside_users(None, observe, decide).await
+        self.background_beside_users((None, None), observe, decide).await
     }
 
-    /// Like [`Partition::background_observing`], for a transaction that until the end of `patience` waits for a user's write to be committed with.
+    /// Like [`Partition::background_observing`], for a transaction that until the end of `patience` waits for a user's write to be committed with, and for
+    /// which rows may have been read before ([`Partition::prepare`]).
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
     pub async fn background_beside_users<I, T, O, F>(
         &self,
-        patience: Option<BoxFuture<'static, ()>>,
+        (patience, prepared): (Option<BoxFuture<'static, ()>>, Option<Prepared>),
         observe: O,
         decide: F,
     ) -> Result<T>
@@ -290,7 +293,11 @@ impl Partition {
         O: FnMut(UnixMillis) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        let queued = |transaction| BackgroundWork { transaction, patience };
+        let queued = |transaction| BackgroundWork {
+            transaction,
+            patience,
+            prepared,
+        };
         transact(&self.background, queued, observe, decide).await
     }
 

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
@@ -60,7 +61,7 @@ fn patient(partition: &Arc<Partition>, clock: &Monotonic) -> JoinHandle<Result<L
             batch.put(Key::new(Space::Meta, Bytes::from_static(b"k")), Bytes::new());
             Ok(batch.next_lsn())
         };
-        partition.background_beside_users(Some(patience), |_| (), decide).await
+        partition.background_beside_users((Some(patience), None), |_| (), decide).await
     })
 }
 
@@ -120,6 +121,65 @@ async fn background_work_is_committed_alone_when_its_patience_ends() {
     assert_eq!(partition.lsn(), Lsn(0), "it still waits");
     clock.advance(Duration::from_millis(1));
     assert_eq!(background.await.expect("no panic"), Ok(Lsn(1)));
+}
+
+fn numbered(number: usize) -> Key {
+    Key::new(Space::Meta, Bytes::from(format!("k{number}")))
+}
+
+async fn put(partition: &Partition, value: &'static str) -> Result<(), Error> {
+    let put = move |batch: &mut WriteBatch<'_>| {
+        batch.put(numbered(0), Bytes::from_static(value.as_bytes()));
+        Ok(())
+    };
+    partition.write(put).await
+}
+
+#[tokio::test]
+async fn rows_read_before_are_used_at_their_head_only() {
+    // TTL-265
+    for is_changed in [false, true] {
+        let partition = partition().await;
+        put(&partition, "old").await.expect("nothing refuses it");
+        let misses = Arc::new(AtomicUsize::new(0));
+        let decide = {
+            let misses = misses.clone();
+            move |batch: &mut WriteBatch<'_>| {
+                let read = batch.get_raw(&numbered(0));
+                let is_missing = matches!(read, Err(Stop::NeedsRead));
+                misses.fetch_add(usize::from(is_missing), Ordering::Relaxed);
+                read
+            }
+        };
+        let prepared = partition.prepare(|batch, _| decide(batch)).await;
+        assert!(prepared.is_some(), "nothing was committed meanwhile");
+        assert_eq!(misses.swap(0, Ordering::Relaxed), 1);
+        if is_changed {
+            put(&partition, "new").await.expect("nothing refuses it");
+        }
+        let read = partition
+            .background_beside_users((None, prepared), |_| (), move |batch, ()| decide(batch))
+            .await;
+        let expected = if is_changed { "new" } else { "old" };
+        assert_eq!(read, Ok(Some(Bytes::from_static(expected.as_bytes()))));
+        assert_eq!(
+            misses.load(Ordering::Relaxed),
+            usize::from(is_changed),
+            "the worker reads what was not read before"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rows_read_while_others_commit_are_not_used() {
+    let partition = partition().await;
+    let keys: Vec<Key> = (0..100).map(numbered).collect();
+    let (prepared, written) = tokio::join!(
+        partition.prepare(|batch, _| batch.get_all_raw(&keys)),
+        put(&partition, "new")
+    );
+    assert_eq!(written, Ok(()));
+    assert!(prepared.is_none());
 }
 
 /// What happened, in this order.

@@ -10,7 +10,8 @@
 //!
 //! While a commit is being written, the next transactions collect in the queue and form the next write batch: this is the group commit. The worker
 //! assigns log sequence numbers and time stamps, so both are in commit order (TTL-208). The purge queues its work at the same worker: each write
-//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265); while users are active, the step waits a little for one of these. A script has a write batch of its own: it runs as an
+//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265); while users are active, its rows are
+//! read beforehand ([`prepared`](super::prepared)), and the step waits a little for one of these. A script has a write batch of its own: it runs as an
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
 mod lending;
@@ -28,6 +29,7 @@ use futures_util::FutureExt;
 
 use super::commit_times::InProgress;
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
+use super::prepared::Prepared;
 use super::shared::Shared;
 use super::state::PartitionState;
 use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
@@ -39,7 +41,7 @@ use telling::Telling;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
 /// size; this bounds the memory that it uses.
-const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
+pub(super) const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
 /// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved.
 const EXCLUSIVE_TRIES: usize = 3;
@@ -102,6 +104,7 @@ impl Worker {
             let NextWork {
                 mut transactions,
                 has_background_work,
+                mut prepared,
                 exclusive,
             } = work;
             // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
@@ -109,7 +112,7 @@ impl Worker {
             self.tell_endings(UnixMillis(i64::MAX)).await;
             while !transactions.is_empty() {
                 let mut taken = transactions.len();
-                let ended = self.carry_out(&mut transactions, &mut taken).await;
+                let ended = self.carry_out(&mut transactions, &mut taken, prepared.take()).await;
                 for transaction in transactions.drain(..taken) {
                     transaction.end(&ended);
                 }
@@ -159,9 +162,14 @@ impl Worker {
 
     /// Decides and commits one write batch. Returns the log sequence number after it; after an error other than `Timeout`, nothing was committed.
     /// `taken` is set to the number of transactions that the write batch contains.
-    async fn carry_out(&mut self, transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
+    async fn carry_out(
+        &mut self,
+        transactions: &mut [Box<dyn Transaction>],
+        taken: &mut usize,
+        mut prepared: Option<Prepared>,
+    ) -> Result<Lsn> {
         loop {
-            let (decided, begun) = self.decide(transactions, taken).await?;
+            let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
                 Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
@@ -175,8 +183,10 @@ impl Worker {
         &mut self,
         mut transactions: &mut [Box<dyn Transaction>],
         taken: &mut usize,
+        prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
-        let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
+        let prepared = prepared.and_then(|prepared| prepared.of_head(self.head));
+        let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
             let now = self.now().await?;

@@ -68,18 +68,28 @@ async fn run(
 ) -> Result<JobStep> {
     let WaitForUsers { patience, mut begin } = wait;
     let mut budget = Budget::observer(mode, partition.clone());
-    let observe = move |now| (begin(), budget(now));
-    let decide = move |batch: &mut WriteBatch<'_>, observed: &(Instant, Budget)| decide(batch, &state, *observed);
-    partition.background_beside_users(patience, observe, decide).await
+    let prepared = match &patience {
+        Some(_) => {
+            partition
+                .prepare(|batch, now| decide(batch, &state, (None, budget(now))))
+                .await
+        }
+        None => None,
+    };
+    let observe = move |now| (Some(begin()), budget(now));
+    let decide = move |batch: &mut WriteBatch<'_>, observed: &(Option<Instant>, Budget)| decide(batch, &state, *observed);
+    partition
+        .background_beside_users((patience, prepared), observe, decide)
+        .await
 }
 
 fn decide(
     batch: &mut WriteBatch<'_>,
     state: &ContainerState,
-    (began, mut budget): (Instant, Budget),
+    (began, mut budget): (Option<Instant>, Budget),
 ) -> Decision<JobStep> {
     let mut step = JobStep {
-        began: Some(began),
+        began,
         ..JobStep::new(0, End::Drained)
     };
     let Some(dropped) = batch.state.tombstones.first_mut().cloned() else {

@@ -131,24 +131,35 @@ async fn run(
     wait: WaitForUsers,
 ) -> Result<JobStep> {
     let WaitForUsers { patience, mut begin } = wait;
-    let observe = {
+    let mut observe = {
         let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
-        move |now| Observed {
-            began: begin(),
+        move |now, began| Observed {
+            began,
             // Requests that read in several steps must not lose items that were live when they began.
             judged: container.oldest_reader().map_or(now, |oldest| oldest.min(now)),
             budget: budget(now),
         }
     };
     let decider = Decider { state, limits };
+    let prepared = match &patience {
+        Some(_) => {
+            partition
+                .prepare(|batch, now| decider.decide(batch, &observe(now, None)))
+                .await
+        }
+        None => None,
+    };
+    let observe = move |now| observe(now, Some(begin()));
     let decide = move |batch: &mut WriteBatch<'_>, observed: &Observed| decider.decide(batch, observed);
-    partition.background_beside_users(patience, observe, decide).await
+    partition
+        .background_beside_users((patience, prepared), observe, decide)
+        .await
 }
 
 /// The inputs of a step that are not rows of the partition.
 struct Observed {
-    /// When the worker took the step up.
-    began: Instant,
+    /// When the worker took the step up; `None` before.
+    began: Option<Instant>,
     /// The time at which an item must have expired to be a ghost.
     judged: UnixMillis,
     budget: Budget,
@@ -214,7 +225,6 @@ impl Decider {
             () if judged == now => End::Drained,
             () => End::Read,
         };
-        let began = Some(began);
         Ok(JobStep { purged, end, began })
     }
 

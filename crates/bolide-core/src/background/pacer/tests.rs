@@ -58,14 +58,14 @@ fn beside_users_a_backlog_is_removed_in_time_at_an_even_pace() {
     };
     pacer.look_at_backlog(10);
     assert_eq!(rest(&mut pacer, &clock), took * MAX_RESTS, "a small one has time");
-    // 30,000 steps of 10 items in 300 s are one in 10 ms.
-    pacer.look_at_backlog(300_000);
+    // 42,000 steps of 10 items in 420 s are one in 10 ms.
+    pacer.look_at_backlog(420_000);
     assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(9));
     assert_eq!(pacer.items(clock.now()), ITEMS_BESIDE_USERS);
-    clock.advance(150 * SECOND);
-    pacer.look_at_backlog(150_000);
+    clock.advance(210 * SECOND);
+    pacer.look_at_backlog(210_000);
     assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(9), "it is in time");
-    pacer.look_at_backlog(300_000);
+    pacer.look_at_backlog(420_000);
     assert_eq!(rest(&mut pacer, &clock), Duration::from_millis(4), "it is late");
     pacer.look_at_backlog(3_000_000);
     assert_eq!(rest(&mut pacer, &clock), Duration::ZERO);

@@ -5,6 +5,7 @@ use tokio::sync::mpsc;
 
 use crate::partition::exclusive::TakesPartition;
 use crate::partition::joint::JointPart;
+use crate::partition::prepared::Prepared;
 use crate::partition::write_batch::Transaction;
 
 /// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
@@ -49,6 +50,8 @@ pub(crate) struct BackgroundWork {
     /// Until this ends, the transaction waits for a user's write to share its write batch with: in a batch of its own it would cost users one more sync.
     /// `None`: it does not wait.
     pub patience: Option<BoxFuture<'static, ()>>,
+    /// The rows that were read for it already.
+    pub prepared: Option<Prepared>,
 }
 
 /// What a worker carries out next.
@@ -57,6 +60,8 @@ pub(super) struct NextWork {
     /// The transactions of the next write batch. That of background work is decided first, because only the first transaction of a write batch may scan.
     pub(super) transactions: Vec<Box<dyn Transaction>>,
     pub(super) has_background_work: bool,
+    /// The rows that were read for the background work.
+    pub(super) prepared: Option<Prepared>,
     /// What needs the partition for itself after them.
     pub(super) exclusive: Option<Alone>,
 }
@@ -110,6 +115,7 @@ impl Queues {
         next.has_background_work = background.is_some();
         if let Some(background) = background {
             next.transactions.insert(0, background.transaction);
+            next.prepared = background.prepared;
         }
         while next.exclusive.is_none() && next.transactions.len() < WRITE_BATCH_TRANSACTIONS {
             let Ok(queued) = self.writes.try_recv() else { break };

@@ -18,8 +18,10 @@ use crate::view::Views;
 const PIECE_BYTES: usize = 256 << 10;
 /// While there are requests, the pause after a piece is this many times as long as the piece took.
 const PAUSE_FACTOR: u32 = 4;
-/// The longest pause.
+/// The longest pause between two pieces.
 const MAX_PAUSE: Duration = Duration::from_millis(500);
+/// The pause after a merge while there are requests.
+const REST: Duration = Duration::from_secs(2);
 
 thread_local! {
     /// Set on a thread that compacts in the background; the store's own compactions are not slowed down.
@@ -128,15 +130,23 @@ impl Pace {
         self.views.oldest().saturating_sub(1)
     }
 
-    /// Pauses after a merge if there were requests meanwhile: its tables are being written to the disk.
+    /// Pauses after a merge while there are requests, unless other merges become urgent.
+    ///
+    /// At its end a merge stops all reads and writes of its key space for some milliseconds: the store syncs its list of tables under a lock that each of
+    /// them takes. Two merges a second are one request in a hundred that waits for that.
     pub(super) fn rest(&self) {
-        let is_urgent = PACE.with_borrow(|pacing| {
-            pacing
-                .as_ref()
-                .is_some_and(|pacing| pacing.pause_factor() < PAUSE_FACTOR)
-        });
-        if !is_urgent && self.has_foreground_load() {
-            std::thread::sleep(MAX_PAUSE);
+        let is_urgent = || {
+            PACE.with_borrow(|pacing| {
+                pacing
+                    .as_ref()
+                    .is_some_and(|pacing| pacing.pause_factor() < PAUSE_FACTOR)
+            })
+        };
+        let mut left = REST;
+        while !left.is_zero() && !self.is_stopped() && !is_urgent() && self.has_foreground_load() {
+            let pause = left.min(MAX_PAUSE);
+            std::thread::sleep(pause);
+            left -= pause;
         }
     }
 

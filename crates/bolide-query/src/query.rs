@@ -9,7 +9,8 @@ use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
 use crate::index::{
-    self, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate, TextCondition, TextRanking,
+    self, CompositeIndex, CompositeOrder, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate,
+    TextCondition, TextRanking,
 };
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
@@ -274,6 +275,12 @@ impl Query {
     /// The index order in which the rows come, if they are sorted by one path and have no other source than the item.
     pub fn index_order(&self) -> Option<IndexOrder> {
         index::order(&self.inner.bound)
+    }
+
+    /// How the rows come in a composite index; `None` if not in its order, or if an index of one path has that order, too. `conditions`: those of
+    /// [`Query::index_conditions`].
+    pub fn composite_order(&self, index: &CompositeIndex, conditions: &[IndexCondition]) -> Option<CompositeOrder> {
+        index::composite_order(&self.inner.bound, index, conditions)
     }
 
     /// Whether the query counts the items and reads nothing of them, so that [`Execution::push_counted`] gives its result.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bolide_index::vector::Similarity;
 use bolide_model::container::ContainerProperties;
-use bolide_query::index::{IndexOrder, IndexPath, NearestQuery, TextIndex};
+use bolide_query::index::{CompositeIndex, IndexOrder, IndexPath, NearestQuery, TextIndex};
 use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
@@ -57,6 +57,8 @@ pub(crate) struct PropertyIndex {
 pub(crate) enum IndexKind {
     /// The values at a path, in their order.
     Values(Arc<IndexPath>),
+    /// The values at several paths, in the order of the first, then of the next.
+    Composite(Arc<CompositeIndex>),
     /// The words of the text at a path, with the number of times that they occur.
     FullText(Arc<TextIndex>),
     /// The vectors at a path, in lists of similar ones.
@@ -70,6 +72,7 @@ impl fmt::Display for IndexKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IndexKind::Values(path) => path.fmt(f),
+            IndexKind::Composite(index) => index.fmt(f),
             IndexKind::FullText(text) => text.fmt(f),
             IndexKind::Vector(vector) => vector.path.fmt(f),
             IndexKind::Document(index) => f.write_str(index.definition.name()),
@@ -82,7 +85,7 @@ impl PropertyIndex {
     pub fn path(&self) -> Option<&Arc<IndexPath>> {
         match &self.kind {
             IndexKind::Values(path) => Some(path),
-            IndexKind::FullText(_) | IndexKind::Vector(_) | IndexKind::Document(_) => None,
+            _ => None,
         }
     }
 
@@ -90,7 +93,7 @@ impl PropertyIndex {
     pub fn vector(&self) -> Option<&Arc<VectorIndex>> {
         match &self.kind {
             IndexKind::Vector(vector) => Some(vector),
-            IndexKind::Values(_) | IndexKind::FullText(_) | IndexKind::Document(_) => None,
+            _ => None,
         }
     }
 
@@ -125,17 +128,22 @@ impl PropertyIndexes {
     pub fn follow(&mut self, properties: &ContainerProperties) {
         let policy = &properties.indexing_policy;
         let named = policy::named_paths(policy);
+        let composite = policy::named_composite(policy);
         let texts = policy::named_texts(properties);
         self.retain(|index| match &index.kind {
             // An index on a path that the policy names has other entries.
             IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
             IndexKind::Values(path) => named.contains(path),
+            IndexKind::Composite(index) => composite.contains(index),
             IndexKind::FullText(text) => texts.contains(text),
             IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
             IndexKind::Document(_) => true,
         });
         for path in named {
             self.add(IndexKind::Values(Arc::new(path)), false);
+        }
+        for index in composite {
+            self.add(IndexKind::Composite(Arc::new(index)), false);
         }
         for text in texts {
             self.add(IndexKind::FullText(Arc::new(text)), false);
@@ -164,6 +172,15 @@ impl PropertyIndexes {
     pub fn usable_in_order(&self, order: &IndexOrder) -> Option<&PropertyIndex> {
         let index = self.usable(&order.path)?;
         (index.has_undefined() || !order.has_undefined).then_some(index)
+    }
+
+    /// Returns the composite indexes that queries may use, each with its id.
+    pub fn usable_composite(&self) -> impl Iterator<Item = (u32, &Arc<CompositeIndex>)> {
+        let ready = self.list.iter().filter(|index| index.is_ready);
+        ready.filter_map(|index| match &index.kind {
+            IndexKind::Composite(composite) => Some((index.id, composite)),
+            _ => None,
+        })
     }
 
     /// Returns the newest index that finds the nearest vectors of a query, if queries may use it.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition};
+use bolide_query::index::{
+    CompositeOrder, IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition,
+};
 use bolide_storage::Space;
 use bytes::Bytes;
 
@@ -80,6 +82,8 @@ pub(super) struct IndexReader<'a> {
     /// Those that a full-text index serves.
     pub texts: Vec<TextCondition>,
     pub order: Option<IndexOrder>,
+    /// How the rows come in a composite index, with its id.
+    pub composite: Option<(u32, CompositeOrder)>,
     /// The vector whose nearest neighbours are searched, if an index finds them.
     pub nearest: Option<NearestQuery>,
     /// Whether the query reads a part of one range: the items of a partition key.
@@ -103,8 +107,15 @@ impl<'a> IndexReader<'a> {
         let has_any = (is_pinned || part == Part::Ranges)
             && index_use != IndexUse::Never
             && state.indexes.list.iter().any(|index| index.is_ready);
+        let all = match has_any {
+            true => query.index_conditions(),
+            false => Vec::new(),
+        };
+        let composite = (has_any && !is_pinned)
+            .then(|| composite_order(query, state, &all))
+            .flatten();
         let mut conditions: Vec<IndexCondition> = Vec::new();
-        for condition in has_any.then(|| query.index_conditions()).into_iter().flatten() {
+        for condition in all {
             let is_served = state.indexes.usable(&condition.path).is_some();
             let is_short = condition.intervals.len() * slices.len() <= MAX_LOOKUPS;
             if is_served && is_short && conditions.len() < MAX_CONDITIONS && !conditions.contains(&condition) {
@@ -128,6 +139,7 @@ impl<'a> IndexReader<'a> {
             memory,
             watch,
             conditions,
+            composite,
             // The order of an index is that of all keys.
             order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
@@ -241,6 +253,21 @@ impl<'a> IndexReader<'a> {
         }
         Ok(Some(found))
     }
+}
+
+/// Returns the composite index in whose order the rows come, and how: the one that has most of the conditions.
+fn composite_order(
+    query: &Query,
+    state: &ContainerState,
+    conditions: &[IndexCondition],
+) -> Option<(u32, CompositeOrder)> {
+    let usable = state.indexes.usable_composite();
+    let orders = usable.filter_map(|(id, index)| Some((id, query.composite_order(index, conditions)?)));
+    let served = |order: &CompositeOrder| {
+        let is_served = |condition: &&IndexCondition| order.paths.contains(&condition.path);
+        conditions.iter().filter(is_served).count()
+    };
+    orders.max_by_key(|(id, order)| (served(order), std::cmp::Reverse(*id)))
 }
 
 /// Describes, in a line for each, the indexes that a query can use. Which one it uses, if any, depends on the number of its entries.

@@ -5,7 +5,7 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{IndexPath, Interval, KEY_OF_UNDEFINED, OrderedKeys};
+use bolide_query::index::{CompositeOrder, IndexPath, Interval, OrderedKeys};
 use bolide_storage::Page;
 use bytes::Bytes;
 
@@ -38,7 +38,7 @@ const READ_ENTRIES: usize = 1_024;
 pub(super) struct OrderedScan {
     /// The id of the index.
     pub index: u32,
-    path: IndexPath,
+    keys: KeysOf,
     descending: bool,
     /// Whether the entries have all that the query reads of their items.
     covers_rows: bool,
@@ -48,15 +48,37 @@ pub(super) struct OrderedScan {
     max_entries: usize,
 }
 
+/// What the keys of the index are of.
+enum KeysOf {
+    Path(IndexPath),
+    Composite(CompositeOrder),
+}
+
 impl IndexReader<'_> {
     /// Returns the index in whose order a page is read; `None` if a scan is better.
     pub fn ordered(&self) -> Option<OrderedScan> {
-        let order = self.order.as_ref()?;
-        let index = self.state.indexes.usable_in_order(order)?;
         let stored = self.stored_items();
         if !self.index_use.is_forced() && stored <= FEW_ITEMS {
             return None;
         }
+        let max_entries = match self.index_use.is_forced() {
+            true => usize::MAX,
+            false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+                .unwrap_or(usize::MAX)
+                .min(MAX_CANDIDATES),
+        };
+        if let Some((index, order)) = &self.composite {
+            return Some(OrderedScan {
+                index: *index,
+                descending: order.is_backward,
+                covers_rows: false,
+                intervals: order.parts.clone(),
+                keys: KeysOf::Composite(order.clone()),
+                max_entries,
+            });
+        }
+        let order = self.order.as_ref()?;
+        let index = self.state.indexes.usable_in_order(order)?;
         let condition = self.conditions.iter().find(|condition| condition.path == order.path);
         let whole = Interval {
             from: Vec::new(),
@@ -68,16 +90,11 @@ impl IndexReader<'_> {
         };
         Some(OrderedScan {
             index: index.id,
-            path: order.path.clone(),
+            keys: KeysOf::Path(order.path.clone()),
             descending: order.descending,
             covers_rows: self.covers_rows(&order.path),
             intervals,
-            max_entries: match self.index_use.is_forced() {
-                true => usize::MAX,
-                false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
-                    .unwrap_or(usize::MAX)
-                    .min(MAX_CANDIDATES),
-            },
+            max_entries,
         })
     }
 }
@@ -94,7 +111,15 @@ impl PageRun<'_> {
         for slice in self.slices {
             execution.enter(slice.partition.range);
             let mut version = None;
+            let mut read_whole: Vec<&Interval> = Vec::new();
             for interval in &ordered.intervals {
+                // The rows of some keys come in several places, where each time all of the keys are read.
+                if interval.rows_at.is_some() {
+                    if read_whole.contains(&&interval.keys) || ordered.wanted(execution, interval).is_none() {
+                        continue;
+                    }
+                    read_whole.push(&interval.keys);
+                }
                 let is_complete = self
                     .scan_interval(
                         (execution, walk),
@@ -123,7 +148,7 @@ impl PageRun<'_> {
         let mut rows = needed.saturating_add(spare).min(READ_ENTRIES);
         let mut read_to: Option<Bytes> = None;
         loop {
-            let wanted = wanted_of(execution, interval);
+            let wanted = ordered.wanted(execution, interval);
             let Some(rest) = wanted.and_then(|wanted| ordered.rest(&wanted, read_to.as_ref())) else {
                 return Ok(true);
             };
@@ -166,7 +191,9 @@ impl PageRun<'_> {
     ) -> Result<bool> {
         let mut entries = &read.page.rows[read.behind..];
         while let Some((next, _)) = entries.first() {
-            let wanted = wanted_of(execution, interval).and_then(|wanted| ordered.rest(&wanted, None));
+            let wanted = ordered
+                .wanted(execution, interval)
+                .and_then(|wanted| ordered.rest(&wanted, None));
             if !wanted.is_some_and(|wanted| wanted.contains(next)) {
                 return Ok(true);
             }
@@ -179,7 +206,11 @@ impl PageRun<'_> {
             let (pushed, left) = entries.split_at(rows_to_push(execution).min(at_once).min(entries.len()));
             entries = left;
             let live = read.live.as_ref();
-            if let Some(items) = live.and_then(|live| covered_items(slice, &ordered.path, live, pushed)) {
+            let path = ordered.path();
+            let covered = live
+                .zip(path)
+                .and_then(|(live, path)| covered_items(slice, path, live, pushed));
+            if let Some(items) = covered {
                 for item in items {
                     item.push(execution)?;
                 }
@@ -230,7 +261,10 @@ impl PageRun<'_> {
         rest: &IndexInterval,
     ) -> Result<Option<ReadEntries>> {
         // Rows of several ranges are skipped when they are merged.
-        if execution.rows_to_skip() < MIN_SKIPPED || self.slices.len() > 1 {
+        let Some(path) = ordered.path().filter(|_| self.slices.len() == 1) else {
+            return Ok(None);
+        };
+        if execution.rows_to_skip() < MIN_SKIPPED {
             return Ok(None);
         }
         let needed = execution.rows_wanted().unwrap_or(usize::MAX);
@@ -258,7 +292,7 @@ impl PageRun<'_> {
             if let Some(entry) = PropertyEntry::parse(key)
                 && live.shows_entry(&entry)
             {
-                let Some(item) = ordered.path.item_with_key(entry.value) else {
+                let Some(item) = path.item_with_key(entry.value) else {
                     break;
                 };
                 execution.skip_covered(&item, entry.number()).map_err(query_error)?;
@@ -276,15 +310,6 @@ impl PageRun<'_> {
             live: None,
             _memory: memory,
         }))
-    }
-}
-
-/// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
-fn wanted_of(execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
-    let wanted = execution.wanted_keys()?;
-    match interval.are_as_undefined {
-        true => wanted.contains(KEY_OF_UNDEFINED).then(|| interval.keys.clone()),
-        false => wanted.overlap(&interval.keys),
     }
 }
 
@@ -326,6 +351,23 @@ async fn read_entries(
 }
 
 impl OrderedScan {
+    /// Returns the path whose values the keys are; `None` if they are of several paths.
+    fn path(&self) -> Option<&IndexPath> {
+        match &self.keys {
+            KeysOf::Path(path) => Some(path),
+            KeysOf::Composite(_) => None,
+        }
+    }
+
+    /// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
+    fn wanted(&self, execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
+        let rows = match &self.keys {
+            KeysOf::Path(_) => execution.wanted_keys()?,
+            KeysOf::Composite(order) => execution.wanted_composite_keys(order)?,
+        };
+        interval.wanted(&rows)
+    }
+
     /// Returns the entries of an interval behind those that were read; `None` if there are none.
     fn rest(&self, wanted: &Interval, read_to: Option<&Bytes>) -> Option<IndexInterval> {
         let mut rest = interval(self.index, wanted);

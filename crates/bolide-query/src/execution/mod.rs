@@ -32,7 +32,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::index::{self, Interval, TextStatistics};
+use crate::index::{self, CompositeOrder, Interval, TextStatistics};
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -451,11 +451,19 @@ impl Execution {
         self.output.rows_wanted()
     }
 
-    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted; those of
-    /// [`crate::index::OrderedKeys::are_as_undefined`] if that of undefined is wanted. It narrows while items are pushed. `None` if the query is not sorted by keys.
+    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted
+    /// ([`crate::index::OrderedKeys::wanted`]). It narrows while items are pushed. `None` if the query is not sorted by keys.
     pub fn wanted_keys(&self) -> Option<Interval> {
         match &self.stage {
             Stage::Sort(sorter) => Some(sorter.wanted_keys()),
+            _ => None,
+        }
+    }
+
+    /// As [`Execution::wanted_keys`], in a composite index.
+    pub fn wanted_composite_keys(&self, order: &CompositeOrder) -> Option<Interval> {
+        match &self.stage {
+            Stage::Sort(sorter) => Some(sorter.wanted_composite_keys(order)),
             _ => None,
         }
     }

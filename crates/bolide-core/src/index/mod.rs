@@ -22,7 +22,7 @@ use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
 pub(crate) use documents::DocumentIndex;
-pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors};
+pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors, property_path};
 pub(crate) use vector::{UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 
 /// Maximum number of indexes of a container.

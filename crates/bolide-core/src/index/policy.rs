@@ -113,7 +113,7 @@ pub(super) fn names_vector(policy: &IndexingPolicy, path: &IndexPath) -> bool {
         && is_quantized.any(|index| property_path(&index.path).as_ref() == Some(path))
 }
 
-fn property_path(path: &PropertyPath) -> Option<IndexPath> {
+pub(crate) fn property_path(path: &PropertyPath) -> Option<IndexPath> {
     let steps: Vec<PathStep> = path.names().iter().map(|name| PathStep::name(name)).collect();
     IndexPath::of_steps(&steps)
 }

@@ -8,20 +8,20 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{
-    CompositeOrder, IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition,
-};
+use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition};
 use bolide_storage::Space;
 use bytes::Bytes;
 
+use super::composite::{self, CompositeUse, conditions_of_key};
 use super::{nearest, text_candidates};
 use crate::container::ContainerState;
 use crate::executor::Watch;
 use crate::format::entries::KEY_OF_MANY;
 use crate::format::keys::{self, PropertyEntry};
-use crate::index::{PropertyIndex, PropertyIndexes};
+use crate::index::PropertyIndexes;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{IndexInterval, Partition};
 use crate::runtime::IndexUse;
@@ -52,9 +52,9 @@ pub(super) struct Candidates {
 }
 
 /// Maximum number of conditions that are compared. A query may have thousands.
-const MAX_CONDITIONS: usize = 16;
+pub(super) const MAX_CONDITIONS: usize = 16;
 /// Maximum number of intervals of a condition, in all ranges together: each is looked up in each range.
-const MAX_LOOKUPS: usize = 8_192;
+pub(super) const MAX_LOOKUPS: usize = 8_192;
 /// With so few candidates no other condition is looked at.
 const ENOUGH: usize = 16;
 
@@ -82,8 +82,8 @@ pub(super) struct IndexReader<'a> {
     /// Those that a full-text index serves.
     pub texts: Vec<TextCondition>,
     pub order: Option<IndexOrder>,
-    /// How the rows come in a composite index, with its id.
-    pub composite: Option<(u32, CompositeOrder)>,
+    /// What the composite indexes can do.
+    pub composite: CompositeUse,
     /// The vector whose nearest neighbours are searched, if an index finds them.
     pub nearest: Option<NearestQuery>,
     /// Whether the query reads a part of one range: the items of a partition key.
@@ -95,13 +95,13 @@ pub(super) struct IndexReader<'a> {
 }
 
 impl<'a> IndexReader<'a> {
-    /// Returns the reader for a query over some slices, which are a certain part of the container.
+    /// Returns the reader for a query over some slices, which are a certain part of the container; `key`: the partition key that it is sent to.
     pub fn of(
         query: &'a Query,
         (state, slices): (&'a ContainerState, &'a [Slice]),
         (index_use, memory): (IndexUse, &'a MemoryBudget),
         watch: Arc<Watch>,
-        part: Part,
+        (part, key): (Part, Option<&PartitionKey>),
     ) -> IndexReader<'a> {
         let is_pinned = part == Part::Key && slices.len() == 1;
         let has_any = (is_pinned || part == Part::Ranges)
@@ -111,9 +111,12 @@ impl<'a> IndexReader<'a> {
             true => query.index_conditions(),
             false => Vec::new(),
         };
-        let composite = (has_any && !is_pinned)
-            .then(|| composite_order(query, state, &all))
-            .flatten();
+        let mut composite = CompositeUse::default();
+        if has_any && state.indexes.usable_composite().next().is_some() {
+            let implied = conditions_of_key(state, key, &all);
+            let conditions: Vec<IndexCondition> = all.iter().cloned().chain(implied).collect();
+            composite = CompositeUse::of(query, state, (slices.len(), part), &conditions);
+        }
         let mut conditions: Vec<IndexCondition> = Vec::new();
         for condition in all {
             let is_served = state.indexes.usable(&condition.path).is_some();
@@ -173,6 +176,14 @@ impl<'a> IndexReader<'a> {
                 .min(most),
         };
         let mut best: Option<Found> = None;
+        // They have fewer keys than those on one of their paths.
+        for (index, keys) in &self.composite.keys {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            if best.is_some() && limit <= ENOUGH {
+                break;
+            }
+            best = self.candidates_in((*index, keys, None), limit).await?.or(best);
+        }
         for condition in &self.conditions {
             let limit = best.as_ref().map_or(limit, |best| best.keys.len());
             if best.is_some() && limit <= ENOUGH {
@@ -202,7 +213,7 @@ impl<'a> IndexReader<'a> {
 
     /// Returns whether an index serves a condition.
     pub fn has_conditions(&self) -> bool {
-        !self.conditions.is_empty() || !self.texts.is_empty()
+        !self.conditions.is_empty() || !self.composite.keys.is_empty() || !self.texts.is_empty()
     }
 
     /// Returns whether a scan holds all items of the only slice in one read.
@@ -221,10 +232,27 @@ impl<'a> IndexReader<'a> {
         let Some(index) = self.state.indexes.usable(&condition.path) else {
             return Ok(None);
         };
-        let mut found = Found::of(index.id);
+        // Items with too many values have one entry for all of them.
+        let of_elements = condition.path.is_of_elements();
+        let many = of_elements.then(|| Interval {
+            from: KEY_OF_MANY.to_vec(),
+            to: Some(KEY_OF_UNDEFINED.to_vec()),
+        });
+        self.candidates_in((index.id, &condition.intervals, many), limit).await
+    }
+
+    /// Reads the entries of some keys of an index; `None` if there are more than `limit`.
+    async fn candidates_in(
+        &self,
+        (index, intervals, more): (u32, &[Interval], Option<Interval>),
+        limit: usize,
+    ) -> Result<Option<Found>> {
+        let intervals = intervals.iter().chain(&more);
+        let intervals: Vec<IndexInterval> = intervals.map(|values| interval(index, values)).collect();
+        let mut found = Found::of(index);
         for (at, slice) in self.slices.iter().enumerate() {
             self.watch.check()?;
-            match keys_in(&slice.partition, index, &condition.intervals, limit).await? {
+            match keys_in(&slice.partition, &intervals, limit).await? {
                 Some(read) => found.add((at, slice), read),
                 None => return Ok(None),
             }
@@ -255,21 +283,6 @@ impl<'a> IndexReader<'a> {
     }
 }
 
-/// Returns the composite index in whose order the rows come, and how: the one that has most of the conditions.
-fn composite_order(
-    query: &Query,
-    state: &ContainerState,
-    conditions: &[IndexCondition],
-) -> Option<(u32, CompositeOrder)> {
-    let usable = state.indexes.usable_composite();
-    let orders = usable.filter_map(|(id, index)| Some((id, query.composite_order(index, conditions)?)));
-    let served = |order: &CompositeOrder| {
-        let is_served = |condition: &&IndexCondition| order.paths.contains(&condition.path);
-        conditions.iter().filter(is_served).count()
-    };
-    orders.max_by_key(|(id, order)| (served(order), std::cmp::Reverse(*id)))
-}
-
 /// Describes, in a line for each, the indexes that a query can use. Which one it uses, if any, depends on the number of its entries.
 pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let conditions = query.index_conditions().into_iter();
@@ -285,7 +298,13 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let order = order.filter(|order| indexes.usable_in_order(order).is_some());
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
     let nearest = nearest::explain(query.nearest(), indexes);
-    lines.chain(texts).chain(order).chain(ranking).chain(nearest).collect()
+    lines
+        .chain([composite::explain(query, indexes)])
+        .chain(texts)
+        .chain(order)
+        .chain(ranking)
+        .chain(nearest)
+        .collect()
 }
 
 struct Found {
@@ -328,22 +347,10 @@ impl Found {
 /// Reads the entries of some intervals of values in one partition, all at one snapshot; `None` if there are more than `limit`.
 async fn keys_in(
     partition: &Partition,
-    index: &PropertyIndex,
-    intervals: &[Interval],
+    intervals: &[IndexInterval],
     limit: usize,
 ) -> Result<Option<(Lsn, Vec<Bytes>)>> {
-    // Items with too many values have one entry for all of them.
-    let of_elements = index.path().is_some_and(|path| path.is_of_elements());
-    let many = of_elements.then(|| Interval {
-        from: KEY_OF_MANY.to_vec(),
-        to: Some(KEY_OF_UNDEFINED.to_vec()),
-    });
-    let intervals: Vec<IndexInterval> = intervals
-        .iter()
-        .chain(&many)
-        .map(|values| interval(index.id, values))
-        .collect();
-    let (head, pages) = partition.read_index(&intervals, false, limit + 1).await?;
+    let (head, pages) = partition.read_index(intervals, false, limit + 1).await?;
     let mut keys = Vec::new();
     for page in pages {
         keys.extend(

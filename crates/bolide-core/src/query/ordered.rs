@@ -67,7 +67,7 @@ impl IndexReader<'_> {
                 .unwrap_or(usize::MAX)
                 .min(MAX_CANDIDATES),
         };
-        if let Some((index, order)) = &self.composite {
+        if let Some((index, order)) = &self.composite.order {
             return Some(OrderedScan {
                 index: *index,
                 descending: order.is_backward,

@@ -13,8 +13,8 @@
 
 use bolide_index::codec::{invert, sql_rank};
 
-use super::conditions::{IndexCondition, path_of};
-use super::interval::Interval;
+use super::conditions::{IndexCondition, MAX_INTERVALS, path_of};
+use super::interval::{Interval, union};
 use super::key::{self, KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 use super::order::OrderedKeys;
 use super::path::IndexPath;
@@ -24,6 +24,9 @@ use crate::value::{Item, Kind, Value};
 
 /// Maximum length of what the keys of a query begin with, in bytes: what follows it must not be cut soon.
 const MAX_FIXED_BYTES: usize = KEY_BYTES / 2;
+
+/// Maximum number of beginnings of keys that equal values of several paths make: those of IN are combined.
+const MAX_BEGINNINGS: usize = 1_000;
 
 /// A path of a composite index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +72,36 @@ impl CompositeIndex {
         }
         key.truncate(KEY_BYTES);
         key
+    }
+
+    /// The keys of items that can pass some conditions: equal values of the first paths, and a range of the next one. Sorted, without overlaps. `None` unless
+    /// conditions on two paths or more narrow the keys.
+    pub fn intervals(&self, conditions: &[IndexCondition]) -> Option<Vec<Interval>> {
+        let mut begins = vec![Vec::new()];
+        let mut intervals = None;
+        let mut paths = 0;
+        for own in &self.paths {
+            let Some(condition) = on(conditions, &own.path) else {
+                break;
+            };
+            paths += 1;
+            match combined(&begins, (own, condition)) {
+                Some(longer) => begins = longer,
+                None => {
+                    intervals = Some(
+                        begins
+                            .iter()
+                            .flat_map(|begin| ranges(begin, (own, condition)))
+                            .collect(),
+                    );
+                    break;
+                }
+            }
+        }
+        let mut intervals: Vec<Interval> =
+            intervals.unwrap_or_else(|| begins.into_iter().map(Interval::of_prefix).collect());
+        intervals.sort_by(|a, b| a.from.cmp(&b.from));
+        (paths > 1 && intervals.len() <= MAX_INTERVALS).then(|| union(intervals))
     }
 
     /// What all keys begin with that some conditions admit: the values of the first paths that must equal a constant. With their number.
@@ -124,12 +157,60 @@ fn on<'c>(conditions: &'c [IndexCondition], path: &IndexPath) -> Option<&'c Inde
 /// The key of the only value that a condition admits.
 fn only_key(condition: &IndexCondition) -> Option<&[u8]> {
     match &condition.intervals[..] {
-        [interval] if condition.is_equality => {
-            let is_one = is_exact(&interval.from) && interval.to == key::after(&interval.from);
-            is_one.then_some(&interval.from)
-        }
+        [interval] if condition.is_equality => own_key(interval),
         _ => None,
     }
+}
+
+/// The only key of an interval, if no other value has it.
+fn own_key(interval: &Interval) -> Option<&[u8]> {
+    let is_one = is_exact(&interval.from) && interval.to == key::after(&interval.from);
+    is_one.then_some(&interval.from)
+}
+
+/// The beginnings of keys with each of the values that a condition admits behind them; `None` if it admits others than single values, or if there are
+/// too many.
+fn combined(begins: &[Vec<u8>], (own, condition): (&CompositePath, &IndexCondition)) -> Option<Vec<Vec<u8>>> {
+    let values = condition.intervals.iter().map(own_key);
+    let values: Vec<&[u8]> = values.collect::<Option<_>>().filter(|_| condition.is_equality)?;
+    let longest = |list: &mut dyn Iterator<Item = usize>| list.max().unwrap_or(0);
+    let bytes = longest(&mut begins.iter().map(Vec::len)) + longest(&mut values.iter().map(|value| value.len()));
+    if begins.len() * values.len() > MAX_BEGINNINGS || bytes > MAX_FIXED_BYTES {
+        return None;
+    }
+    let behind = |begin: &Vec<u8>| {
+        let begin = begin.clone();
+        values.iter().map(move |value| {
+            let mut key = begin.clone();
+            append(&mut key, value, own.descending);
+            key
+        })
+    };
+    Some(begins.iter().flat_map(behind).collect())
+}
+
+/// The keys behind a beginning that a condition admits.
+fn ranges(begin: &[u8], (own, condition): (&CompositePath, &IndexCondition)) -> Vec<Interval> {
+    let of_component = |keys: &Interval| of_component(begin, keys, own.descending);
+    let [undefined, values, others] = zones();
+    let is_admitted = |zone: &Interval| condition.intervals.iter().any(|keys| keys.overlap(zone).is_some());
+    let is_undefined = is_admitted(&undefined) || is_admitted(&others);
+    let values = condition.intervals.iter().filter_map(|keys| keys.overlap(&values));
+    let values = values.map(|keys| of_component(&keys));
+    values.chain(is_undefined.then(|| of_component(&undefined))).collect()
+}
+
+/// The keys of undefined, of values with an order, and of arrays and objects.
+fn zones() -> [Interval; 3] {
+    let zone = |from: u8, to: u8| Interval {
+        from: vec![from],
+        to: Some(vec![to]),
+    };
+    [
+        zone(sql_rank::UNDEFINED, sql_rank::NULL),
+        zone(sql_rank::NULL, sql_rank::ARRAY),
+        zone(sql_rank::ARRAY, sql_rank::END),
+    ]
 }
 
 /// How the rows of a query come in a composite index.
@@ -139,8 +220,10 @@ pub struct CompositeOrder {
     pub is_backward: bool,
     /// The keys that pass the filter, in the order of their rows.
     pub parts: Vec<OrderedKeys>,
-    /// Paths whose conditions the parts regard.
+    /// Paths whose conditions the parts regard: those with fixed values, and perhaps the next one.
     pub paths: Vec<IndexPath>,
+    /// Number of these that have fixed values.
+    pub fixed_paths: usize,
     /// What all keys begin with.
     fixed: Vec<u8>,
     /// Number of first sort keys whose values are part of that.
@@ -195,6 +278,7 @@ pub(crate) fn composite_order(
             None => vec![OrderedKeys::of(Interval::of_prefix(fixed.clone()))],
         },
         paths: read.map(|own| own.path.clone()).collect(),
+        fixed_paths,
         fixed_sort_keys,
         descends: free.iter().map(|own| own.descending).collect(),
         // Rows with equal values come by resource id, in the direction of the first sort key.
@@ -210,17 +294,11 @@ fn parts(
     sort: &[SortKey],
     has_more_keys: bool,
 ) -> Vec<OrderedKeys> {
-    let zone = |from: u8, to: u8| Interval {
-        from: vec![from],
-        to: Some(vec![to]),
-    };
-    let whole = [zone(sql_rank::UNDEFINED, sql_rank::END)];
+    let [undefined, values, others] = zones();
+    let whole = [undefined.clone(), values.clone(), others.clone()];
     let admitted = condition.map_or(&whole[..], |condition| &condition.intervals);
     let is_admitted = |zone: &Interval| admitted.iter().any(|keys| keys.overlap(zone).is_some());
     let in_index = |keys: &Interval| of_component(fixed, keys, own.descending);
-    let undefined = zone(sql_rank::UNDEFINED, sql_rank::NULL);
-    let others = zone(sql_rank::ARRAY, sql_rank::END);
-    let values = zone(sql_rank::NULL, sql_rank::ARRAY);
     let values = admitted.iter().filter_map(|keys| keys.overlap(&values));
     let mut values: Vec<OrderedKeys> = values.map(|keys| OrderedKeys::of(in_index(&keys))).collect();
     let at = |place: &Interval| OrderedKeys {

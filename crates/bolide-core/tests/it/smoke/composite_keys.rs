@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use bolide_core::{AccountOptions, IndexUse};
+use bolide_core::{AccountOptions, IndexUse, PurgeMode, QueryItems};
 use serde_json::{Value, json};
 
 use super::property_indexes::{page, pages};
-use crate::test_container::{START, TestContainer, options};
+use crate::test_container::{START, TestContainer, options, scope_of};
 
 /// A definition with composite indexes, beside the indexes of all paths.
 fn composite(indexes: &[&[(&str, bool)]]) -> Value {
@@ -299,4 +299,148 @@ async fn a_page_in_the_order_of_all_paths_reads_its_items_however_many_values_ar
         let offset = format!("SELECT VALUE c.id FROM c ORDER BY {by} OFFSET 10 LIMIT 50");
         assert_reads(&test, &offset, &expected[10..60], (6, 50)).await;
     }
+}
+
+#[tokio::test]
+async fn conditions_on_the_paths_of_an_index_are_one_interval() {
+    let definition = composite(&[
+        &[("/tenant", UP), ("/at", DOWN)],
+        &[("/same", UP), ("/tenant", UP), ("/at", UP)],
+    ]);
+    let test = filled(definition, moments(), IndexUse::WhereFaster).await;
+    let is_at = |item: &Value, low: u64, high: u64| (low..high).contains(&item["at"].as_u64().unwrap());
+    let cases: [(&str, &dyn Fn(&Value) -> bool); 5] = [
+        ("c.tenant = 't1' AND c.at >= 100 AND c.at < 130", &|item| {
+            item["tenant"] == "t1" && is_at(item, 100, 130)
+        }),
+        ("c.tenant = 't1' AND c.at > 1990", &|item| {
+            item["tenant"] == "t1" && is_at(item, 1991, 9_999)
+        }),
+        ("c.tenant IN ('t0', 't3') AND c.at < 20", &|item| {
+            (item["tenant"] == "t0" || item["tenant"] == "t3") && is_at(item, 0, 20)
+        }),
+        ("c.same = 1 AND c.tenant = 't2' AND c.at BETWEEN 7 AND 50", &|item| {
+            item["tenant"] == "t2" && is_at(item, 7, 51)
+        }),
+        ("c.tenant = 't2' AND c.at = 'none'", &|_| false),
+    ];
+    for (filter, passes) in cases {
+        let expected = moments().into_iter().filter(|item| passes(item)).count();
+        let (rows, read, _) = page(&test, &format!("SELECT VALUE c.id FROM c WHERE {filter}"), 1_000, None).await;
+        assert_eq!((rows.len(), read), (expected, expected as u64), "{filter}");
+    }
+}
+
+/// Returns the rows and the number of items read by the first page inside a partition key, in a container of many items.
+async fn page_of_key(test: &TestContainer, pk: &str, text: &str, size: usize) -> (Vec<Value>, u64, Option<String>) {
+    let query = QueryItems {
+        text: text.to_owned(),
+        scope: scope_of(pk),
+        max_items: Some(size),
+        ..QueryItems::default()
+    };
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+    let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
+    (rows, page.metrics.retrieved_items, page.index)
+}
+
+#[tokio::test]
+async fn inside_a_partition_key_an_index_that_begins_with_it_gives_the_order() {
+    let keyed = moments().into_iter().enumerate().map(|(n, mut item)| {
+        item["pk"] = json!(if n % 5 < 3 { "large" } else { "small" });
+        item
+    });
+    let items: Vec<Value> = keyed.collect();
+    let definition = composite(&[&[("/pk", UP), ("/at", UP)], &[("/same", UP), ("/at", UP)]]);
+    let test = filled(definition, items.clone(), IndexUse::WhereFaster).await;
+    for (text, descends) in [
+        ("SELECT VALUE c.id FROM c ORDER BY c.at", UP),
+        ("SELECT VALUE c.id FROM c WHERE c.pk = 'large' ORDER BY c.at DESC", DOWN),
+    ] {
+        let expected = sorted(&items, |item| item["pk"] == "large", &[("at", descends)]);
+        let (rows, read, index) = page_of_key(&test, "large", text, 20).await;
+        assert_eq!(
+            (&rows[..], index.as_deref()),
+            (&expected[..20], Some("/pk ASC, /at ASC")),
+            "{text}"
+        );
+        assert!(read <= 40, "{text}: {read}");
+    }
+    // The keys of the other index are those of all partition keys.
+    let (_, _, index) = page_of_key(&test, "large", "SELECT VALUE c.id FROM c ORDER BY c.same, c.at", 20).await;
+    assert_eq!(index, None);
+    let (rows, read, _) = page_of_key(&test, "large", "SELECT VALUE c.id FROM c WHERE c.at < 40", 1_000).await;
+    let expected = items
+        .iter()
+        .filter(|item| item["pk"] == "large" && item["at"].as_u64() < Some(40));
+    assert_eq!((rows.len(), read), (expected.clone().count(), expected.count() as u64));
+}
+
+#[tokio::test]
+async fn ranges_are_merged_in_the_order_of_all_paths() {
+    let definition = composite(&[&[("/tenant", UP), ("/at", DOWN)]]);
+    let test = filled(definition, moments(), IndexUse::WhereFaster).await;
+    for _ in 0..2 {
+        test.account.split(&test.container, None).await.unwrap();
+    }
+    let expected = sorted(&moments(), |_| true, &[("tenant", UP), ("at", DOWN)]);
+    let mut query = QueryItems {
+        text: "SELECT VALUE c.id FROM c ORDER BY c.tenant, c.at DESC".to_owned(),
+        cross_partition: true,
+        merges_ranges: true,
+        max_items: Some(20),
+        ..QueryItems::default()
+    };
+    let mut rows: Vec<Value> = Vec::new();
+    for _ in 0..4 {
+        let ctx = test.begin().await;
+        let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
+        rows.extend(serde_json::from_slice::<Vec<Value>>(&[b"[", &page.rows[..], b"]"].concat()).unwrap());
+        // A page needs 21 rows of the first range, and a few of each other one.
+        assert!(page.metrics.retrieved_items <= 120, "{:?}", page.metrics);
+        query.continuation = page.continuation;
+    }
+    assert_eq!(rows, expected[..80]);
+    test.assert_sound().await;
+}
+
+#[tokio::test]
+async fn an_index_that_a_policy_adds_is_built_and_its_entries_go_with_it() {
+    // TTL-254, TTL-267: ghosts are among the items, and are purged.
+    let keys: &[&[(&str, bool)]] = &[&[("/tenant", UP), ("/at", UP)]];
+    let mut items = moments();
+    items.iter_mut().step_by(9).for_each(|item| item["ttl"] = 10.into());
+    let live: Vec<Value> = items.iter().filter(|item| item.get("ttl").is_none()).cloned().collect();
+    let expected = sorted(&live, |item| item["tenant"] == "t1", &[("at", DOWN)]);
+    let test = filled(composite(&[]), items, IndexUse::WhereFaster).await;
+    let text = "SELECT VALUE c.id FROM c WHERE c.tenant = 't1' ORDER BY c.at DESC";
+    for _ in 0..2 {
+        test.define(composite(keys)).await.unwrap();
+        let mut read = u64::MAX;
+        for _ in 0..10_000 {
+            let (rows, now_read, _) = page(&test, text, 20, None).await;
+            assert_eq!(rows, expected[..20]);
+            read = now_read;
+            if read <= 40 {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        assert!(read <= 40, "the index is never used: {read}");
+        test.assert_sound().await;
+        test.define(composite(&[])).await.unwrap();
+        assert_eq!(page(&test, text, 20, None).await.0, expected[..20]);
+    }
+    test.define(composite(keys)).await.unwrap();
+    test.account
+        .purge(&test.container, PurgeMode::Force, None)
+        .await
+        .unwrap();
+    assert_eq!(pages(&test, text, 200).await.0, expected);
+    test.assert_sound().await;
+    test.account.end().await;
+    let test = test.reopen_with(options()).await;
+    assert_eq!(pages(&test, text, 200).await.0, expected);
+    test.assert_sound().await;
 }

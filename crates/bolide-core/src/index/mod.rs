@@ -318,6 +318,27 @@ mod tests {
     }
 
     #[test]
+    fn a_composite_index_is_added_beside_the_index_that_a_container_has() {
+        let definition = serde_json::json!({
+            "id": "c",
+            "partitionKey": {"paths": ["/pk"], "kind": "Hash"},
+            "indexingPolicy": {"compositeIndexes": [[{"path": "/a"}, {"path": "/b", "order": "descending"}]]},
+        });
+        let properties = ContainerProperties::from_json(&definition).expect("a definition");
+        // As a version without composite keys has stored it.
+        let mut indexes = PropertyIndexes::default();
+        indexes.add(values("/a/?"), false);
+        indexes.list[0].is_ready = true;
+        indexes.follow(&properties);
+        let shown = indexes.list.iter().map(|index| (index.kind.to_string(), index.is_ready));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [("/a/?".to_owned(), true), ("/a ASC, /b DESC".to_owned(), false)]
+        );
+        assert_eq!(indexes.usable_composite().count(), 0, "it is not built yet");
+    }
+
+    #[test]
     fn their_number_is_bounded() {
         let mut indexes = PropertyIndexes::default();
         let add = |indexes: &mut PropertyIndexes, at: usize, is_automatic| {

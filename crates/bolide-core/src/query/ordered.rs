@@ -108,23 +108,28 @@ impl PageRun<'_> {
         (ordered, spare): (&OrderedScan, usize),
     ) -> Result<bool> {
         let mut entries = 0;
+        // Keys whose rows come in two places. All of them are read for the second one, but none is read again.
+        let mut shared = ordered.intervals.iter().filter(|interval| interval.rows_at.is_some());
+        let shared = shared.next().map(|interval| &interval.keys);
         for slice in self.slices {
             execution.enter(slice.partition.range);
             let mut version = None;
-            let mut read_whole: Vec<&Interval> = Vec::new();
+            let mut read = None;
             for interval in &ordered.intervals {
-                // The rows of some keys come in several places, where each time all of the keys are read.
-                if interval.rows_at.is_some() {
-                    if read_whole.contains(&&interval.keys) || ordered.wanted(execution, interval).is_none() {
+                let mut interval = interval.clone();
+                if shared == Some(&interval.keys) {
+                    let wanted = ordered.wanted(execution, &interval);
+                    let Some(unread) = wanted.as_ref().and_then(|wanted| unread(wanted, read.as_ref())) else {
                         continue;
-                    }
-                    read_whole.push(&interval.keys);
+                    };
+                    interval.keys = unread;
+                    read = wanted;
                 }
                 let is_complete = self
                     .scan_interval(
                         (execution, walk),
                         (ordered, spare),
-                        (slice, interval),
+                        (slice, &interval),
                         (&mut version, &mut entries),
                     )
                     .await?;
@@ -311,6 +316,20 @@ impl PageRun<'_> {
             _memory: memory,
         }))
     }
+}
+
+/// Returns the keys that were not read: of an interval with the same end, a beginning or an end was.
+fn unread(keys: &Interval, read: Option<&Interval>) -> Option<Interval> {
+    let Some(read) = read else {
+        return Some(keys.clone());
+    };
+    let is_before = read.from <= keys.from;
+    let (from, to) = match (&read.to, &keys.to) {
+        (Some(end), to) if is_before && to.as_ref().is_none_or(|to| end < to) => (end.clone(), to.clone()),
+        _ if is_before => return None,
+        _ => (keys.from.clone(), Some(read.from.clone())),
+    };
+    Some(Interval { from, to })
 }
 
 /// Number of items to push before the next look at which keys are still wanted: those that the page lacks, and a few of each further range, since a full page needs

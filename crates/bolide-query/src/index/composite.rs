@@ -7,13 +7,13 @@
 //!                    a = 5 AND b > 7         the keys from (5, 7) to the end of those that begin with 5
 //! ```
 //!
-//! A key is the keys of all values, one after another, those of descending paths inverted, and is cut behind [`KEY_BYTES`]. Arrays and objects count as undefined,
-//! as in a sort by several paths. A sort by one path, behind equal values of those before it, has them behind all other values: then the keys of
-//! undefined are read in both places.
+//! A key is the keys of all values, one after another, those of descending paths inverted, and is cut behind [`KEY_BYTES`]. Arrays and objects count as
+//! undefined, as in a sort by several paths. A sort by one path, behind equal values of those before it, has them behind all other values: there the keys of
+//! undefined are read once more.
 
 use bolide_index::codec::{invert, sql_rank};
 
-use super::conditions::{IndexCondition, MAX_INTERVALS, path_of};
+use super::conditions::{IndexCondition, path_of};
 use super::interval::{Interval, union};
 use super::key::{self, KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 use super::order::OrderedKeys;
@@ -27,6 +27,10 @@ const MAX_FIXED_BYTES: usize = KEY_BYTES / 2;
 
 /// Maximum number of beginnings of keys that equal values of several paths make: those of IN are combined.
 const MAX_BEGINNINGS: usize = 1_000;
+/// Maximum size of the keys that an index is asked for, in bytes.
+const MAX_BYTES: usize = 512 * 1024;
+/// Maximum number of intervals of a condition that are read in the order of rows; with more, everything between them is read, too.
+const MAX_PARTS: usize = 256;
 
 /// A path of a composite index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,30 +82,26 @@ impl CompositeIndex {
     /// conditions on two paths or more narrow the keys.
     pub fn intervals(&self, conditions: &[IndexCondition]) -> Option<Vec<Interval>> {
         let mut begins = vec![Vec::new()];
-        let mut intervals = None;
         let mut paths = 0;
+        let mut intervals = None;
         for own in &self.paths {
             let Some(condition) = on(conditions, &own.path) else {
                 break;
             };
-            paths += 1;
-            match combined(&begins, (own, condition)) {
-                Some(longer) => begins = longer,
-                None => {
-                    intervals = Some(
-                        begins
-                            .iter()
-                            .flat_map(|begin| ranges(begin, (own, condition)))
-                            .collect(),
-                    );
-                    break;
-                }
+            if let Some(longer) = combined(&begins, own, condition) {
+                begins = longer;
+                paths += 1;
+                continue;
             }
+            let bytes: usize = condition.intervals.iter().map(Interval::bytes).sum();
+            if is_short(&begins, (condition.intervals.len() + 1, bytes)) {
+                intervals = Some(begins.iter().flat_map(|begin| ranges(begin, own, condition)).collect());
+                paths += 1;
+            }
+            break;
         }
-        let mut intervals: Vec<Interval> =
-            intervals.unwrap_or_else(|| begins.into_iter().map(Interval::of_prefix).collect());
-        intervals.sort_by(|a, b| a.from.cmp(&b.from));
-        (paths > 1 && intervals.len() <= MAX_INTERVALS).then(|| union(intervals))
+        let intervals = intervals.unwrap_or_else(|| begins.into_iter().map(Interval::of_prefix).collect());
+        (paths > 1).then(|| union(intervals))
     }
 
     /// What all keys begin with that some conditions admit: the values of the first paths that must equal a constant. With their number.
@@ -170,27 +170,32 @@ fn own_key(interval: &Interval) -> Option<&[u8]> {
 
 /// The beginnings of keys with each of the values that a condition admits behind them; `None` if it admits others than single values, or if there are
 /// too many.
-fn combined(begins: &[Vec<u8>], (own, condition): (&CompositePath, &IndexCondition)) -> Option<Vec<Vec<u8>>> {
+fn combined(begins: &[Vec<u8>], own: &CompositePath, condition: &IndexCondition) -> Option<Vec<Vec<u8>>> {
     let values = condition.intervals.iter().map(own_key);
     let values: Vec<&[u8]> = values.collect::<Option<_>>().filter(|_| condition.is_equality)?;
-    let longest = |list: &mut dyn Iterator<Item = usize>| list.max().unwrap_or(0);
-    let bytes = longest(&mut begins.iter().map(Vec::len)) + longest(&mut values.iter().map(|value| value.len()));
-    if begins.len() * values.len() > MAX_BEGINNINGS || bytes > MAX_FIXED_BYTES {
+    if !is_short(begins, (values.len(), values.iter().map(|value| value.len()).sum())) {
         return None;
     }
-    let behind = |begin: &Vec<u8>| {
-        let begin = begin.clone();
-        values.iter().map(move |value| {
+    let mut longer = Vec::with_capacity(begins.len() * values.len());
+    for begin in begins {
+        for value in &values {
             let mut key = begin.clone();
             append(&mut key, value, own.descending);
-            key
-        })
-    };
-    Some(begins.iter().flat_map(behind).collect())
+            longer.push(key);
+        }
+    }
+    let are_whole = longer.iter().all(|key| key.len() <= MAX_FIXED_BYTES);
+    are_whole.then_some(longer)
+}
+
+/// Whether the beginnings are few with so many values behind each, which together have so many bytes.
+fn is_short(begins: &[Vec<u8>], (values, bytes): (usize, usize)) -> bool {
+    let longest = begins.iter().map(Vec::len).max().unwrap_or(0);
+    begins.len() * values <= MAX_BEGINNINGS && begins.len() * (bytes + 2 * values * longest) <= MAX_BYTES
 }
 
 /// The keys behind a beginning that a condition admits.
-fn ranges(begin: &[u8], (own, condition): (&CompositePath, &IndexCondition)) -> Vec<Interval> {
+fn ranges(begin: &[u8], own: &CompositePath, condition: &IndexCondition) -> Vec<Interval> {
     let of_component = |keys: &Interval| of_component(begin, keys, own.descending);
     let [undefined, values, others] = zones();
     let is_admitted = |zone: &Interval| condition.intervals.iter().any(|keys| keys.overlap(zone).is_some());
@@ -296,25 +301,22 @@ fn parts(
 ) -> Vec<OrderedKeys> {
     let [undefined, values, others] = zones();
     let whole = [undefined.clone(), values.clone(), others.clone()];
+    let condition = condition.filter(|condition| condition.intervals.len() <= MAX_PARTS);
     let admitted = condition.map_or(&whole[..], |condition| &condition.intervals);
     let is_admitted = |zone: &Interval| admitted.iter().any(|keys| keys.overlap(zone).is_some());
     let in_index = |keys: &Interval| of_component(fixed, keys, own.descending);
     let values = admitted.iter().filter_map(|keys| keys.overlap(&values));
     let mut values: Vec<OrderedKeys> = values.map(|keys| OrderedKeys::of(in_index(&keys))).collect();
-    let at = |place: &Interval| OrderedKeys {
-        keys: in_index(&undefined),
-        rows_at: Some(in_index(place)),
-    };
     let mut parts = Vec::new();
-    if has_more_keys {
-        if is_admitted(&undefined) || is_admitted(&others) {
-            parts.push(OrderedKeys::of(in_index(&undefined)));
-        }
-        parts.append(&mut values);
-    } else {
-        parts.extend(is_admitted(&undefined).then(|| at(&undefined)));
-        parts.append(&mut values);
-        parts.extend(is_admitted(&others).then(|| at(&others)));
+    if is_admitted(&undefined) || (has_more_keys && is_admitted(&others)) {
+        parts.push(OrderedKeys::of(in_index(&undefined)));
+    }
+    parts.append(&mut values);
+    if !has_more_keys && is_admitted(&others) {
+        parts.push(OrderedKeys {
+            keys: in_index(&undefined),
+            rows_at: Some(in_index(&others)),
+        });
     }
     if sort.first().is_some_and(|key| key.descending) {
         parts.reverse();
@@ -380,3 +382,6 @@ impl CompositeOrder {
         key
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -311,7 +311,12 @@ impl Query {
     /// Whether the rows are made of nothing of the items but the value at a path and the id. Then [`Execution::push_covered_row`] with
     /// [`IndexPath::item_with_key_and_id`] has the same result as pushing the items.
     pub fn covers_rows(&self, path: &IndexPath) -> bool {
-        index::covers_rows(&self.inner.bound, path)
+        index::covers_rows(&self.inner.bound, &[path])
+    }
+
+    /// As [`Query::covers_rows`], with the values at the paths of a composite index and [`CompositeIndex::item_with_key_and_id`].
+    pub fn covers_rows_by(&self, index: &CompositeIndex) -> bool {
+        index.has_items() && index::covers_rows(&self.inner.bound, &index.only_paths())
     }
 
     /// Whether the result of a query with a [`Query::covering_path`] is the same in whatever order items are pushed.

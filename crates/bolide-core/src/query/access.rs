@@ -147,7 +147,7 @@ impl IndexReader<'_> {
     /// at how many there are in all.
     fn is_filtered_by_order_only(&self) -> bool {
         let is_of_order = |path: &IndexPath| match &self.composite.order {
-            Some((_, order)) => order.paths.contains(path),
+            Some((_, _, order)) => order.paths.contains(path),
             None => self.order.as_ref().is_some_and(|order| order.path == *path),
         };
         !self.index_use.is_forced()

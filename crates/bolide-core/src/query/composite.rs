@@ -1,6 +1,7 @@
 //! What composite indexes can do for a query: find the items that pass several conditions, and give the order of the rows.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_query::index::{CompositeIndex, CompositeOrder, IndexCondition, Interval};
@@ -19,7 +20,7 @@ pub(super) struct CompositeUse {
     /// The keys that the conditions on two or more paths admit, each with the id of the index.
     pub keys: Vec<(u32, Vec<Interval>)>,
     /// How the rows come in an index, with its id.
-    pub order: Option<(u32, CompositeOrder)>,
+    pub order: Option<(u32, Arc<CompositeIndex>, CompositeOrder)>,
 }
 
 impl CompositeUse {
@@ -36,18 +37,18 @@ impl CompositeUse {
         let orders = usable().filter_map(|(id, index)| {
             let order = query.composite_order(index, conditions)?;
             let has_order = part == Part::Ranges || holds_key(state, index, &order);
-            has_order.then_some((id, order))
+            has_order.then(|| (id, index.clone(), order))
         });
         CompositeUse {
             keys: short.take(MAX_CONDITIONS).collect(),
             // The one that regards most conditions.
-            order: orders.max_by_key(|(id, order)| (number_served(order, conditions), Reverse(*id))),
+            order: orders.max_by_key(|(id, _, order)| (number_served(order, conditions), Reverse(*id))),
         }
     }
 
     /// Whether the index in the order of the rows is the only one that regards conditions on several paths.
     pub fn is_of_order_only(&self) -> bool {
-        let order = self.order.as_ref().map(|(index, _)| *index);
+        let order = self.order.as_ref().map(|(index, ..)| *index);
         self.keys.iter().all(|(index, _)| Some(*index) == order)
     }
 }

@@ -5,14 +5,14 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{CompositeOrder, IndexPath, Interval, OrderedKeys};
+use bolide_query::index::{CompositeOrder, Interval, OrderedKeys};
 use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
 use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ};
-use super::covered_rows::{covered_items, entry_read};
+use super::covered_rows::{KeysOf, covered_items, entry_read};
 use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
@@ -39,6 +39,8 @@ pub(super) struct OrderedScan {
     /// The id of the index.
     pub index: u32,
     keys: KeysOf,
+    /// How the rows come in it, if it is a composite one.
+    order: Option<CompositeOrder>,
     descending: bool,
     /// Whether the entries have all that the query reads of their items.
     covers_rows: bool,
@@ -46,12 +48,6 @@ pub(super) struct OrderedScan {
     intervals: Vec<OrderedKeys>,
     /// Maximum number of entries that the page reads.
     max_entries: usize,
-}
-
-/// What the keys of the index are of.
-enum KeysOf {
-    Path(IndexPath),
-    Composite(CompositeOrder),
 }
 
 impl IndexReader<'_> {
@@ -67,13 +63,14 @@ impl IndexReader<'_> {
                 .unwrap_or(usize::MAX)
                 .min(MAX_CANDIDATES),
         };
-        if let Some((index, order)) = &self.composite.order {
+        if let Some((id, index, order)) = &self.composite.order {
             return Some(OrderedScan {
-                index: *index,
+                index: *id,
                 descending: order.is_backward,
-                covers_rows: false,
+                covers_rows: self.covers_rows_by(index),
                 intervals: order.parts.clone(),
-                keys: KeysOf::Composite(order.clone()),
+                keys: KeysOf::Composite(index.clone()),
+                order: Some(order.clone()),
                 max_entries,
             });
         }
@@ -91,6 +88,7 @@ impl IndexReader<'_> {
         Some(OrderedScan {
             index: index.id,
             keys: KeysOf::Path(order.path.clone()),
+            order: None,
             descending: order.descending,
             covers_rows: self.covers_rows(&order.path),
             intervals,
@@ -107,6 +105,9 @@ impl PageRun<'_> {
         walk: &mut ItemScan<'_>,
         (ordered, spare): (&OrderedScan, usize),
     ) -> Result<bool> {
+        if let (KeysOf::Composite(index), Some(order)) = (&ordered.keys, &ordered.order) {
+            execution.read_composite(index, order);
+        }
         let mut entries = 0;
         // Keys whose rows come in two places. All of them are read for the second one, but none is read again.
         let mut shared = ordered.intervals.iter().filter(|interval| interval.rows_at.is_some());
@@ -211,11 +212,7 @@ impl PageRun<'_> {
             let (pushed, left) = entries.split_at(rows_to_push(execution).min(at_once).min(entries.len()));
             entries = left;
             let live = read.live.as_ref();
-            let path = ordered.path();
-            let covered = live
-                .zip(path)
-                .and_then(|(live, path)| covered_items(slice, path, live, pushed));
-            if let Some(items) = covered {
+            if let Some(items) = live.and_then(|live| covered_items(slice, &ordered.keys, live, pushed)) {
                 for item in items {
                     item.push(execution)?;
                 }
@@ -266,10 +263,7 @@ impl PageRun<'_> {
         rest: &IndexInterval,
     ) -> Result<Option<ReadEntries>> {
         // Rows of several ranges are skipped when they are merged.
-        let Some(path) = ordered.path().filter(|_| self.slices.len() == 1) else {
-            return Ok(None);
-        };
-        if execution.rows_to_skip() < MIN_SKIPPED {
+        if execution.rows_to_skip() < MIN_SKIPPED || self.slices.len() > 1 {
             return Ok(None);
         }
         let needed = execution.rows_wanted().unwrap_or(usize::MAX);
@@ -297,7 +291,7 @@ impl PageRun<'_> {
             if let Some(entry) = PropertyEntry::parse(key)
                 && live.shows_entry(&entry)
             {
-                let Some(item) = path.item_with_key(entry.value) else {
+                let Some(item) = ordered.keys.item_with_key(entry.value) else {
                     break;
                 };
                 execution.skip_covered(&item, entry.number()).map_err(query_error)?;
@@ -370,19 +364,11 @@ async fn read_entries(
 }
 
 impl OrderedScan {
-    /// Returns the path whose values the keys are; `None` if they are of several paths.
-    fn path(&self) -> Option<&IndexPath> {
-        match &self.keys {
-            KeysOf::Path(path) => Some(path),
-            KeysOf::Composite(_) => None,
-        }
-    }
-
     /// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
     fn wanted(&self, execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
-        let rows = match &self.keys {
-            KeysOf::Path(_) => execution.wanted_keys()?,
-            KeysOf::Composite(order) => execution.wanted_composite_keys(order)?,
+        let rows = match &self.order {
+            None => execution.wanted_keys()?,
+            Some(order) => execution.wanted_composite_keys(order)?,
         };
         interval.wanted(&rows)
     }

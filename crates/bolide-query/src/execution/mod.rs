@@ -32,7 +32,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::index::{self, CompositeOrder, Interval, TextStatistics};
+use crate::index::{self, CompositeIndex, CompositeOrder, Interval, TextStatistics};
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -466,6 +466,14 @@ impl Execution {
             Stage::Sort(sorter) => Some(sorter.wanted_composite_keys(order)),
             _ => None,
         }
+    }
+
+    /// Says that entries of this index, in the order of the rows, are shown to [`Execution::skip_covered`] and [`Execution::push_covered_row`]. Before the first one.
+    pub fn read_composite(&mut self, index: &CompositeIndex, order: &CompositeOrder) {
+        let tells_rows = order.has_order_of_items() && index.has_items();
+        self.skips_by_keys = tells_rows && index::tells_rows_of(&self.bound, &index.only_paths());
+        // The keys that are read need not be those that pass.
+        self.filters_by_keys = Some(false);
     }
 
     /// Number of rows that passed the filter so far, for a query that is sorted by keys: those of earlier pages and those that no page shows are counted too.

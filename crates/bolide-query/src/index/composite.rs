@@ -11,16 +11,17 @@
 //! undefined, as in a sort by several paths. A sort by one path, behind equal values of those before it, has them behind all other values: there the keys of
 //! undefined are read once more.
 
-use bolide_index::codec::{invert, sql_rank};
+use bolide_index::codec::{invert, sql_rank, sql_scalar_length};
 
 use super::conditions::{IndexCondition, path_of};
+use super::covering::ID;
 use super::interval::{Interval, union};
 use super::key::{self, KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 use super::order::OrderedKeys;
 use super::path::IndexPath;
 use crate::bind::Bound;
 use crate::program::SortKey;
-use crate::value::{Item, Kind, Value};
+use crate::value::{Item, Kind, Value, write_string};
 
 /// Maximum length of what the keys of a query begin with, in bytes: what follows it must not be cut soon.
 const MAX_FIXED_BYTES: usize = KEY_BYTES / 2;
@@ -76,6 +77,55 @@ impl CompositeIndex {
         }
         key.truncate(KEY_BYTES);
         key
+    }
+
+    pub(crate) fn only_paths(&self) -> Vec<&IndexPath> {
+        self.paths.iter().map(|own| &own.path).collect()
+    }
+
+    /// Whether there are items for keys: no two paths begin with the same name.
+    pub(crate) fn has_items(&self) -> bool {
+        let mut names: Vec<Option<&str>> = self.paths.iter().map(|own| own.path.names().next()).collect();
+        names.sort_unstable();
+        names.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// An item, as JSON, that has the values of a key at the paths, and nothing else. `None` if the key is not that of equal values only: where one is missing, an
+    /// array or an object, or where the key was cut.
+    pub fn item_with_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.item(key, None)
+    }
+
+    /// As [`CompositeIndex::item_with_key`], with the item's id.
+    pub fn item_with_key_and_id(&self, key: &[u8], id: &str) -> Option<Vec<u8>> {
+        self.item(key, Some(id))
+    }
+
+    fn item(&self, mut key: &[u8], id: Option<&str>) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(64 + key.len());
+        out.push(b'{');
+        if let Some(id) = id {
+            out.extend_from_slice(b"\"id\":");
+            write_string(id, &mut out);
+        }
+        for own in &self.paths {
+            let mut rest = key.to_vec();
+            if own.descending {
+                invert(&mut rest);
+            }
+            let length = sql_scalar_length(&rest)?;
+            key = &key[length..];
+            // An id is a text, below which no path finds anything.
+            if id.is_some() && own.path.names().next() == Some(ID) {
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            own.path.write_member(&rest[..length], &mut out)?;
+        }
+        out.push(b'}');
+        key.is_empty().then_some(out)
     }
 
     /// The keys of items that can pass some conditions: equal values of the first paths, and a range of the next one. Sorted, without overlaps. `None` unless
@@ -352,6 +402,11 @@ fn of_component(fixed: &[u8], values: &Interval, descending: bool) -> Interval {
 }
 
 impl CompositeOrder {
+    /// Whether the items of a key come in the order of their rows.
+    pub(crate) fn has_order_of_items(&self) -> bool {
+        self.has_order_of_items
+    }
+
     /// The keys between those of two rows, each included; without a row up to the end. A row is given by the keys of its sort values, each with whether
     /// only equal values have it, and by the number of its item.
     pub(crate) fn between<V: Iterator<Item = (Vec<u8>, bool)>>(

@@ -57,6 +57,7 @@ pub(crate) use composite::composite_order;
 pub(crate) use conditions::{conditions, is_exact_filter};
 pub(crate) use covering::{
     counts_condition, counts_items, counts_runs, covering_path, covers_rows, is_independent_of_order, tells_rows,
+    tells_rows_of,
 };
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use nearest::nearest;

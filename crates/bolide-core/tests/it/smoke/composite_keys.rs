@@ -200,7 +200,12 @@ async fn rows_come_in_the_order_of_all_sort_paths() {
     for index_use in [IndexUse::Always, IndexUse::AlwaysInOrder] {
         let with = filled(mixed(), items(), index_use).await;
         for (filter, by, passes, keys) in SEVERAL_KEYS.into_iter().chain(ONE_KEY) {
-            for (begin, end) in [("", ""), ("TOP 40 ", ""), ("", " OFFSET 11 LIMIT 20")] {
+            for (begin, end) in [
+                ("", ""),
+                ("TOP 40 ", ""),
+                ("", " OFFSET 11 LIMIT 20"),
+                ("", " OFFSET 70 LIMIT 9"),
+            ] {
                 let text = format!("SELECT {begin}VALUE c.id FROM c WHERE {filter} ORDER BY {by}{end}");
                 let expected = sorted(&live, passes, keys);
                 let of_scan = pages(&without, &text, 1_000).await.0;
@@ -209,6 +214,7 @@ async fn rows_come_in_the_order_of_all_sort_paths() {
                     let all = expected.len();
                     let part = match (begin, end) {
                         ("", "") => 0..all,
+                        ("", " OFFSET 70 LIMIT 9") => 70.min(all)..79.min(all),
                         ("", _) => 11.min(all)..31.min(all),
                         _ => 0..40.min(all),
                     };
@@ -263,7 +269,7 @@ async fn a_page_behind_an_equal_value_reads_its_items() {
     let definition = composite(&[&[("/tenant", UP), ("/at", UP)]]);
     let test = filled(definition, moments(), IndexUse::WhereFaster).await;
     for (by, descends) in [("c.at", UP), ("c.at DESC", DOWN)] {
-        let text = format!("SELECT VALUE c.id FROM c WHERE c.tenant = 't2' ORDER BY {by}");
+        let text = format!("SELECT VALUE c.pk FROM c WHERE c.tenant = 't2' ORDER BY {by}");
         let expected = sorted(&moments(), |item| item["tenant"] == "t2", &[("at", descends)]);
         assert_reads(&test, &text, &expected, (4, 40)).await;
     }
@@ -289,14 +295,14 @@ async fn a_page_in_the_order_of_all_paths_reads_its_items_however_many_values_ar
         let expected = sorted(&moments(), |_| true, keys);
         assert_reads(
             &test,
-            &format!("SELECT VALUE c.id FROM c ORDER BY {by}"),
+            &format!("SELECT VALUE c.pk FROM c ORDER BY {by}"),
             &expected,
             (6, 40),
         )
         .await;
-        let top = format!("SELECT TOP 30 VALUE c.id FROM c ORDER BY {by}");
+        let top = format!("SELECT TOP 30 VALUE c.pk FROM c ORDER BY {by}");
         assert_reads(&test, &top, &expected[..30], (6, 40)).await;
-        let offset = format!("SELECT VALUE c.id FROM c ORDER BY {by} OFFSET 10 LIMIT 50");
+        let offset = format!("SELECT VALUE c.pk FROM c ORDER BY {by} OFFSET 10 LIMIT 50");
         assert_reads(&test, &offset, &expected[10..60], (6, 50)).await;
     }
 }
@@ -442,5 +448,43 @@ async fn an_index_that_a_policy_adds_is_built_and_its_entries_go_with_it() {
     test.account.end().await;
     let test = test.reopen_with(options()).await;
     assert_eq!(pages(&test, text, 200).await.0, expected);
+    test.assert_sound().await;
+}
+
+#[tokio::test]
+async fn rows_of_the_paths_and_the_id_need_no_items_nor_do_rows_that_are_skipped() {
+    // TTL-244: of the ghosts, no rows are made, and none are skipped.
+    let definition = composite(&[&[("/tenant", UP), ("/at", DOWN)]]);
+    let mut items = moments();
+    items.iter_mut().step_by(9).for_each(|item| item["ttl"] = 10.into());
+    let live: Vec<Value> = items.iter().filter(|item| item.get("ttl").is_none()).cloned().collect();
+    let test = filled(definition.clone(), items.clone(), IndexUse::WhereFaster).await;
+    let without = filled(definition, items, IndexUse::Never).await;
+    let ids = sorted(&live, |item| item["tenant"] == "t2", &[("at", DOWN)]);
+    let all = sorted(&live, |_| true, &[("tenant", UP), ("at", DOWN)]);
+    let offset = "SELECT c.pk FROM c ORDER BY c.tenant, c.at DESC OFFSET 700 LIMIT 20";
+    let (rows, read, _) = page(&test, offset, 100, None).await;
+    let found: Vec<Value> = rows.iter().map(|row| row["pk"].clone()).collect();
+    assert_eq!(found, all[700..720]);
+    assert!(read <= 60, "{read}");
+    let covered = "SELECT c.id, c.at, c.tenant FROM c WHERE c.tenant = 't2' ORDER BY c.at DESC";
+    let (rows, _, _) = page(&test, covered, 50, None).await;
+    let found: Vec<Value> = rows.iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(found, ids[..50]);
+    for text in [
+        covered,
+        "SELECT VALUE [c.id, c.at] FROM c WHERE c.at > 5 ORDER BY c.tenant DESC, c.at",
+        "SELECT c.id, c.at FROM c WHERE c.at = 77 ORDER BY c.tenant, c.at DESC",
+        "SELECT c.id FROM c WHERE c.tenant = 't1' AND c.at > 100 AND c.at % 2 = 0 ORDER BY c.at OFFSET 80 LIMIT 60",
+        "SELECT c.id FROM c ORDER BY c.tenant, c.at DESC OFFSET 300 LIMIT 60",
+    ] {
+        for size in [7, 1_000] {
+            assert_eq!(
+                pages(&test, text, size).await.0,
+                pages(&without, text, size).await.0,
+                "{text} by {size}"
+            );
+        }
+    }
     test.assert_sound().await;
 }

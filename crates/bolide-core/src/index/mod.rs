@@ -330,7 +330,10 @@ mod tests {
         indexes.add(values("/a/?"), false);
         indexes.list[0].is_ready = true;
         indexes.follow(&properties);
-        let shown = indexes.list.iter().map(|index| (index.kind.to_string(), index.is_ready));
+        let shown = indexes
+            .list
+            .iter()
+            .map(|index| (index.kind.to_string(), index.is_ready));
         assert_eq!(
             shown.collect::<Vec<_>>(),
             [("/a/?".to_owned(), true), ("/a ASC, /b DESC".to_owned(), false)]

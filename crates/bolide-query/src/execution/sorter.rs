@@ -2,6 +2,8 @@
 //!
 //! Ties: by resource id, ascending, or descending if the first key is; rows of one item in the order in which they came.
 
+mod wanted;
+
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
 use std::sync::Arc;
@@ -18,7 +20,6 @@ use super::sort_value::SortValue;
 use crate::error::Result;
 use crate::eval::Row;
 use crate::fuel::KEY_BYTE;
-use crate::index::{self, CompositeOrder, Interval};
 use crate::limits::ORDER_BY_KEYS;
 use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
@@ -373,53 +374,6 @@ impl Sorter {
             let beyond = self.heap.len().checked_sub(max_rows);
             beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.heap_bytes >= self.keep_limit.bytes)
         })
-    }
-
-    /// The keys, in an index on the first sort key, of rows that may still be wanted: behind those of earlier pages, and not behind the worst row kept if no
-    /// more rows are needed.
-    pub fn wanted_keys(&self) -> Interval {
-        let key = |row: Option<(&[SortValue], _)>| row.and_then(|(values, _)| values.first()).map(SortValue::index_key);
-        let (first, last) = (key(self.first_wanted()), key(self.last_wanted()));
-        let (low, high) = if self.directions.descends(0) {
-            (last, first)
-        } else {
-            (first, last)
-        };
-        Interval {
-            from: low.unwrap_or_default(),
-            to: high.and_then(|high| index::after(&high)),
-        }
-    }
-
-    /// As [`Sorter::wanted_keys`], in a composite index.
-    pub fn wanted_composite_keys(&self, order: &CompositeOrder) -> Interval {
-        let is_own = |value: &SortValue| {
-            !matches!(
-                value,
-                SortValue::Cut { .. } | SortValue::Array(_) | SortValue::Object(_)
-            )
-        };
-        let keys = |values: &[SortValue]| {
-            let keys = values.iter().map(|value| (value.index_key(), is_own(value)));
-            keys.collect::<Vec<_>>().into_iter()
-        };
-        let row = |row: Option<(&[SortValue], _)>| row.map(|(values, rid)| (keys(values), rid));
-        order.between(row(self.first_wanted()), row(self.last_wanted()))
-    }
-
-    /// The values, and perhaps the resource id, of the row before which none is wanted.
-    fn first_wanted(&self) -> Option<(&[SortValue], Option<u64>)> {
-        let boundary = self
-            .boundary
-            .as_ref()
-            .map(|boundary| (&boundary.values[..], Some(boundary.rid)));
-        boundary.or_else(|| self.filter.as_ref().map(|filter| filter.position()))
-    }
-
-    /// The same of the row behind which none is wanted.
-    fn last_wanted(&self) -> Option<(&[SortValue], Option<u64>)> {
-        let worst = self.heap.peek().filter(|_| self.is_full());
-        worst.map(|worst| (&worst.position.values[..], Some(worst.position.rid)))
     }
 
     fn keep(&mut self, entry: Entry, memory: &Memory) -> Result<()> {

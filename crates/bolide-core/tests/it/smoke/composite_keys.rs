@@ -40,12 +40,12 @@ fn items() -> Vec<Value> {
             1 => item["b"] = json!([n % 4]),
             2 => item["b"] = json!({"x": n % 2}),
             3 => item["b"] = Value::Null,
-            4 => item["b"] = json!(n % 2 == 0),
+            4 => item["b"] = json!(n.is_multiple_of(2)),
             5 => item["b"] = json!(format!("{}{}", "long ".repeat(240), n % 5)),
             6 => item["b"] = json!("te\0xt"),
             _ => item["b"] = json!(n * 7 % 11),
         }
-        if n % 5 == 0 {
+        if n.is_multiple_of(5) {
             item["ttl"] = 10.into();
         }
         item
@@ -105,10 +105,15 @@ fn sorted(items: &[Value], passes: impl Fn(&Value) -> bool, keys: &[(&str, bool)
     items.into_iter().map(|(_, item)| item["id"].clone()).collect()
 }
 
-type Passes = fn(&Value) -> bool;
+/// A filter, an order, and the same as the test has them.
+type Sort = (
+    &'static str,
+    &'static str,
+    fn(&Value) -> bool,
+    &'static [(&'static str, bool)],
+);
 
-/// Filters, orders, and the same as the test has them.
-const SEVERAL_KEYS: [(&str, &str, Passes, &[(&str, bool)]); 10] = [
+const SEVERAL_KEYS: [Sort; 10] = [
     ("true", "c.a, c.b", |_| true, &[("a", UP), ("b", UP)]),
     ("true", "c.a DESC, c.b DESC", |_| true, &[("a", DOWN), ("b", DOWN)]),
     ("true", "c.a, c.b DESC", |_| true, &[("a", UP), ("b", DOWN)]),
@@ -140,7 +145,7 @@ const SEVERAL_KEYS: [(&str, &str, Passes, &[(&str, bool)]); 10] = [
     (
         "c.a > 0 AND c.n % 2 = 0",
         "c.a, c.b",
-        |item| item["a"] != 0 && item["n"].as_u64().unwrap() % 2 == 0,
+        |item| item["a"] != 0 && item["n"].as_u64().is_some_and(|n| n.is_multiple_of(2)),
         &[("a", UP), ("b", UP)],
     ),
     (
@@ -152,7 +157,7 @@ const SEVERAL_KEYS: [(&str, &str, Passes, &[(&str, bool)]); 10] = [
 ];
 
 /// The same for sorts by one path, for values that are no arrays and no objects.
-const ONE_KEY: [(&str, &str, Passes, &[(&str, bool)]); 7] = [
+const ONE_KEY: [Sort; 7] = [
     ("c.a = 1", "c.b", |item| item["a"] == 1, &[("b", UP)]),
     ("c.a = 1", "c.b DESC", |item| item["a"] == 1, &[("b", DOWN)]),
     (
@@ -315,7 +320,8 @@ async fn conditions_on_the_paths_of_an_index_are_one_interval() {
     ]);
     let test = filled(definition, moments(), IndexUse::WhereFaster).await;
     let is_at = |item: &Value, low: u64, high: u64| (low..high).contains(&item["at"].as_u64().unwrap());
-    let cases: [(&str, &dyn Fn(&Value) -> bool); 5] = [
+    type Case<'c> = (&'c str, &'c dyn Fn(&Value) -> bool);
+    let cases: [Case<'_>; 5] = [
         ("c.tenant = 't1' AND c.at >= 100 AND c.at < 130", &|item| {
             item["tenant"] == "t1" && is_at(item, 100, 130)
         }),

@@ -135,17 +135,17 @@ proptest! {
     #[test]
     fn a_key_of_single_values_gives_an_item_with_that_key(text in item(), turned: bool) {
         let index = index(&[("a", false), ("b", turned)]);
-        let key = key(&index, &text);
-        let made = [index.item_with_key(&key), index.item_with_key_and_id(&key, "i\"d")];
+        let own = key(&index, &text);
+        let made = [index.item_with_key(&own), index.item_with_key_and_id(&own, "i\"d")];
         let members: serde_json::Value = serde_json::from_str(&text.replace("e400", "e300")).expect("JSON");
         let is_plain = |name: &str| members.get(name).is_some_and(|value| !value.is_array() && !value.is_object());
-        let has_own_key = is_plain("a") && is_plain("b") && key.len() < KEY_BYTES;
+        let has_own_key = is_plain("a") && is_plain("b") && own.len() < KEY_BYTES;
         for (made, id) in made.iter().zip([None, Some("i\"d")]) {
             // A key of just the maximal length may be a cut one.
-            prop_assert!(made.is_some() == has_own_key || key.len() == KEY_BYTES, "{}", text);
+            prop_assert!(made.is_some() == has_own_key || own.len() == KEY_BYTES, "{}", text);
             let Some(made) = made else { continue };
             let made = std::str::from_utf8(made).expect("UTF-8");
-            prop_assert_eq!(super::tests::key(&index, made), key.clone(), "{} from {}", made, text);
+            prop_assert_eq!(key(&index, made), own.clone(), "{} from {}", made, text);
             let parsed: serde_json::Value = serde_json::from_str(&made.replace("e400", "e300")).expect("JSON");
             prop_assert_eq!(parsed.get("id").and_then(|own| own.as_str()), id);
         }

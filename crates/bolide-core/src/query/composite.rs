@@ -41,8 +41,14 @@ impl CompositeUse {
         });
         CompositeUse {
             keys: short.take(MAX_CONDITIONS).collect(),
-            // The one that regards most conditions.
-            order: orders.max_by_key(|(id, _, order)| (number_served(order, conditions), Reverse(*id))),
+            // The one that regards most conditions; of these, one that has equal rows in their order.
+            order: orders.max_by_key(|(id, _, order)| {
+                (
+                    number_served(order, conditions),
+                    order.has_order_of_items(),
+                    Reverse(*id),
+                )
+            }),
         }
     }
 

@@ -403,7 +403,7 @@ fn of_component(fixed: &[u8], values: &Interval, descending: bool) -> Interval {
 
 impl CompositeOrder {
     /// Whether the items of a key come in the order of their rows.
-    pub(crate) fn has_order_of_items(&self) -> bool {
+    pub fn has_order_of_items(&self) -> bool {
         self.has_order_of_items
     }
 

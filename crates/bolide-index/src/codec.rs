@@ -26,7 +26,7 @@
 mod number;
 mod sql_scalar;
 
-pub use sql_scalar::{SqlScalar, decode_sql_scalar};
+pub use sql_scalar::{SqlScalar, decode_sql_scalar, sql_scalar_length};
 
 /// First bytes of encoded values, in the order of types.
 ///

@@ -9,7 +9,8 @@ use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
 use crate::index::{
-    self, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate, TextCondition, TextRanking,
+    self, CompositeIndex, CompositeOrder, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate,
+    TextCondition, TextRanking,
 };
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
@@ -276,6 +277,12 @@ impl Query {
         index::order(&self.inner.bound)
     }
 
+    /// How the rows come in a composite index; `None` if not in its order, or if an index of one path has that order, too. `conditions`: those of
+    /// [`Query::index_conditions`].
+    pub fn composite_order(&self, index: &CompositeIndex, conditions: &[IndexCondition]) -> Option<CompositeOrder> {
+        index::composite_order(&self.inner.bound, index, conditions)
+    }
+
     /// Whether the query counts the items and reads nothing of them, so that [`Execution::push_counted`] gives its result.
     pub fn counts_items(&self) -> bool {
         index::counts_items(&self.inner.bound.select)
@@ -304,7 +311,12 @@ impl Query {
     /// Whether the rows are made of nothing of the items but the value at a path and the id. Then [`Execution::push_covered_row`] with
     /// [`IndexPath::item_with_key_and_id`] has the same result as pushing the items.
     pub fn covers_rows(&self, path: &IndexPath) -> bool {
-        index::covers_rows(&self.inner.bound, path)
+        index::covers_rows(&self.inner.bound, &[path])
+    }
+
+    /// As [`Query::covers_rows`], with the values at the paths of a composite index and [`CompositeIndex::item_with_key_and_id`].
+    pub fn covers_rows_by(&self, index: &CompositeIndex) -> bool {
+        index.has_items() && index::covers_rows(&self.inner.bound, &index.only_paths())
     }
 
     /// Whether the result of a query with a [`Query::covering_path`] is the same in whatever order items are pushed.

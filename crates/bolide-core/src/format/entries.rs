@@ -5,6 +5,7 @@
 //!           'U' ‖ constraint ‖ digest → item key         holds a unique key of a container
 //!           'K' ‖ index ‖ digest      → item key         holds a key of a unique index of a collection
 //!           'P' ‖ index ‖ value ‖ item → PropertyValue   finds items by a value at the path of a property index; empty for documents of a collection
+//!           'P' ‖ index ‖ values ‖ item → PropertyValue  finds items by the values at the paths of a composite index
 //!           'P' ‖ index ‖ term ‖ item → counts           finds items by a word of their text (see `text_entries`)
 //!           'P' ‖ index ‖ list ‖ item → vector           finds items with similar vectors; quantized
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
@@ -126,6 +127,10 @@ fn entries_of_item(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) 
                 let keys = value_keys(index, path, &item).into_iter();
                 let value = PropertyValue::of(record);
                 entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), value.clone())));
+            }
+            IndexKind::Composite(composite) => {
+                let key = keys::property_entry(index.id, &composite.key(&item), item_key);
+                entries.push((key, PropertyValue::of(record)));
             }
             IndexKind::FullText(text) => {
                 entries.extend(text_entries::of(index.id, text, &item, (item_key, record.version())));

@@ -29,7 +29,7 @@ impl PropertyIndexes {
         let wanted: Vec<DocumentIndex> = indexes.filter(|index| has_stored_keys(&index.definition)).collect();
         self.retain(|known| match &known.kind {
             IndexKind::Document(index) => wanted.contains(index),
-            IndexKind::Values(_) | IndexKind::FullText(_) | IndexKind::Vector(_) => true,
+            _ => true,
         });
         for index in wanted {
             let is_it = |known: &&mut PropertyIndex| known.kind == IndexKind::Document(index.clone());

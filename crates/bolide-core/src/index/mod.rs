@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use bolide_index::vector::Similarity;
 use bolide_model::container::ContainerProperties;
-use bolide_query::index::{IndexOrder, IndexPath, NearestQuery, TextIndex};
+use bolide_query::index::{CompositeIndex, IndexOrder, IndexPath, NearestQuery, TextIndex};
 use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
 pub(crate) use documents::DocumentIndex;
-pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors};
+pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors, property_path};
 pub(crate) use vector::{UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 
 /// Maximum number of indexes of a container.
@@ -57,6 +57,8 @@ pub(crate) struct PropertyIndex {
 pub(crate) enum IndexKind {
     /// The values at a path, in their order.
     Values(Arc<IndexPath>),
+    /// The values at several paths, in the order of the first, then of the next.
+    Composite(Arc<CompositeIndex>),
     /// The words of the text at a path, with the number of times that they occur.
     FullText(Arc<TextIndex>),
     /// The vectors at a path, in lists of similar ones.
@@ -70,6 +72,7 @@ impl fmt::Display for IndexKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IndexKind::Values(path) => path.fmt(f),
+            IndexKind::Composite(index) => index.fmt(f),
             IndexKind::FullText(text) => text.fmt(f),
             IndexKind::Vector(vector) => vector.path.fmt(f),
             IndexKind::Document(index) => f.write_str(index.definition.name()),
@@ -82,7 +85,7 @@ impl PropertyIndex {
     pub fn path(&self) -> Option<&Arc<IndexPath>> {
         match &self.kind {
             IndexKind::Values(path) => Some(path),
-            IndexKind::FullText(_) | IndexKind::Vector(_) | IndexKind::Document(_) => None,
+            _ => None,
         }
     }
 
@@ -90,7 +93,7 @@ impl PropertyIndex {
     pub fn vector(&self) -> Option<&Arc<VectorIndex>> {
         match &self.kind {
             IndexKind::Vector(vector) => Some(vector),
-            IndexKind::Values(_) | IndexKind::FullText(_) | IndexKind::Document(_) => None,
+            _ => None,
         }
     }
 
@@ -125,17 +128,22 @@ impl PropertyIndexes {
     pub fn follow(&mut self, properties: &ContainerProperties) {
         let policy = &properties.indexing_policy;
         let named = policy::named_paths(policy);
+        let composite = policy::named_composite(policy);
         let texts = policy::named_texts(properties);
         self.retain(|index| match &index.kind {
             // An index on a path that the policy names has other entries.
             IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
             IndexKind::Values(path) => named.contains(path),
+            IndexKind::Composite(index) => composite.contains(index),
             IndexKind::FullText(text) => texts.contains(text),
             IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
             IndexKind::Document(_) => true,
         });
         for path in named {
             self.add(IndexKind::Values(Arc::new(path)), false);
+        }
+        for index in composite {
+            self.add(IndexKind::Composite(Arc::new(index)), false);
         }
         for text in texts {
             self.add(IndexKind::FullText(Arc::new(text)), false);
@@ -164,6 +172,15 @@ impl PropertyIndexes {
     pub fn usable_in_order(&self, order: &IndexOrder) -> Option<&PropertyIndex> {
         let index = self.usable(&order.path)?;
         (index.has_undefined() || !order.has_undefined).then_some(index)
+    }
+
+    /// Returns the composite indexes that queries may use, each with its id.
+    pub fn usable_composite(&self) -> impl Iterator<Item = (u32, &Arc<CompositeIndex>)> {
+        let ready = self.list.iter().filter(|index| index.is_ready);
+        ready.filter_map(|index| match &index.kind {
+            IndexKind::Composite(composite) => Some((index.id, composite)),
+            _ => None,
+        })
     }
 
     /// Returns the newest index that finds the nearest vectors of a query, if queries may use it.
@@ -298,6 +315,30 @@ mod tests {
         assert_eq!(indexes.dropped, [1]);
         let ready = indexes.ready().list;
         assert_eq!(ready.iter().map(|index| index.id).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_composite_index_is_added_beside_the_index_that_a_container_has() {
+        let definition = serde_json::json!({
+            "id": "c",
+            "partitionKey": {"paths": ["/pk"], "kind": "Hash"},
+            "indexingPolicy": {"compositeIndexes": [[{"path": "/a"}, {"path": "/b", "order": "descending"}]]},
+        });
+        let properties = ContainerProperties::from_json(&definition).expect("a definition");
+        // As a version without composite keys has stored it.
+        let mut indexes = PropertyIndexes::default();
+        indexes.add(values("/a/?"), false);
+        indexes.list[0].is_ready = true;
+        indexes.follow(&properties);
+        let shown = indexes
+            .list
+            .iter()
+            .map(|index| (index.kind.to_string(), index.is_ready));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [("/a/?".to_owned(), true), ("/a ASC, /b DESC".to_owned(), false)]
+        );
+        assert_eq!(indexes.usable_composite().count(), 0, "it is not built yet");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use bolide_index::vector::{MAX_DIMENSIONS, Similarity};
 use bolide_model::container::ContainerProperties;
-use bolide_model::container::indexing::{IndexStep, IndexingMode, IndexingPolicy};
+use bolide_model::container::indexing::{CompositePath as NamedPath, IndexStep, IndexingMode, IndexingPolicy, Order};
 use bolide_model::container::vector::{DistanceFunction, VectorIndexType};
 use bolide_model::path::PropertyPath;
 use bolide_query::PathStep;
-use bolide_query::index::{IndexPath, TextIndex};
+use bolide_query::index::{CompositeIndex, CompositePath, IndexPath, TextIndex};
 
 use crate::sql::schema_of;
 
@@ -33,6 +33,25 @@ pub(crate) fn named_paths(policy: &IndexingPolicy) -> Vec<IndexPath> {
         }
     }
     paths
+}
+
+/// Returns the composite indexes that a policy names. They need not be of included paths. One that another one has in the opposite direction is the same.
+pub(crate) fn named_composite(policy: &IndexingPolicy) -> Vec<CompositeIndex> {
+    let mut indexes: Vec<CompositeIndex> = Vec::new();
+    if policy.mode != IndexingMode::Consistent {
+        return indexes;
+    }
+    for named in policy.composite_indexes.iter().take(MAX_PATHS) {
+        let path = |named: &NamedPath| {
+            let path = property_path(&named.path).filter(has_entries)?;
+            let descending = named.order == Order::Descending;
+            Some(CompositePath { path, descending })
+        };
+        let paths: Option<Vec<CompositePath>> = named.iter().map(path).collect();
+        let index = paths.and_then(CompositeIndex::of);
+        indexes.extend(index.filter(|index| !indexes.contains(index)));
+    }
+    indexes
 }
 
 /// Returns the texts of which a container's policies name full-text indexes, in the languages by which queries compare their words.
@@ -94,7 +113,7 @@ pub(super) fn names_vector(policy: &IndexingPolicy, path: &IndexPath) -> bool {
         && is_quantized.any(|index| property_path(&index.path).as_ref() == Some(path))
 }
 
-fn property_path(path: &PropertyPath) -> Option<IndexPath> {
+pub(crate) fn property_path(path: &PropertyPath) -> Option<IndexPath> {
     let steps: Vec<PathStep> = path.names().iter().map(|name| PathStep::name(name)).collect();
     IndexPath::of_steps(&steps)
 }
@@ -178,6 +197,12 @@ mod tests {
         }));
         let paths: Vec<String> = named_paths(&named).iter().map(ToString::to_string).collect();
         assert_eq!(paths, ["/a/b/?", "/tags/[]/?", "/d/?"]);
+        let composite: Vec<String> = named_composite(&named).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            composite,
+            ["/d ASC, /e ASC", "/a/b ASC, /e DESC"],
+            "the first path ascends"
+        );
         assert!(allowed(&named, "/x") && allowed(&named, "/c/e") && !allowed(&named, "/d"));
         assert!(!allowed(&named, "/_etag") && !allowed(&named, "/_self") && allowed(&named, "/_ts"));
         let none = policy(&json!({"indexingMode": "none", "automatic": false}));

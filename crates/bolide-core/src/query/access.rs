@@ -130,7 +130,7 @@ impl IndexReader<'_> {
         if let Some(nearest) = self.nearest().await? {
             return Ok(Access::Nearest(nearest));
         }
-        if !self.has_conditions() && self.order.is_none() {
+        if !self.has_conditions() && self.order.is_none() && self.composite.order.is_none() {
             return Ok(Access::Scan);
         }
         if let Some(ordered) = self.ordered() {
@@ -143,14 +143,18 @@ impl IndexReader<'_> {
         Ok(more.map_or(Access::Scan, Access::Candidates))
     }
 
-    /// Whether the only conditions are on the path of the order: the index in that order has the rows of a page next to each other, so that no look is worthwhile
+    /// Whether the only conditions are on the paths of the order: the index in that order has the rows of a page next to each other, so that no look is worthwhile
     /// at how many there are in all.
     fn is_filtered_by_order_only(&self) -> bool {
-        let is_of_order = |path: &IndexPath| self.order.as_ref().is_some_and(|order| order.path == *path);
+        let is_of_order = |path: &IndexPath| match &self.composite.order {
+            Some((_, _, order)) => order.paths.contains(path),
+            None => self.order.as_ref().is_some_and(|order| order.path == *path),
+        };
         !self.index_use.is_forced()
+            && self.composite.is_of_order_only()
             && self.nearest.is_none()
             && self.texts.is_empty()
-            && !self.conditions.is_empty()
+            && (!self.conditions.is_empty() || self.composite.order.is_some())
             && self.conditions.iter().all(|condition| is_of_order(&condition.path))
     }
 

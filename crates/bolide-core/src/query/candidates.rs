@@ -8,18 +8,20 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
 use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition};
 use bolide_storage::Space;
 use bytes::Bytes;
 
+use super::composite::{self, CompositeUse, conditions_of_key};
 use super::{nearest, text_candidates};
 use crate::container::ContainerState;
 use crate::executor::Watch;
 use crate::format::entries::KEY_OF_MANY;
 use crate::format::keys::{self, PropertyEntry};
-use crate::index::{PropertyIndex, PropertyIndexes};
+use crate::index::PropertyIndexes;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{IndexInterval, Partition};
 use crate::runtime::IndexUse;
@@ -50,9 +52,9 @@ pub(super) struct Candidates {
 }
 
 /// Maximum number of conditions that are compared. A query may have thousands.
-const MAX_CONDITIONS: usize = 16;
+pub(super) const MAX_CONDITIONS: usize = 16;
 /// Maximum number of intervals of a condition, in all ranges together: each is looked up in each range.
-const MAX_LOOKUPS: usize = 8_192;
+pub(super) const MAX_LOOKUPS: usize = 8_192;
 /// With so few candidates no other condition is looked at.
 const ENOUGH: usize = 16;
 
@@ -80,6 +82,8 @@ pub(super) struct IndexReader<'a> {
     /// Those that a full-text index serves.
     pub texts: Vec<TextCondition>,
     pub order: Option<IndexOrder>,
+    /// What the composite indexes can do.
+    pub composite: CompositeUse,
     /// The vector whose nearest neighbours are searched, if an index finds them.
     pub nearest: Option<NearestQuery>,
     /// Whether the query reads a part of one range: the items of a partition key.
@@ -91,20 +95,30 @@ pub(super) struct IndexReader<'a> {
 }
 
 impl<'a> IndexReader<'a> {
-    /// Returns the reader for a query over some slices, which are a certain part of the container.
+    /// Returns the reader for a query over some slices, which are a certain part of the container; `key`: the partition key that it is sent to.
     pub fn of(
         query: &'a Query,
         (state, slices): (&'a ContainerState, &'a [Slice]),
         (index_use, memory): (IndexUse, &'a MemoryBudget),
         watch: Arc<Watch>,
-        part: Part,
+        (part, key): (Part, Option<&PartitionKey>),
     ) -> IndexReader<'a> {
         let is_pinned = part == Part::Key && slices.len() == 1;
         let has_any = (is_pinned || part == Part::Ranges)
             && index_use != IndexUse::Never
             && state.indexes.list.iter().any(|index| index.is_ready);
+        let all = match has_any {
+            true => query.index_conditions(),
+            false => Vec::new(),
+        };
+        let mut composite = CompositeUse::default();
+        if has_any && state.indexes.usable_composite().next().is_some() {
+            let implied = conditions_of_key(state, key, &all);
+            let conditions: Vec<IndexCondition> = all.iter().cloned().chain(implied).collect();
+            composite = CompositeUse::of(query, state, (slices.len(), part), &conditions);
+        }
         let mut conditions: Vec<IndexCondition> = Vec::new();
-        for condition in has_any.then(|| query.index_conditions()).into_iter().flatten() {
+        for condition in all {
             let is_served = state.indexes.usable(&condition.path).is_some();
             let is_short = condition.intervals.len() * slices.len() <= MAX_LOOKUPS;
             if is_served && is_short && conditions.len() < MAX_CONDITIONS && !conditions.contains(&condition) {
@@ -128,6 +142,7 @@ impl<'a> IndexReader<'a> {
             memory,
             watch,
             conditions,
+            composite,
             // The order of an index is that of all keys.
             order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
@@ -161,6 +176,14 @@ impl<'a> IndexReader<'a> {
                 .min(most),
         };
         let mut best: Option<Found> = None;
+        // They have fewer keys than those on one of their paths.
+        for (index, keys) in &self.composite.keys {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            if best.is_some() && limit <= ENOUGH {
+                break;
+            }
+            best = self.candidates_in((*index, keys, None), limit).await?.or(best);
+        }
         for condition in &self.conditions {
             let limit = best.as_ref().map_or(limit, |best| best.keys.len());
             if best.is_some() && limit <= ENOUGH {
@@ -190,7 +213,7 @@ impl<'a> IndexReader<'a> {
 
     /// Returns whether an index serves a condition.
     pub fn has_conditions(&self) -> bool {
-        !self.conditions.is_empty() || !self.texts.is_empty()
+        !self.conditions.is_empty() || !self.composite.keys.is_empty() || !self.texts.is_empty()
     }
 
     /// Returns whether a scan holds all items of the only slice in one read.
@@ -209,10 +232,27 @@ impl<'a> IndexReader<'a> {
         let Some(index) = self.state.indexes.usable(&condition.path) else {
             return Ok(None);
         };
-        let mut found = Found::of(index.id);
+        // Items with too many values have one entry for all of them.
+        let of_elements = condition.path.is_of_elements();
+        let many = of_elements.then(|| Interval {
+            from: KEY_OF_MANY.to_vec(),
+            to: Some(KEY_OF_UNDEFINED.to_vec()),
+        });
+        self.candidates_in((index.id, &condition.intervals, many), limit).await
+    }
+
+    /// Reads the entries of some keys of an index; `None` if there are more than `limit`.
+    async fn candidates_in(
+        &self,
+        (index, intervals, more): (u32, &[Interval], Option<Interval>),
+        limit: usize,
+    ) -> Result<Option<Found>> {
+        let intervals = intervals.iter().chain(&more);
+        let intervals: Vec<IndexInterval> = intervals.map(|values| interval(index, values)).collect();
+        let mut found = Found::of(index);
         for (at, slice) in self.slices.iter().enumerate() {
             self.watch.check()?;
-            match keys_in(&slice.partition, index, &condition.intervals, limit).await? {
+            match keys_in(&slice.partition, &intervals, limit).await? {
                 Some(read) => found.add((at, slice), read),
                 None => return Ok(None),
             }
@@ -258,7 +298,13 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let order = order.filter(|order| indexes.usable_in_order(order).is_some());
     let order = order.map(|order| format!("index: {} serves the order\n", order.path));
     let nearest = nearest::explain(query.nearest(), indexes);
-    lines.chain(texts).chain(order).chain(ranking).chain(nearest).collect()
+    lines
+        .chain([composite::explain(query, indexes)])
+        .chain(texts)
+        .chain(order)
+        .chain(ranking)
+        .chain(nearest)
+        .collect()
 }
 
 struct Found {
@@ -301,22 +347,10 @@ impl Found {
 /// Reads the entries of some intervals of values in one partition, all at one snapshot; `None` if there are more than `limit`.
 async fn keys_in(
     partition: &Partition,
-    index: &PropertyIndex,
-    intervals: &[Interval],
+    intervals: &[IndexInterval],
     limit: usize,
 ) -> Result<Option<(Lsn, Vec<Bytes>)>> {
-    // Items with too many values have one entry for all of them.
-    let of_elements = index.path().is_some_and(|path| path.is_of_elements());
-    let many = of_elements.then(|| Interval {
-        from: KEY_OF_MANY.to_vec(),
-        to: Some(KEY_OF_UNDEFINED.to_vec()),
-    });
-    let intervals: Vec<IndexInterval> = intervals
-        .iter()
-        .chain(&many)
-        .map(|values| interval(index.id, values))
-        .collect();
-    let (head, pages) = partition.read_index(&intervals, false, limit + 1).await?;
+    let (head, pages) = partition.read_index(intervals, false, limit + 1).await?;
     let mut keys = Vec::new();
     for page in pages {
         keys.extend(

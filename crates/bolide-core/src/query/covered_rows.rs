@@ -3,9 +3,11 @@
 //! The candidates say which items a page may have; their entries are read once more, with what tells which of the items are ghosts. They are shown to the
 //! execution in the order in which the items would be, so that pages end and continue as without.
 
+use std::sync::Arc;
+
 use bolide_model::{Result, UnixMillis};
 use bolide_query::Progress;
-use bolide_query::index::{IndexCondition, IndexPath};
+use bolide_query::index::{CompositeIndex, IndexCondition, IndexPath};
 use bytes::Bytes;
 
 use super::access::Pushed;
@@ -40,6 +42,30 @@ pub(super) fn entry_read(descending: bool, rows: usize) -> EntryRead {
     }
 }
 
+/// What the keys of an index are of.
+#[derive(Clone)]
+pub(super) enum KeysOf {
+    Path(IndexPath),
+    Composite(Arc<CompositeIndex>),
+}
+
+impl KeysOf {
+    /// See [`IndexPath::item_with_key`], [`CompositeIndex::item_with_key`].
+    pub fn item_with_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            KeysOf::Path(path) => path.item_with_key(key),
+            KeysOf::Composite(index) => index.item_with_key(key),
+        }
+    }
+
+    fn item_with_key_and_id(&self, key: &[u8], id: &str) -> Option<Vec<u8>> {
+        match self {
+            KeysOf::Path(path) => path.item_with_key_and_id(key, id),
+            KeysOf::Composite(index) => index.item_with_key_and_id(key, id),
+        }
+    }
+}
+
 /// What an entry has of an item.
 pub(super) struct CoveredItem {
     range: u32,
@@ -53,13 +79,13 @@ pub(super) struct CoveredItem {
 
 impl CoveredItem {
     /// `None` if the entry does not have the value and the id: it was written before entries had ids, or the key is not that of equal values only.
-    fn of(range: u32, path: &IndexPath, entry: &PropertyEntry<'_>, value: &[u8]) -> Option<CoveredItem> {
+    fn of(range: u32, keys: &KeysOf, entry: &PropertyEntry<'_>, value: &[u8]) -> Option<CoveredItem> {
         let value = PropertyValue::decode(value)?;
         Some(CoveredItem {
             range,
             key: entry.item_key(),
             number: entry.number(),
-            members: path.item_with_key_and_id(entry.value, value.id)?,
+            members: keys.item_with_key_and_id(entry.value, value.id)?,
             bytes: value.item_bytes.into(),
         })
     }
@@ -75,7 +101,7 @@ impl CoveredItem {
 /// Returns what entries have of those items of a slice that are live; `None` if the items have to be read.
 pub(super) fn covered_items<'e>(
     slice: &Slice,
-    path: &IndexPath,
+    keys: &KeysOf,
     live: &LiveIndex,
     entries: impl IntoIterator<Item = &'e (Bytes, Bytes)>,
 ) -> Option<Vec<CoveredItem>> {
@@ -85,7 +111,7 @@ pub(super) fn covered_items<'e>(
             continue;
         };
         if slice.contains(&entry.item_key()) && live.shows_entry(&entry) {
-            items.push(CoveredItem::of(slice.partition.range, path, &entry, value)?);
+            items.push(CoveredItem::of(slice.partition.range, keys, &entry, value)?);
         }
     }
     Some(items)
@@ -94,9 +120,16 @@ pub(super) fn covered_items<'e>(
 impl IndexReader<'_> {
     /// Returns whether entries of an index on a path have all that the query reads of their items, and tell which of these are live.
     pub fn covers_rows(&self, path: &IndexPath) -> bool {
-        self.index_use != IndexUse::AlwaysInOrder
-            && self.state.settings.dates.is_empty()
-            && self.query.covers_rows(path)
+        self.may_cover_rows() && self.query.covers_rows(path)
+    }
+
+    /// The same of a composite index.
+    pub fn covers_rows_by(&self, index: &CompositeIndex) -> bool {
+        self.may_cover_rows() && self.query.covers_rows_by(index)
+    }
+
+    fn may_cover_rows(&self) -> bool {
+        self.index_use != IndexUse::AlwaysInOrder && self.state.settings.dates.is_empty()
     }
 }
 
@@ -152,6 +185,7 @@ impl PageRun<'_> {
         let intervals: Vec<IndexInterval> = intervals.map(|values| interval(found.index, values)).collect();
         let rows = 2 * found.slices.len() + SPARE_ENTRIES;
         let read = entry_read(false, rows);
+        let keys = KeysOf::Path(condition.path.clone());
         let (mut items, mut memory) = (Vec::new(), MemoryShare::default());
         for slice in self.slices {
             let Some((live, share)) = self.read_entries(walk, slice, &intervals, read).await? else {
@@ -162,7 +196,7 @@ impl PageRun<'_> {
             }
             memory.merge(share);
             let entries = live.pages.iter().flat_map(|page| &page.rows);
-            let Some(mut of_slice) = covered_items(slice, &condition.path, &live, entries) else {
+            let Some(mut of_slice) = covered_items(slice, &keys, &live, entries) else {
                 return Ok(None);
             };
             of_slice.sort_unstable_by(|a, b| a.key.cmp(&b.key));

@@ -13,6 +13,7 @@ mod advice;
 mod ahead;
 mod brief;
 mod candidates;
+mod composite;
 mod counting;
 mod covered;
 mod covered_rows;
@@ -320,7 +321,8 @@ impl QueryJob {
     /// Returns what indexes can do for the query.
     fn indexes<'a>(&'a self, query: &'a Query, slices: &'a [Slice], watch: Arc<Watch>, part: Part) -> IndexReader<'a> {
         let how = (self.index_use, self.memory.budget());
-        IndexReader::of(query, (&self.state, slices), how, watch, part)
+        let key = self.query.scope.partition_key.as_ref();
+        IndexReader::of(query, (&self.state, slices), how, watch, (part, key))
     }
 
     /// Returns whether rows that follow a page are kept. Most queries end with their first page, so the first page keeps none. Kept rows are judged by

@@ -5,14 +5,14 @@
 //! it changes before enough was read, the page begins again with a larger first read, and then is made by a scan.
 
 use bolide_model::{Lsn, Result};
-use bolide_query::index::{IndexPath, Interval, KEY_OF_UNDEFINED, OrderedKeys};
+use bolide_query::index::{CompositeOrder, Interval, OrderedKeys};
 use bolide_storage::Page;
 use bytes::Bytes;
 
 use super::candidates::{FEW_ITEMS, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, interval, point};
 use super::counting::Counting;
 use super::covered::{ENTRIES_PER_LOOK, ENTRY_BYTES, LARGEST_READ};
-use super::covered_rows::{covered_items, entry_read};
+use super::covered_rows::{KeysOf, covered_items, entry_read};
 use super::page::{PageRun, push};
 use crate::format::keys::{self, PropertyEntry};
 use crate::memory::MemoryShare;
@@ -38,7 +38,9 @@ const READ_ENTRIES: usize = 1_024;
 pub(super) struct OrderedScan {
     /// The id of the index.
     pub index: u32,
-    path: IndexPath,
+    keys: KeysOf,
+    /// How the rows come in it, if it is a composite one.
+    order: Option<CompositeOrder>,
     descending: bool,
     /// Whether the entries have all that the query reads of their items.
     covers_rows: bool,
@@ -51,12 +53,29 @@ pub(super) struct OrderedScan {
 impl IndexReader<'_> {
     /// Returns the index in whose order a page is read; `None` if a scan is better.
     pub fn ordered(&self) -> Option<OrderedScan> {
-        let order = self.order.as_ref()?;
-        let index = self.state.indexes.usable_in_order(order)?;
         let stored = self.stored_items();
         if !self.index_use.is_forced() && stored <= FEW_ITEMS {
             return None;
         }
+        let max_entries = match self.index_use.is_forced() {
+            true => usize::MAX,
+            false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
+                .unwrap_or(usize::MAX)
+                .min(MAX_CANDIDATES),
+        };
+        if let Some((id, index, order)) = &self.composite.order {
+            return Some(OrderedScan {
+                index: *id,
+                descending: order.is_backward,
+                covers_rows: self.covers_rows_by(index),
+                intervals: order.parts.clone(),
+                keys: KeysOf::Composite(index.clone()),
+                order: Some(order.clone()),
+                max_entries,
+            });
+        }
+        let order = self.order.as_ref()?;
+        let index = self.state.indexes.usable_in_order(order)?;
         let condition = self.conditions.iter().find(|condition| condition.path == order.path);
         let whole = Interval {
             from: Vec::new(),
@@ -68,16 +87,12 @@ impl IndexReader<'_> {
         };
         Some(OrderedScan {
             index: index.id,
-            path: order.path.clone(),
+            keys: KeysOf::Path(order.path.clone()),
+            order: None,
             descending: order.descending,
             covers_rows: self.covers_rows(&order.path),
             intervals,
-            max_entries: match self.index_use.is_forced() {
-                true => usize::MAX,
-                false => usize::try_from(stored / ITEMS_PER_CANDIDATE)
-                    .unwrap_or(usize::MAX)
-                    .min(MAX_CANDIDATES),
-            },
+            max_entries,
         })
     }
 }
@@ -90,16 +105,32 @@ impl PageRun<'_> {
         walk: &mut ItemScan<'_>,
         (ordered, spare): (&OrderedScan, usize),
     ) -> Result<bool> {
+        if let (KeysOf::Composite(index), Some(order)) = (&ordered.keys, &ordered.order) {
+            execution.read_composite(index, order);
+        }
         let mut entries = 0;
+        // Keys whose rows come in two places. All of them are read for the second one, but none is read again.
+        let mut shared = ordered.intervals.iter().filter(|interval| interval.rows_at.is_some());
+        let shared = shared.next().map(|interval| &interval.keys);
         for slice in self.slices {
             execution.enter(slice.partition.range);
             let mut version = None;
+            let mut read = None;
             for interval in &ordered.intervals {
+                let mut interval = interval.clone();
+                if shared == Some(&interval.keys) {
+                    let wanted = ordered.wanted(execution, &interval);
+                    let Some(unread) = wanted.as_ref().and_then(|wanted| unread(wanted, read.as_ref())) else {
+                        continue;
+                    };
+                    interval.keys = unread;
+                    read = wanted;
+                }
                 let is_complete = self
                     .scan_interval(
                         (execution, walk),
                         (ordered, spare),
-                        (slice, interval),
+                        (slice, &interval),
                         (&mut version, &mut entries),
                     )
                     .await?;
@@ -123,7 +154,7 @@ impl PageRun<'_> {
         let mut rows = needed.saturating_add(spare).min(READ_ENTRIES);
         let mut read_to: Option<Bytes> = None;
         loop {
-            let wanted = wanted_of(execution, interval);
+            let wanted = ordered.wanted(execution, interval);
             let Some(rest) = wanted.and_then(|wanted| ordered.rest(&wanted, read_to.as_ref())) else {
                 return Ok(true);
             };
@@ -166,7 +197,9 @@ impl PageRun<'_> {
     ) -> Result<bool> {
         let mut entries = &read.page.rows[read.behind..];
         while let Some((next, _)) = entries.first() {
-            let wanted = wanted_of(execution, interval).and_then(|wanted| ordered.rest(&wanted, None));
+            let wanted = ordered
+                .wanted(execution, interval)
+                .and_then(|wanted| ordered.rest(&wanted, None));
             if !wanted.is_some_and(|wanted| wanted.contains(next)) {
                 return Ok(true);
             }
@@ -179,7 +212,7 @@ impl PageRun<'_> {
             let (pushed, left) = entries.split_at(rows_to_push(execution).min(at_once).min(entries.len()));
             entries = left;
             let live = read.live.as_ref();
-            if let Some(items) = live.and_then(|live| covered_items(slice, &ordered.path, live, pushed)) {
+            if let Some(items) = live.and_then(|live| covered_items(slice, &ordered.keys, live, pushed)) {
                 for item in items {
                     item.push(execution)?;
                 }
@@ -258,7 +291,7 @@ impl PageRun<'_> {
             if let Some(entry) = PropertyEntry::parse(key)
                 && live.shows_entry(&entry)
             {
-                let Some(item) = ordered.path.item_with_key(entry.value) else {
+                let Some(item) = ordered.keys.item_with_key(entry.value) else {
                     break;
                 };
                 execution.skip_covered(&item, entry.number()).map_err(query_error)?;
@@ -279,13 +312,18 @@ impl PageRun<'_> {
     }
 }
 
-/// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
-fn wanted_of(execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
-    let wanted = execution.wanted_keys()?;
-    match interval.are_as_undefined {
-        true => wanted.contains(KEY_OF_UNDEFINED).then(|| interval.keys.clone()),
-        false => wanted.overlap(&interval.keys),
-    }
+/// Returns the keys that were not read: of an interval with the same end, a beginning or an end was.
+fn unread(keys: &Interval, read: Option<&Interval>) -> Option<Interval> {
+    let Some(read) = read else {
+        return Some(keys.clone());
+    };
+    let is_before = read.from <= keys.from;
+    let (from, to) = match (&read.to, &keys.to) {
+        (Some(end), to) if is_before && to.as_ref().is_none_or(|to| end < to) => (end.clone(), to.clone()),
+        _ if is_before => return None,
+        _ => (keys.from.clone(), Some(read.from.clone())),
+    };
+    Some(Interval { from, to })
 }
 
 /// Number of items to push before the next look at which keys are still wanted: those that the page lacks, and a few of each further range, since a full page needs
@@ -326,6 +364,15 @@ async fn read_entries(
 }
 
 impl OrderedScan {
+    /// Returns the keys of an interval whose rows may still be wanted; `None` if there are none.
+    fn wanted(&self, execution: &Counting, interval: &OrderedKeys) -> Option<Interval> {
+        let rows = match &self.order {
+            None => execution.wanted_keys()?,
+            Some(order) => execution.wanted_composite_keys(order)?,
+        };
+        interval.wanted(&rows)
+    }
+
     /// Returns the entries of an interval behind those that were read; `None` if there are none.
     fn rest(&self, wanted: &Interval, read_to: Option<&Bytes>) -> Option<IndexInterval> {
         let mut rest = interval(self.index, wanted);

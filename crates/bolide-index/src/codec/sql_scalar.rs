@@ -35,6 +35,43 @@ pub fn decode_sql_scalar(bytes: &[u8]) -> Option<SqlScalar> {
     }
 }
 
+/// The length of the encoded scalar with which some bytes begin. `None` for other values, and if it is not there as a whole.
+pub fn sql_scalar_length(bytes: &[u8]) -> Option<usize> {
+    let (&rank, rest) = bytes.split_first()?;
+    let length = match rank {
+        sql_rank::NULL => 0,
+        _ if rank == sql_rank::FALSE || rank == sql_rank::FALSE + 1 => 0,
+        sql_rank::STRING => string_length(rest)?,
+        _ => match rank.checked_sub(rank::NUMBER)? {
+            0 | 1 | 3 | 5 => 0,
+            2 => magnitude_length(rest, 0xFF)?,
+            4 => magnitude_length(rest, 0)?,
+            _ => return None,
+        },
+    };
+    Some(1 + length)
+}
+
+fn string_length(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| *byte == 0)? + 2;
+        if *bytes.get(at - 1)? == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// `end`: what follows a double without digits, and the digits; inverted in negative numbers.
+fn magnitude_length(bytes: &[u8], end: u8) -> Option<usize> {
+    if *bytes.get(MAGNITUDE_BYTES - 1)? == end {
+        return Some(MAGNITUDE_BYTES);
+    }
+    let pairs = MAGNITUDE_BYTES + size_of::<u16>();
+    let digits = bytes.get(pairs..)?.iter().position(|byte| *byte == end)?;
+    Some(pairs + digits + 1)
+}
+
 /// Reads a string behind its rank: NUL is `00 FF`, and `00 00` the end.
 fn string(bytes: &[u8]) -> Option<String> {
     let text = bytes.strip_suffix(&[0, 0])?;

@@ -1,4 +1,4 @@
-use super::{Direction, Encoder, SqlScalar, decode_sql_scalar, encode_in, rank, sql_rank};
+use super::{Direction, Encoder, SqlScalar, decode_sql_scalar, encode_in, rank, sql_rank, sql_scalar_length};
 use crate::decimal::Decimal;
 
 fn encoded(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
@@ -198,4 +198,43 @@ fn random_integers_are_read_back() {
         let key = encoded(|encoder| encoder.i64(value));
         assert_eq!(decode_sql_scalar(&key), Some(SqlScalar::Integer(value)), "{key:02x?}");
     }
+}
+
+#[test]
+fn a_scalar_of_sql_ends_where_its_bytes_say_so() {
+    let mut keys: Vec<Vec<u8>> = vec![vec![sql_rank::NULL], vec![sql_rank::FALSE], vec![sql_rank::FALSE + 1]];
+    for value in [
+        0,
+        1,
+        -1,
+        255,
+        (1 << 53) + 1,
+        -(1 << 53) - 1,
+        i64::MAX,
+        i64::MIN,
+        9_007_199_254_740_995,
+    ] {
+        keys.push(encoded(|encoder| encoder.i64(value)));
+    }
+    for value in [0.5, -0.5, 1e300, -5e-324, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        keys.push(encoded(|encoder| encoder.f64(value)));
+    }
+    for text in ["", "a", "a\0b\0", "\0", "ü€😀"] {
+        keys.push(encoded(|encoder| encoder.string(text)));
+    }
+    for key in &keys {
+        for next in keys.iter().chain([&vec![], &vec![0], &vec![0xFF]]) {
+            let both = [&key[..], next].concat();
+            assert_eq!(
+                sql_scalar_length(&both),
+                Some(key.len()),
+                "{key:02x?} before {next:02x?}"
+            );
+        }
+        for cut in 0..key.len() {
+            assert_eq!(sql_scalar_length(&key[..cut]), None, "{key:02x?} cut at {cut}");
+        }
+    }
+    assert_eq!(sql_scalar_length(&[sql_rank::UNDEFINED]), None);
+    assert_eq!(sql_scalar_length(&[sql_rank::ARRAY]), None);
 }

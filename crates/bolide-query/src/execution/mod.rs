@@ -32,7 +32,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::index::{self, Interval, TextStatistics};
+use crate::index::{self, CompositeIndex, CompositeOrder, Interval, TextStatistics};
 use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
@@ -451,13 +451,29 @@ impl Execution {
         self.output.rows_wanted()
     }
 
-    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted; those of
-    /// [`crate::index::OrderedKeys::are_as_undefined`] if that of undefined is wanted. It narrows while items are pushed. `None` if the query is not sorted by keys.
+    /// The keys, in an index in whose order the rows come ([`crate::Query::index_order`]), of rows that may still be wanted
+    /// ([`crate::index::OrderedKeys::wanted`]). It narrows while items are pushed. `None` if the query is not sorted by keys.
     pub fn wanted_keys(&self) -> Option<Interval> {
         match &self.stage {
             Stage::Sort(sorter) => Some(sorter.wanted_keys()),
             _ => None,
         }
+    }
+
+    /// As [`Execution::wanted_keys`], in a composite index.
+    pub fn wanted_composite_keys(&self, order: &CompositeOrder) -> Option<Interval> {
+        match &self.stage {
+            Stage::Sort(sorter) => Some(sorter.wanted_composite_keys(order)),
+            _ => None,
+        }
+    }
+
+    /// Says that entries of this index, in the order of the rows, are shown to [`Execution::skip_covered`] and [`Execution::push_covered_row`]. Before the first one.
+    pub fn read_composite(&mut self, index: &CompositeIndex, order: &CompositeOrder) {
+        let tells_rows = order.has_order_of_items() && index.has_items();
+        self.skips_by_keys = tells_rows && index::tells_rows_of(&self.bound, &index.only_paths());
+        // The keys that are read need not be those that pass.
+        self.filters_by_keys = Some(false);
     }
 
     /// Number of rows that passed the filter so far, for a query that is sorted by keys: those of earlier pages and those that no page shows are counted too.

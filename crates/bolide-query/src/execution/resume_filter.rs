@@ -80,9 +80,9 @@ impl ResumeFilter {
         }
     }
 
-    /// The value of the first sort key at the position.
-    pub(super) fn first_value(&self) -> Option<&SortValue> {
-        self.values.first()
+    /// The values of the sort keys at the position, and the number of the item if it is known.
+    pub(super) fn position(&self) -> (&[SortValue], Option<u64>) {
+        (&self.values, self.rid)
     }
 
     /// Whether a row remains.

@@ -2,6 +2,8 @@
 //!
 //! Ties: by resource id, ascending, or descending if the first key is; rows of one item in the order in which they came.
 
+mod wanted;
+
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
 use std::sync::Arc;
@@ -18,7 +20,6 @@ use super::sort_value::SortValue;
 use crate::error::Result;
 use crate::eval::Row;
 use crate::fuel::KEY_BYTE;
-use crate::index::{self, Interval};
 use crate::limits::ORDER_BY_KEYS;
 use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
@@ -373,26 +374,6 @@ impl Sorter {
             let beyond = self.heap.len().checked_sub(max_rows);
             beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.heap_bytes >= self.keep_limit.bytes)
         })
-    }
-
-    /// The keys, in an index on the first sort key, of rows that may still be wanted: behind those of earlier pages, and not behind the worst row kept if no
-    /// more rows are needed.
-    pub fn wanted_keys(&self) -> Interval {
-        let key = |value: Option<&SortValue>| value.map(SortValue::index_key);
-        let behind = self.boundary.as_ref().map(|boundary| boundary.values.first());
-        let behind = behind.or_else(|| self.filter.as_ref().map(|filter| filter.first_value()));
-        let first = key(behind.flatten());
-        let worst = self.heap.peek().filter(|_| self.is_full());
-        let last = key(worst.and_then(|worst| worst.position.values.first()));
-        let (low, high) = if self.directions.descends(0) {
-            (last, first)
-        } else {
-            (first, last)
-        };
-        Interval {
-            from: low.unwrap_or_default(),
-            to: high.and_then(|high| index::after(&high)),
-        }
     }
 
     fn keep(&mut self, entry: Entry, memory: &Memory) -> Result<()> {

@@ -11,6 +11,7 @@ use super::interval::{Interval, intersection, union};
 use super::path::IndexPath;
 use super::values::{Values, has_own_key, of_type_test};
 use crate::bind::Bound;
+use crate::plan::KeyValue;
 use crate::program::{LikePattern, Ordering, Scalar, Select, Source, SubqueryForm, regards_case};
 use crate::text::ast::{BinaryOp, UnaryOp};
 use crate::value::Value;
@@ -37,6 +38,18 @@ impl IndexCondition {
     pub fn admits(&self, keys: &[Vec<u8>]) -> bool {
         let has_key = |interval: &Interval| keys.iter().any(|key| interval.contains(key));
         self.intervals.iter().any(has_key)
+    }
+
+    /// The condition that the value at a path is that of a partition key; `None` if such values have no keys of their own.
+    pub fn equal_to(path: IndexPath, value: &KeyValue) -> Option<IndexCondition> {
+        let value = match value {
+            KeyValue::Undefined | KeyValue::Complex => return None,
+            KeyValue::Null => Value::Null,
+            KeyValue::Bool(value) => Value::Bool(*value),
+            KeyValue::Number(number) => Value::Number(*number),
+            KeyValue::String(text) => Value::string(text.as_str()),
+        };
+        Some(IndexCondition::new(path, Values::equal_to([&value])))
     }
 
     fn new(path: IndexPath, values: Values) -> IndexCondition {

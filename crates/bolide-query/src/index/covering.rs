@@ -64,14 +64,16 @@ pub(crate) fn covering_path(bound: &Bound) -> Option<IndexPath> {
     IndexPath::of_steps(steps).filter(|path| !path.is_of_elements() && !has_list)
 }
 
-/// Whether the rows are made of nothing of the items but the value at a path and the id.
-pub(crate) fn covers_rows(bound: &Bound, path: &IndexPath) -> bool {
+/// Whether the rows are made of nothing of the items but the values at some paths and the id.
+pub(crate) fn covers_rows(bound: &Bound, paths: &[&IndexPath]) -> bool {
     let select = &bound.select;
-    if !select.is_over_items_only() || select.grouping.is_some() || select.distinct || path.is_of_elements() {
+    let is_of_elements = paths.iter().any(|path| path.is_of_elements());
+    if !select.is_over_items_only() || select.grouping.is_some() || select.distinct || is_of_elements {
         return false;
     }
     let mut read = Read {
         has_ids: true,
+        known: paths.iter().map(|path| path.steps()).collect(),
         ..Read::default()
     };
     match &select.ordering {
@@ -84,8 +86,7 @@ pub(crate) fn covers_rows(bound: &Bound, path: &IndexPath) -> bool {
         Projection::Value(value) => read.add(value),
         Projection::List(columns) => columns.iter().for_each(|(_, column)| read.add(column)),
     }
-    let is_only_path = read.steps.is_none_or(|steps| steps == path.steps());
-    is_only_path && !read.is_more
+    read.steps.is_none() && !read.is_more
 }
 
 /// Whether a key of the index in whose order the rows come tells whether an item has a row.
@@ -94,7 +95,21 @@ pub(crate) fn tells_rows(bound: &Bound) -> bool {
     if select.skip == 0 || order(bound).is_none_or(|order| order.has_more_paths) {
         return false;
     }
-    let mut read = Read::default();
+    has_row_by_keys(select, Read::default())
+}
+
+/// Whether a key of a composite index in whose order the rows come tells whether an item has a row.
+pub(crate) fn tells_rows_of(bound: &Bound, paths: &[&IndexPath]) -> bool {
+    let known = paths.iter().map(|path| path.steps()).collect();
+    let read = Read {
+        known,
+        ..Read::default()
+    };
+    bound.select.skip > 0 && has_row_by_keys(&bound.select, read)
+}
+
+/// Whether the filter and the order read nothing but one path, or known ones, and every item that passes has a row.
+fn has_row_by_keys<'q>(select: &'q Select, mut read: Read<'q>) -> bool {
     if let Ordering::Keys(keys) = &select.ordering {
         keys.iter().for_each(|key| read.add(&key.value));
     }
@@ -144,14 +159,16 @@ fn is_id(path: &[PathStep]) -> bool {
     matches!(path, [PathStep::Name(name)] if &**name == ID)
 }
 
-const ID: &str = "id";
+pub(super) const ID: &str = "id";
 
 /// What expressions read of an item.
 #[derive(Default)]
 struct Read<'q> {
     /// Whether the ids of the items are known, so that they need not be read.
     has_ids: bool,
-    /// The first path.
+    /// Paths whose values are known.
+    known: Vec<Vec<PathStep>>,
+    /// The first other path.
     steps: Option<&'q [PathStep]>,
     /// Anything beside the values at that path.
     is_more: bool,
@@ -162,6 +179,7 @@ impl<'q> Read<'q> {
         match scalar {
             Scalar::Slot(ITEM_SLOT) | Scalar::Subquery(..) | Scalar::Udf(..) => self.is_more = true,
             Scalar::Path { slot: ITEM_SLOT, steps } if self.has_ids && is_id(steps) => {}
+            Scalar::Path { slot: ITEM_SLOT, steps } if self.known.iter().any(|known| **known == **steps) => {}
             Scalar::Path { slot: ITEM_SLOT, steps } => {
                 let first = *self.steps.get_or_insert(steps);
                 self.is_more |= first != &**steps;
@@ -204,7 +222,7 @@ impl IndexPath {
     }
 
     /// Appends the member of the item that has the value of a key; nothing if the key is that of no value.
-    fn write_member(&self, key: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn write_member(&self, key: &[u8], out: &mut Vec<u8>) -> Option<()> {
         if key == KEY_OF_UNDEFINED {
             return Some(());
         }

@@ -4,6 +4,7 @@
 //! item  ──IndexPath::keys──▶ keys       bytes in the order of types and values (key.rs)
 //! query ──index_conditions─▶ intervals  an item with a row has a key in one of them, for each condition (conditions.rs)
 //! query ──index_order──────▶ path       the rows come in the order of its keys (order.rs)
+//! query ──composite_order──▶ intervals  the rows come in the order of these keys of several paths (composite.rs)
 //! query ──covering_path────▶ path       its keys are all that the query reads (covering.rs)
 //! query ──nearest──────────▶ vector     the rows are those of the items nearest to it (nearest.rs)
 //!
@@ -24,8 +25,9 @@
 //!
 //! No key is the beginning of another one. So keys may be followed by other bytes, and stay in order.
 //!
-//! The rules of composite indexes, and where entries are kept, are the caller's business.
+//! Which sorts need a composite index, and where entries are kept, are the caller's business.
 
+mod composite;
 mod conditions;
 mod covering;
 mod interval;
@@ -38,6 +40,7 @@ mod text_conditions;
 mod text_ranking;
 mod values;
 
+pub use composite::{CompositeIndex, CompositeOrder, CompositePath};
 pub use conditions::{IndexCondition, MAX_INTERVALS};
 pub use interval::Interval;
 pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
@@ -50,9 +53,11 @@ pub use text::{
 pub use text_conditions::{MAX_TERMS_OF_CONDITION, TextCondition};
 pub use text_ranking::{TextAggregate, TextRanking, TextStatistics};
 
+pub(crate) use composite::composite_order;
 pub(crate) use conditions::{conditions, is_exact_filter};
 pub(crate) use covering::{
     counts_condition, counts_items, counts_runs, covering_path, covers_rows, is_independent_of_order, tells_rows,
+    tells_rows_of,
 };
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use nearest::nearest;

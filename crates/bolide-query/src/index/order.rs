@@ -29,31 +29,48 @@ pub struct IndexOrder {
 pub struct OrderedKeys {
     /// The keys.
     pub keys: Interval,
-    /// Whether their rows come where those of [`super::KEY_OF_UNDEFINED`] come, in any order.
-    pub are_as_undefined: bool,
+    /// Where their rows come, in any order, if that is not in the order of the keys.
+    pub rows_at: Option<Interval>,
+}
+
+impl OrderedKeys {
+    /// Keys whose rows come in their order.
+    pub(super) fn of(keys: Interval) -> OrderedKeys {
+        OrderedKeys { keys, rows_at: None }
+    }
+
+    /// Those of the keys that have to be read for the rows of some keys; `None` if there are none.
+    pub fn wanted(&self, rows: &Interval) -> Option<Interval> {
+        match &self.rows_at {
+            Some(at) => at.overlap(rows).map(|_| self.keys.clone()),
+            None => rows.overlap(&self.keys),
+        }
+    }
 }
 
 impl IndexOrder {
     /// The keys of some intervals in the order of their rows.
     pub fn ordered(&self, intervals: &[Interval]) -> Vec<OrderedKeys> {
-        let part = |keys: Interval, are_as_undefined| OrderedKeys { keys, are_as_undefined };
         let mut parts: Vec<OrderedKeys> = match self.has_more_paths {
-            false => intervals.iter().map(|keys| part(keys.clone(), false)).collect(),
+            false => intervals.iter().cloned().map(OrderedKeys::of).collect(),
             true => {
                 let zone = |from: u8, to: u8| Interval {
                     from: vec![from],
                     to: Some(vec![to]),
                 };
+                let undefined = zone(sql_rank::UNDEFINED, sql_rank::NULL);
                 let zones = [
-                    part(zone(sql_rank::UNDEFINED, sql_rank::NULL), false),
-                    part(zone(sql_rank::ARRAY, sql_rank::END), true),
-                    part(zone(sql_rank::NULL, sql_rank::ARRAY), false),
+                    OrderedKeys::of(undefined.clone()),
+                    OrderedKeys {
+                        keys: zone(sql_rank::ARRAY, sql_rank::END),
+                        rows_at: Some(undefined),
+                    },
+                    OrderedKeys::of(zone(sql_rank::NULL, sql_rank::ARRAY)),
                 ];
                 let inside = |zone: &OrderedKeys| {
                     let overlaps = intervals.iter().filter_map(|keys| keys.overlap(&zone.keys));
-                    overlaps
-                        .map(|keys| part(keys, zone.are_as_undefined))
-                        .collect::<Vec<_>>()
+                    let of_zone = overlaps.map(|keys| OrderedKeys { keys, ..zone.clone() });
+                    of_zone.collect::<Vec<_>>()
                 };
                 zones.iter().flat_map(inside).collect()
             }

@@ -89,7 +89,7 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 /// The text of an item; `n` is its number.
-fn item() -> impl Strategy<Value = String> {
+pub(super) fn item() -> impl Strategy<Value = String> {
     let list = prop::collection::vec(value(), 0..4).prop_map(|list| format!("[{}]", list.join(",")));
     let nested = value().prop_map(|value| format!("{{\"a\":{value}}}"));
     let members = (
@@ -108,7 +108,7 @@ fn item() -> impl Strategy<Value = String> {
 }
 
 /// A constant as a literal or a parameter. A parameter has no number beyond the doubles.
-fn constant() -> impl Strategy<Value = String> {
+pub(super) fn constant() -> impl Strategy<Value = String> {
     let all = values();
     let by_number = (0..all.len()).prop_map(|n| format!("@v{n}"));
     let literals: Vec<String> = all
@@ -123,7 +123,7 @@ fn constant() -> impl Strategy<Value = String> {
     ]
 }
 
-fn parameters() -> Parameters {
+pub(super) fn parameters() -> Parameters {
     let all = values();
     let named = all.iter().enumerate();
     named.fold(Parameters::none(), |list, (n, json)| {
@@ -186,7 +186,7 @@ fn predicate() -> impl Strategy<Value = String> {
     ]
 }
 
-fn filter() -> impl Strategy<Value = String> {
+pub(super) fn filter() -> impl Strategy<Value = String> {
     let leaf =
         prop_oneof![12 => predicate(), 1 => Just("false".to_owned()), 1 => Just("CONTAINS(c.a, 'a')".to_owned())];
     leaf.prop_recursive(3, 12, 3, |inner| {
@@ -200,7 +200,7 @@ fn filter() -> impl Strategy<Value = String> {
 }
 
 /// Items with their numbers, as `n`.
-fn numbered(items: &[String]) -> Vec<String> {
+pub(super) fn numbered(items: &[String]) -> Vec<String> {
     let text = |(n, item): (usize, &String)| match item.as_str() {
         "{}" => format!("{{\"n\":{n}}}"),
         item => format!("{{\"n\":{n},{}", &item[1..]),
@@ -209,7 +209,7 @@ fn numbered(items: &[String]) -> Vec<String> {
 }
 
 /// The numbers of the items in the rows, in order.
-fn rows(query: &Query, items: &[String]) -> Vec<usize> {
+pub(super) fn rows(query: &Query, items: &[String]) -> Vec<usize> {
     let page = query.execution(Environment::default(), PageLimit::NONE, None);
     let mut page = page.expect("a page");
     for (rid, item) in items.iter().enumerate() {

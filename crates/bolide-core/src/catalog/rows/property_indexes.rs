@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bolide_index::vector::Similarity;
 use bolide_mql::bson::RawDocument;
 use bolide_mql::index::IndexDefinition;
-use bolide_query::index::{IndexPath, TextIndex};
+use bolide_query::index::{CompositeIndex, CompositePath, IndexPath, TextIndex};
 use serde::{Deserialize, Serialize};
 
 use crate::index::{DocumentIndex, IndexKind, PropertyIndex, PropertyIndexes, VectorIndex};
@@ -41,6 +41,10 @@ enum StoredKind {
     Values {
         path: String,
     },
+    /// The paths, in their order.
+    Composite {
+        composite: Vec<StoredPath>,
+    },
     /// The centroids have a row of their own.
     Vector {
         vector: String,
@@ -55,6 +59,13 @@ enum StoredKind {
     },
 }
 
+#[derive(Serialize, Deserialize)]
+struct StoredPath {
+    path: String,
+    #[serde(default)]
+    descending: bool,
+}
+
 const SIMILARITIES: [(Similarity, &str); 3] = [
     (Similarity::Cosine, "cosine"),
     (Similarity::DotProduct, "dotproduct"),
@@ -65,6 +76,9 @@ impl StoredKind {
     fn of(kind: &IndexKind) -> StoredKind {
         match kind {
             IndexKind::Values(path) => StoredKind::Values { path: path.to_string() },
+            IndexKind::Composite(index) => StoredKind::Composite {
+                composite: index.paths().iter().map(StoredPath::of).collect(),
+            },
             IndexKind::FullText(text) => StoredKind::FullText {
                 text: text.path.to_string(),
                 language: text.language.clone(),
@@ -90,6 +104,10 @@ impl StoredKind {
                 Some(IndexKind::FullText(Arc::new(TextIndex { path, language })))
             }
             StoredKind::Values { path } => IndexPath::parse(&path).map(|path| IndexKind::Values(Arc::new(path))),
+            StoredKind::Composite { composite } => {
+                let paths: Option<Vec<CompositePath>> = composite.iter().map(StoredPath::path).collect();
+                Some(IndexKind::Composite(Arc::new(CompositeIndex::of(paths?)?)))
+            }
             StoredKind::Vector {
                 vector,
                 dimensions,
@@ -109,6 +127,22 @@ impl StoredKind {
                 }))
             }
         }
+    }
+}
+
+impl StoredPath {
+    fn of(own: &CompositePath) -> StoredPath {
+        StoredPath {
+            path: own.path.to_string(),
+            descending: own.descending,
+        }
+    }
+
+    fn path(&self) -> Option<CompositePath> {
+        Some(CompositePath {
+            path: IndexPath::parse(&self.path)?,
+            descending: self.descending,
+        })
     }
 }
 

@@ -167,6 +167,23 @@ fn a_sharded_collection_is_stored_so_that_earlier_versions_refuse_it() {
 }
 
 #[test]
+fn composite_indexes_are_stored_with_the_directions_of_their_paths() {
+    let (key, text) = &stored()[2];
+    let paths = r#"[{"path":"/a/?","descending":false},{"path":"/b/c/?","descending":true}]"#;
+    let index = format!(r#"{{"id":3,"composite":{paths},"ready":true,"automatic":false}}"#);
+    let text = text.replace(
+        "\"layoutVersion\"",
+        &format!(r#""indexes":{{"list":[{index}],"next":4}},"layoutVersion""#),
+    );
+    let row = Row::decode(*key, text.as_bytes()).expect("a row");
+    assert_eq!(str::from_utf8(&row.encode()).unwrap(), text);
+    let Row::Container(row) = row else {
+        panic!("no container")
+    };
+    assert_eq!(row.indexes.list[0].kind.to_string(), "/a ASC, /b/c DESC");
+}
+
+#[test]
 fn vector_indexes_are_stored_without_their_centroids() {
     let container = ContainerRid::new(DATABASE, 2);
     let (key, text) = &stored()[2];

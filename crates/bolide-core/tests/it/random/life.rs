@@ -220,8 +220,14 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
 }
 
 fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {
-    // Queries with a condition on `n` find their items through this index (P4, P5).
-    let mut more = json!({"indexingPolicy": {"includedPaths": [{"path": "/*"}, {"path": "/n/?"}]}});
+    // Queries with a condition on `n` find their items through these indexes, and sorted ones are read in their order (P4, P5).
+    let mut more = json!({"indexingPolicy": {
+        "includedPaths": [{"path": "/*"}, {"path": "/n/?"}],
+        "compositeIndexes": [
+            [{"path": "/pk"}, {"path": "/n"}],
+            [{"path": "/n"}, {"path": "/u", "order": "descending"}],
+        ],
+    }});
     if setup.keeps_history {
         // Longer than any program runs.
         more["changeFeedPolicy"] = json!({"retentionDuration": 10_000_000});

@@ -10,7 +10,7 @@ use super::faults::is_fault;
 use super::feeds::scope;
 use super::program::Where;
 use super::runner::{Runner, Stepped, Stop};
-use crate::model::Part;
+use crate::model::{Part, Version};
 
 impl Runner {
     /// Returns the ids of items whose `n` is at least `least`, over all pages of `size`.
@@ -36,6 +36,7 @@ impl Runner {
         };
         differ("selected", &in_any_order(&rows), &in_any_order(&want))?;
         self.count_in(part, least, want.len()).await?;
+        self.sort_in(part, size).await?;
         Ok(format!("{rows:?} {charge:?}"))
     }
 
@@ -49,6 +50,29 @@ impl Runner {
         ] {
             let (rows, _) = self.query(text, parameters.clone(), part, 10).await?;
             differ(text, &rows, &vec![Value::from(want)])?;
+        }
+        Ok(())
+    }
+
+    /// Sorts by both paths of a composite index, in both directions.
+    async fn sort_in(&mut self, part: Part, size: usize) -> Result<(), Stop> {
+        let listed = self.model.listed(part, &Vec::new());
+        let pair = |version: &&Version| (version.body.get("n").cloned(), version.body.get("u").cloned());
+        let mut pairs: Vec<(Option<Value>, Option<Value>)> = listed.iter().map(pair).collect();
+        // Both are numbers, or missing.
+        let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_i64);
+        pairs.sort_by_key(|(n, u)| (number(n), std::cmp::Reverse(number(u))));
+        let row = |(n, u): &(Option<Value>, Option<Value>)| {
+            let members = [("n", n), ("u", u)].into_iter();
+            let members = members.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+            Value::Object(members.collect())
+        };
+        let mut want: Vec<Value> = pairs.iter().map(row).collect();
+        for by in ["c.n, c.u DESC", "c.n DESC, c.u"] {
+            let text = format!("SELECT c.n, c.u FROM c ORDER BY {by}");
+            let (rows, _) = self.query(&text, vec![], part, size).await?;
+            differ(&text, &rows, &want)?;
+            want.reverse();
         }
         Ok(())
     }
@@ -90,7 +114,7 @@ impl Runner {
             cross_partition: true,
             max_items: Some(size),
             // Sums over several ranges are made by clients otherwise.
-            merges_ranges: text.contains("COUNT"),
+            merges_ranges: text.contains("COUNT") || text.contains("ORDER BY"),
             ..QueryItems::default()
         };
         let (mut rows, mut charge) = (Vec::new(), 0.0);

@@ -24,17 +24,22 @@ fn always() -> AccountOptions {
     }
 }
 
-/// A definition with indexes on a path of values, and on `/text` if wanted.
+/// A definition with indexes on a path of values alone and with `/text`, and on the words of `/text` if wanted.
 fn naming(path: &str, has_text: bool) -> Value {
     let texts = if has_text {
         json!([{"path": "/text"}])
     } else {
         json!([])
     };
+    let composite = json!([[{"path": path.trim_end_matches("/?")}, {"path": "/text", "order": "descending"}]]);
     json!({
         "defaultTtl": -1,
         "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},
-        "indexingPolicy": {"includedPaths": [{"path": "/*"}, {"path": path}], "fullTextIndexes": texts},
+        "indexingPolicy": {
+            "includedPaths": [{"path": "/*"}, {"path": path}],
+            "compositeIndexes": composite,
+            "fullTextIndexes": texts,
+        },
     })
 }
 
@@ -113,6 +118,11 @@ async fn assert_complete(test: &TestContainer, commits: i64) {
     for (text, rows, read) in [
         ("SELECT VALUE c.pk FROM c WHERE c.v = 223", json!(["223"]), found),
         ("SELECT VALUE c.pk FROM c WHERE c.v = 220", json!([]), expired),
+        (
+            "SELECT VALUE c.pk FROM c WHERE c.v IN (7, 223) AND c.text > 'word2'",
+            json!(["223"]),
+            found,
+        ),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.v >= 0", json!([live]), 0),
         (
             "SELECT VALUE COUNT(1) FROM c WHERE FullTextContains(c.text, 'word3')",
@@ -123,10 +133,10 @@ async fn assert_complete(test: &TestContainer, commits: i64) {
         let (seen, items) = ask(test, text).await;
         assert_eq!((json!(seen), items), (rows, read), "crash at commit {commits}: {text}");
     }
-    // Each item has one entry for `/v`, one for its word and one for its text; nothing is left of `/w`.
+    // Each item has two entries for `/v`, one for its word and one for its text; nothing is left of `/w`.
     let entries = test.engine.rows(Space::Index).await;
     let entries = entries.iter().filter(|(key, _)| key.first() == Some(&b'P')).count();
-    assert_eq!(entries, 3 * ITEMS, "crash at commit {commits}");
+    assert_eq!(entries, 4 * ITEMS, "crash at commit {commits}");
     test.assert_sound().await;
 }
 

@@ -6,6 +6,7 @@ mod batch;
 mod catalog;
 mod charges;
 mod colliding_keys;
+mod composite_keys;
 mod composite_orders;
 mod continuations;
 mod decisions;

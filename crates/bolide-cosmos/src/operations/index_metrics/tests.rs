@@ -27,6 +27,18 @@ fn the_first_components_of_the_partition_key_served() {
 }
 
 #[test]
+fn a_composite_index_that_was_read_is_named_by_its_paths() {
+    let definition = json!({"id": "c", "partitionKey": {"paths": ["/a"], "kind": "Hash", "version": 2}});
+    let properties = ContainerProperties::from_json(&definition).unwrap();
+    let metrics = served(&properties, 1, Some("/a ASC, /at DESC"));
+    assert_eq!(metrics["UtilizedSingleIndexes"][0]["IndexSpec"], "/a/?");
+    assert_eq!(
+        metrics["UtilizedCompositeIndexes"],
+        json!([{"IndexSpecs": ["/a ASC", "/at DESC"], "IndexPreciseSet": true, "IndexImpactScore": "High"}])
+    );
+}
+
+#[test]
 fn the_index_that_was_read_served() {
     let definition = json!({"id": "c", "partitionKey": {"paths": ["/a"], "kind": "Hash", "version": 2}});
     let properties = ContainerProperties::from_json(&definition).unwrap();

@@ -11,6 +11,7 @@
 mod access;
 mod advice;
 mod ahead;
+mod best_texts;
 mod brief;
 mod candidates;
 mod counting;

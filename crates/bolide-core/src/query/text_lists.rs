@@ -3,6 +3,8 @@
 //! Everything of one partition is read at one snapshot. Ghosts are in no figure: their number and their words are subtracted, and they are left out of lists.
 //! All partitions are read as of one time, which is also that of the items that are fetched afterwards.
 
+use std::sync::Arc;
+
 use bolide_model::Error;
 use bolide_query::Item;
 use bolide_query::index::{KEY_OF_MANY_TERMS, TextIndex, TextStatistics, key_of_term};
@@ -16,7 +18,7 @@ use crate::content::StoredItem;
 use crate::format::keys::{self, PropertyEntry};
 use crate::format::text_entries::{Posting, TextEntry};
 use crate::memory::MemoryShare;
-use crate::partition::{AsOf, EntryRead, IndexInterval, LiveIndex};
+use crate::partition::{AsOf, EntryRead, IndexInterval, ListId, LiveFigures, LiveIndex, Ranked, RankedList};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -41,12 +43,24 @@ const ROW_BYTES: usize = 96 + size_of::<Match>() + size_of::<(f64, usize)>();
 const MANY_TEXTS: usize = 64;
 const MANY_BYTES: usize = 8 * 1024 * 1024;
 
+/// Number of entries in a partition from which on a list is kept in memory, and number of texts of each of its groups.
+const MANY_ENTRIES: usize = 256;
+const KEPT: usize = 256;
+/// The same if indexes are used wherever they can be: so small that every part of it is used by few items.
+const FEW_KEPT: usize = 4;
+/// How often a partition is read until its version is that of a list in memory.
+const TRIES_OF_KEPT: usize = 8;
+/// Maximum number of entries of ghosts that are read for a list in memory.
+const MANY_GHOSTS: usize = 20_000;
+
 /// Why lists were not read.
 pub(super) enum Halt {
     /// A scan is better, or the only way.
     Scan,
     /// Something has changed meanwhile: begin again.
     Changed,
+    /// The lists in memory have too few texts: begin again without them.
+    Deeper,
     Failed(Error),
 }
 
@@ -63,8 +77,16 @@ pub(super) struct TextLists<'a> {
     pub text: &'a TextIndex,
     /// One word each; `None` for a term that no text has.
     pub terms: &'a [Option<String>],
-    /// Whether the texts with the terms are wanted, not only the statistics.
-    pub keeps_texts: bool,
+    pub wanted: Wanted,
+}
+
+/// What lists are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// How many texts have each term.
+    Statistics,
+    /// Also the texts. `from_memory`: the best of them do.
+    Texts { ties_descend: bool, from_memory: bool },
 }
 
 /// A text with at least one of the terms.
@@ -85,9 +107,23 @@ pub(super) struct Texts {
     /// How often each term occurs, for one match after the other.
     hits: Vec<u64>,
     terms: usize,
+    /// The lists of the ranges of which the best texts are known.
+    pub kept: Vec<KeptList>,
     /// Number of entries that were read in each range.
     entries: Vec<(u32, u64)>,
     memory: MemoryShare,
+    bytes: usize,
+}
+
+/// A list that is kept in memory, as of what was read.
+pub(super) struct KeptList {
+    /// The index of its slice, and the range.
+    pub slice: usize,
+    pub range: u32,
+    pub list: Arc<RankedList>,
+    pub live: LiveIndex,
+    /// The word of each term.
+    pub of_terms: Vec<Option<usize>>,
 }
 
 impl Match {
@@ -140,17 +176,129 @@ impl TextLists<'_> {
         texts.statistics.hits = vec![0; self.terms.len()];
         for (at, slice) in self.run.slices.iter().enumerate() {
             self.run.check()?;
-            let live = self.lists(slice, walk, &lists, &mut texts.memory).await?;
-            let words_of_texts = slice.partition.live_words(self.index, &live).await?;
-            texts.statistics.words += words_of_texts.ok_or(Halt::Changed)?;
-            texts.statistics.documents += live.items;
-            let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
-            texts.entries.push((slice.partition.range, entries as u64));
-            self.add_long_texts((at, slice), &live, &mut texts).await?;
-            let postings = Postings::of(self.terms, &words, &live.pages[1..]);
-            postings.add_all(at, &live, self.keeps_texts, &mut texts)?;
+            if !self.read_kept((at, slice), walk, (&words, &lists), &mut texts).await? {
+                self.read_entries((at, slice), walk, (&words, &lists), &mut texts)
+                    .await?;
+            }
         }
         Ok(texts)
+    }
+
+    /// Reads a partition: all entries. Keeps a list of the best, if they are many.
+    async fn read_entries(
+        &self,
+        (at, slice): (usize, &Slice),
+        walk: &mut ItemScan<'_>,
+        (words, lists): (&[&String], &[IndexInterval]),
+        texts: &mut Texts,
+    ) -> Result<(), Halt> {
+        let id = self.kept_ids(words).pop();
+        let kept = slice.partition.ranked_texts();
+        let making = id.as_ref().and_then(|id| kept.begin(id, slice.partition.lsn()));
+        let live = self.lists(slice, walk, lists, texts).await?;
+        let figures = slice.partition.live_figures(self.index, &live, &[]).await?;
+        self.add_figures((at, slice), &live, &figures.ok_or(Halt::Changed)?, texts)
+            .await?;
+        let (fewest, keep) = self.kept_texts();
+        let entries: usize = live.pages[1..].iter().map(|page| page.rows.len()).sum();
+        let ties_descend = id.is_some_and(|id| id.ties_descend);
+        let is_kept = making.is_some() && entries >= fewest;
+        let mut list = is_kept.then(|| RankedList::new(words.len(), ties_descend, keep));
+        let postings = Postings::of(self.terms, words, &live.pages[1..]);
+        postings.add_all(at, &live, self.wanted != Wanted::Statistics, texts, &mut list)?;
+        if let Some((making, list)) = making.zip(list) {
+            making.finish(list, live.lsn);
+        }
+        Ok(())
+    }
+
+    /// Reads a partition without the entries of words, if there is a list in memory. Returns whether there is one.
+    async fn read_kept(
+        &self,
+        (at, slice): (usize, &Slice),
+        walk: &mut ItemScan<'_>,
+        (words, lists): (&[&String], &[IndexInterval]),
+        texts: &mut Texts,
+    ) -> Result<bool, Halt> {
+        if let Wanted::Texts { from_memory: false, .. } = self.wanted {
+            return Ok(false);
+        }
+        let kept = slice.partition.ranked_texts();
+        let Some(id) = self.kept_ids(words).into_iter().find(|id| kept.has(id)) else {
+            return Ok(false);
+        };
+        for _ in 0..TRIES_OF_KEPT {
+            self.run.check()?;
+            let live = self.lists(slice, walk, &lists[..1], texts).await?;
+            let list = match kept.find(&id, live.lsn) {
+                Ranked::Found(list) => list,
+                Ranked::Missing => return Ok(false),
+                Ranked::OfOtherVersion => {
+                    // Usually the worker applies its commit now.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            };
+            if live.ghosts() * words.len() > MANY_GHOSTS {
+                return Ok(false);
+            }
+            let Some(figures) = slice.partition.live_figures(self.index, &live, words).await? else {
+                continue;
+            };
+            self.add_figures((at, slice), &live, &figures, texts).await?;
+            let of_terms = words_of_terms(self.terms, words);
+            for (total, word) in texts.statistics.hits.iter_mut().zip(&of_terms) {
+                let live = |word: usize| list.counts()[word].saturating_sub(figures.ghosts_with[word]);
+                *total += word.map_or(0, live);
+            }
+            texts.kept.push(KeptList {
+                slice: at,
+                range: slice.partition.range,
+                list,
+                live,
+                of_terms,
+            });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The lists that have what is wanted; the last one is made if there is none.
+    fn kept_ids(&self, words: &[&String]) -> Vec<ListId> {
+        let id = |ties_descend| ListId {
+            index: self.index,
+            words: words.iter().map(|word| (*word).clone()).collect(),
+            ties_descend,
+        };
+        match self.wanted {
+            _ if words.is_empty() => Vec::new(),
+            // A ranking by given statistics usually follows.
+            Wanted::Statistics => vec![id(false), id(true)],
+            Wanted::Texts { ties_descend, .. } => vec![id(ties_descend)],
+        }
+    }
+
+    /// Number of entries from which on a list is kept, and of the texts that each of its groups has.
+    fn kept_texts(&self) -> (usize, usize) {
+        match self.run.indexes.index_use.is_forced() {
+            true => (1, FEW_KEPT),
+            false => (MANY_ENTRIES, KEPT),
+        }
+    }
+
+    /// Adds what is known without the entries of words.
+    async fn add_figures(
+        &self,
+        (at, slice): (usize, &Slice),
+        live: &LiveIndex,
+        figures: &LiveFigures,
+        texts: &mut Texts,
+    ) -> Result<(), Halt> {
+        texts.statistics.words += figures.words;
+        texts.statistics.documents += live.items;
+        let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
+        texts.entries.push((slice.partition.range, entries as u64));
+        self.add_long_texts((at, slice), live, texts).await
     }
 
     /// Reads the lists of a partition.
@@ -159,7 +307,7 @@ impl TextLists<'_> {
         slice: &Slice,
         walk: &mut ItemScan<'_>,
         lists: &[IndexInterval],
-        memory: &mut MemoryShare,
+        texts: &mut Texts,
     ) -> Result<LiveIndex, Halt> {
         for read in READS {
             let most = match read.rows == READS[0].rows {
@@ -171,9 +319,11 @@ impl TextLists<'_> {
             let live = live.ok_or(Halt::Scan)?;
             let row_bytes = ROW_BYTES + self.terms.len() * size_of::<u64>();
             let of_page = |page: &Page| page.bytes() + page.rows.len() * row_bytes;
-            let bytes = live.pages.iter().map(of_page).sum();
-            self.run.memory.try_grow(memory, bytes).map_err(|_| Halt::Scan)?;
+            let bytes = texts.bytes + live.pages.iter().map(of_page).sum::<usize>();
+            let grown = self.run.memory.try_grow(&mut texts.memory, bytes);
+            grown.map_err(|_| Halt::Scan)?;
             if live.is_complete() {
+                texts.bytes = bytes;
                 return Ok(live);
             }
             self.run.check()?;
@@ -227,10 +377,16 @@ impl TextLists<'_> {
                 entry: entry.clone(),
                 words,
             };
-            texts.add(self.keeps_texts, found, hits.into_iter());
+            texts.add(self.wanted != Wanted::Statistics, found, hits.into_iter());
         }
         Ok(())
     }
+}
+
+/// Returns the place of each term among the words.
+fn words_of_terms(terms: &[Option<String>], words: &[&String]) -> Vec<Option<usize>> {
+    let place = |term: &Option<String>| words.binary_search(&term.as_ref()?).ok();
+    terms.iter().map(place).collect()
 }
 
 /// The lists of words in one partition.
@@ -244,15 +400,21 @@ struct Postings<'a> {
 impl<'a> Postings<'a> {
     fn of(terms: &[Option<String>], words: &[&String], pages: &'a [Page]) -> Postings<'a> {
         let prefix_bytes = |word: &String| keys::property_prefix(0).len() + key_of_term(word).len();
-        let list_of = |term: &Option<String>| words.binary_search(&term.as_ref()?).ok();
         Postings {
             lists: pages.iter().zip(words.iter().map(|word| prefix_bytes(word))).collect(),
-            of_terms: terms.iter().map(list_of).collect(),
+            of_terms: words_of_terms(terms, words),
         }
     }
 
-    /// Adds the texts of all lists, each once.
-    fn add_all(&self, slice: usize, live: &LiveIndex, keeps: bool, texts: &mut Texts) -> Result<(), Halt> {
+    /// Adds the texts of all lists, each once. `kept` gets ghosts, too; it is dropped if it becomes too large.
+    fn add_all(
+        &self,
+        slice: usize,
+        live: &LiveIndex,
+        keeps: bool,
+        texts: &mut Texts,
+        kept: &mut Option<RankedList>,
+    ) -> Result<(), Halt> {
         // All lists are in the order of what follows the word: the number of the item, and its place.
         let mut places = vec![0; self.lists.len()];
         let mut times = vec![0; self.lists.len()];
@@ -277,6 +439,7 @@ impl<'a> Postings<'a> {
             }
             let Some((entry, words)) = found else { return Ok(()) };
             let parsed = PropertyEntry::parse(entry).ok_or(Halt::Scan)?;
+            kept.take_if(|kept| !kept.add(&times, words, parsed.number(), parsed.epk));
             if !live.shows_entry(&parsed) {
                 continue;
             }

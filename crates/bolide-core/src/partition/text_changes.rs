@@ -82,3 +82,20 @@ impl TextChanges {
         }
     }
 }
+
+#[cfg(test)]
+impl TextChange {
+    /// Returns the change of a text with these words, each with the number of times that it occurs.
+    pub fn of(index: u32, is_added: bool, item_key: &Bytes, terms: &[(&str, u64)]) -> TextChange {
+        let mut terms = terms.to_vec();
+        terms.sort_unstable();
+        let key = |word| keys::property_entry(index, &bolide_query::index::key_of_term(word), item_key);
+        TextChange {
+            index,
+            is_added,
+            item_key: item_key.clone(),
+            words: terms.iter().map(|(_, times)| times).sum(),
+            entries: terms.iter().map(|(word, times)| (key(word).bytes, *times)).collect(),
+        }
+    }
+}

@@ -53,3 +53,14 @@ impl ListMemory {
         true
     }
 }
+
+#[cfg(test)]
+impl ListMemory {
+    pub fn is_unused(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) == 0
+    }
+
+    pub fn is_within_limit(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) <= MAX_BYTES
+    }
+}

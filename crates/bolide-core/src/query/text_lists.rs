@@ -230,14 +230,10 @@ impl TextLists<'_> {
         for _ in 0..TRIES_OF_KEPT {
             self.run.check()?;
             let live = self.lists(slice, walk, &lists[..1], texts).await?;
-            let list = match kept.find(&id, live.lsn) {
+            let list = match kept.find(&id, live.lsn).await {
                 Ranked::Found(list) => list,
                 Ranked::Missing => return Ok(false),
-                Ranked::OfOtherVersion => {
-                    // Usually the worker applies its commit now.
-                    tokio::task::yield_now().await;
-                    continue;
-                }
+                Ranked::Later => continue,
             };
             if live.ghosts() * words.len() > MANY_GHOSTS {
                 return Ok(false);

@@ -12,11 +12,14 @@
 mod list;
 mod memory;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::Lsn;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::text_changes::TextChange;
 use crate::format::keys;
@@ -29,6 +32,8 @@ const MAX_LISTS: usize = 64;
 const MAX_MAKING: usize = 64;
 /// Maximum number of texts that may change while a list is made.
 const MAX_PENDING: usize = 20_000;
+/// How long a reader waits until the worker has applied a commit that the reader has seen. It does so when it learns of its commit.
+const LAG: Duration = Duration::from_millis(10);
 
 /// Which texts a list has, and in which order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -44,14 +49,16 @@ pub(crate) struct ListId {
 pub(crate) enum Ranked {
     /// There is none.
     Missing,
-    /// It is of another version than the one that was read.
-    OfOtherVersion,
+    /// It is of a later version than the one that was read.
+    Later,
     Found(Arc<RankedList>),
 }
 
 /// The lists of a partition. See the module.
 pub(crate) struct RankedTexts {
     slots: Mutex<HashMap<ListId, Slot>>,
+    /// Told after each commit.
+    applied: Notify,
     memory: Arc<ListMemory>,
 }
 
@@ -85,6 +92,7 @@ impl RankedTexts {
     pub fn new(memory: Arc<ListMemory>) -> Arc<RankedTexts> {
         let lists = Arc::new(RankedTexts {
             slots: Mutex::default(),
+            applied: Notify::new(),
             memory,
         });
         lists.memory.register(&lists);
@@ -96,18 +104,42 @@ impl RankedTexts {
         self.slots.lock().get(id).is_some_and(|slot| slot.list.is_some())
     }
 
-    /// Returns a list as of a version.
-    pub fn find(&self, id: &ListId, lsn: Lsn) -> Ranked {
-        let mut slots = self.slots.lock();
-        let Some(slot) = slots.get_mut(id) else {
-            return Ranked::Missing;
+    /// Returns a list as of a version that was read. If the worker has not applied its commit yet, waits for it a little; a list that does not become one of the version
+    /// is dropped.
+    pub async fn find(&self, id: &ListId, lsn: Lsn) -> Ranked {
+        let look = async {
+            loop {
+                // Begun before the look, so that no commit between is missed.
+                let applied = self.applied.notified();
+                match self.look(id, lsn) {
+                    Some(ranked) => return ranked,
+                    None => applied.await,
+                }
+            }
         };
-        slot.used = self.memory.tick();
-        match &slot.list {
-            Some((version, list)) if *version == lsn => Ranked::Found(list.clone()),
-            Some(_) => Ranked::OfOtherVersion,
-            None => Ranked::Missing,
+        let found = tokio::time::timeout(LAG, look).await;
+        found.unwrap_or_else(|_| {
+            self.forget(id);
+            Ranked::Missing
+        })
+    }
+
+    /// Returns a list as of a version; `None` if it is of an earlier one.
+    fn look(&self, id: &ListId, lsn: Lsn) -> Option<Ranked> {
+        let mut slots = self.slots.lock();
+        let slot = slots.get_mut(id);
+        let Some((version, list)) = slot.as_ref().and_then(|slot| slot.list.as_ref()) else {
+            return Some(Ranked::Missing);
+        };
+        let found = match version.cmp(&lsn) {
+            Ordering::Less => None,
+            Ordering::Equal => Some(Ranked::Found(list.clone())),
+            Ordering::Greater => Some(Ranked::Later),
+        };
+        if let Some(slot) = slot {
+            slot.used = self.memory.tick();
         }
+        found
     }
 
     /// Begins to make a list, before its entries are read. `None` if there is a good one of this version or a later one, or another request makes it.
@@ -161,6 +193,8 @@ impl RankedTexts {
             }
         }
         slots.retain(|_, slot| slot.list.is_some() || slot.being_made.is_some());
+        drop(slots);
+        self.applied.notify_waiters();
     }
 
     /// Drops all lists: the partition has changed in an unknown way.
@@ -171,6 +205,8 @@ impl RankedTexts {
             self.count(slot, 0);
         }
         slots.retain(|_, slot| slot.being_made.is_some());
+        drop(slots);
+        self.applied.notify_waiters();
     }
 
     /// Returns when the list that was not used for the longest time was used, and its id.

@@ -31,9 +31,9 @@ fn numbers(list: &RankedList) -> Vec<(Vec<u64>, Vec<u64>)> {
 }
 
 fn found(lists: &RankedTexts, id: &ListId, lsn: u64) -> Option<Vec<(Vec<u64>, Vec<u64>)>> {
-    match lists.find(id, Lsn(lsn)) {
-        Ranked::Found(list) => Some(numbers(&list)),
-        Ranked::Missing | Ranked::OfOtherVersion => None,
+    match lists.look(id, Lsn(lsn)) {
+        Some(Ranked::Found(list)) => Some(numbers(&list)),
+        _ => None,
     }
 }
 
@@ -107,7 +107,7 @@ fn commits_while_a_list_is_made_are_in_it_once() {
         let making = lists.begin(&dog, Lsn(10)).expect("no list yet");
         assert!(lists.begin(&dog, Lsn(10)).is_none(), "another request makes it");
         lists.apply(Lsn(10), Lsn(11), vec![added(2, &[("dog", 1)])]);
-        assert!(matches!(lists.find(&dog, Lsn(11)), Ranked::Missing));
+        assert!(matches!(lists.look(&dog, Lsn(11)), Some(Ranked::Missing)));
         lists.apply(Lsn(11), Lsn(12), vec![added(3, &[("dog", 1)])]);
         let mut list = RankedList::new(1, false, 4);
         for number in has {
@@ -177,4 +177,22 @@ fn their_number_and_their_memory_are_bounded() {
     assert!(!all[0].has(&id(&["w0"])), "the oldest is not");
     drop(all);
     assert!(memory.is_unused());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_waits_for_the_worker_but_not_for_others() {
+    let dog = id(&["dog"]);
+    let (lists, _) = with_list(&dog);
+    let find = |lsn| {
+        let (lists, dog) = (lists.clone(), dog.clone());
+        tokio::spawn(async move { lists.find(&dog, Lsn(lsn)).await })
+    };
+    let early = find(11);
+    tokio::task::yield_now().await;
+    lists.apply(Lsn(10), Lsn(11), vec![added(2, &[("dog", 1)])]);
+    assert!(matches!(early.await, Ok(Ranked::Found(_))));
+    assert!(matches!(find(10).await, Ok(Ranked::Later)));
+    // Version 12 is that of another process.
+    assert!(matches!(find(12).await, Ok(Ranked::Missing)));
+    assert!(!lists.has(&dog));
 }

@@ -2,6 +2,7 @@
 //! more entries when more texts have the words.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bolide_core::{AccountOptions, IndexUse, PurgeMode, QueryItems};
 use serde_json::{Value, json};
@@ -239,4 +240,40 @@ async fn a_ranking_by_frequent_words_does_not_read_all_of_their_entries() {
         assert_eq!(few.1, many.1, "{term}: the others read as many in both");
         assert!(many.1.iter().all(|found| *found < 100), "{term}: {many:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rankings_beside_writers_are_of_one_version() {
+    let test = Arc::new(TestContainer::with_options(indexed(), None, forced()).await);
+    let item = |n: u64, word: &str| json!({"id": n.to_string(), "pk": "p", "text": format!("dog {word} red")});
+    for n in 0..200 {
+        test.upsert(item(n, "sky"), None).await.unwrap();
+    }
+    let writers: Vec<_> = (0..3)
+        .map(|writer| {
+            let test = test.clone();
+            tokio::spawn(async move {
+                let mut random = RandomChoices::new(writer);
+                for _ in 0..400 {
+                    let word = WORDS[random.roll(6) as usize];
+                    // Behind the first ten, so that what is ranked first is not replaced while it is read.
+                    test.upsert(item(10 + random.roll(190), word), None).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let ranking = "SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'dog') ";
+    let statistics =
+        "SELECT COUNTIF(FullTextContains(c.text, 'dog')) AS d, SUM(_FullTextWordCount(c.text)) AS w FROM c";
+    // However often an item is replaced, it has the word once among three, except for those that have it twice: these are first.
+    let mut rankings = 0;
+    while rankings == 0 || !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        assert_eq!(rows(&test, statistics).await, [json!({"d": 200, "w": 600})]);
+        assert_eq!(rows(&test, ranking).await.len(), 10);
+        rankings += 1;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    test.assert_sound().await;
 }

@@ -173,6 +173,13 @@ impl<'k> PropertyEntry<'k> {
     }
 }
 
+/// Returns the resource number of an item and its effective partition key, from what follows the value in a key of a property index.
+pub(crate) fn place_in_index(place: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = place.split_first_chunk()?;
+    let (length, epk) = rest.split_last()?;
+    (epk.len() == usize::from(*length)).then_some((u64::from_be_bytes(*number), epk))
+}
+
 /// Returns the effective partition key followed by the id, from an index entry that finds an item by its id; `None` for other entries.
 pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
     index_key.strip_prefix(&[ID_INDEX])

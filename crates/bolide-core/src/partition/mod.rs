@@ -56,7 +56,7 @@ pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use live_index::{EntryRead, HeldIndex, LiveFigures, LiveIndex};
 pub(crate) use pages::RawPages;
 use pending::{send, transact};
-pub(crate) use ranked_texts::{Group, ListId, Ranked, RankedList, RankedText, RankedTexts};
+pub(crate) use ranked_texts::{Group, ListId, Making, Ranked, RankedList, RankedText, RankedTexts};
 use shared::Shared;
 pub(crate) use signals::Signals;
 pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};

@@ -18,6 +18,7 @@ mod counting;
 mod covered;
 mod covered_rows;
 mod covered_runs;
+mod kept_texts;
 mod metrics;
 mod nearest;
 mod ordered;

@@ -18,7 +18,7 @@ use crate::content::StoredItem;
 use crate::format::keys::{self, PropertyEntry};
 use crate::format::text_entries::{Posting, TextEntry};
 use crate::memory::MemoryShare;
-use crate::partition::{AsOf, EntryRead, IndexInterval, ListId, LiveFigures, LiveIndex, Ranked, RankedList};
+use crate::partition::{AsOf, EntryRead, IndexInterval, LiveFigures, LiveIndex, RankedList};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -37,21 +37,13 @@ const READS: [EntryRead; 2] = [
         keys_only: false,
     },
 ];
+/// Maximum number of entries of a read if indexes are used wherever they can be: so small that few items have more.
+const FEW_ROWS: usize = 64;
 /// Memory for an entry in addition to its key and its value, in bytes: the row, a match and its score.
 const ROW_BYTES: usize = 96 + size_of::<Match>() + size_of::<(f64, usize)>();
 /// Maximum number of texts with too many words for entries of their own, and of the bytes of their records: they are read.
 const MANY_TEXTS: usize = 64;
 const MANY_BYTES: usize = 8 * 1024 * 1024;
-
-/// Number of entries in a partition from which on a list is kept in memory, and number of texts of each of its groups.
-const MANY_ENTRIES: usize = 256;
-const KEPT: usize = 256;
-/// The same if indexes are used wherever they can be: so small that every part of it is used by few items.
-const FEW_KEPT: usize = 4;
-/// How often a partition is read until its version is that of a list in memory.
-const TRIES_OF_KEPT: usize = 8;
-/// Maximum number of entries of ghosts that are read for a list in memory.
-const MANY_GHOSTS: usize = 20_000;
 
 /// Why lists were not read.
 pub(super) enum Halt {
@@ -139,6 +131,11 @@ impl Texts {
         &self.hits[at * self.terms..][..self.terms]
     }
 
+    /// Notes that entries of a partition were read.
+    pub fn charge_for(&mut self, slice: &Slice, entries: u64) {
+        self.entries.push((slice.partition.range, entries));
+    }
+
     /// Charges the page for the entries.
     pub fn charge(&self, execution: &mut Counting) {
         for (range, entries) in &self.entries {
@@ -192,98 +189,26 @@ impl TextLists<'_> {
         (words, lists): (&[&String], &[IndexInterval]),
         texts: &mut Texts,
     ) -> Result<(), Halt> {
-        let id = self.kept_ids(words).pop();
-        let kept = slice.partition.ranked_texts();
-        let making = id.as_ref().and_then(|id| kept.begin(id, slice.partition.lsn()));
-        let live = self.lists(slice, walk, lists, texts).await?;
+        let making = self.begin_list(slice, words);
+        let Some(live) = self.lists(slice, walk, lists, texts).await? else {
+            return self.read_long((at, slice), walk, (words, lists), making, texts).await;
+        };
         let figures = slice.partition.live_figures(self.index, &live, &[]).await?;
         self.add_figures((at, slice), &live, &figures.ok_or(Halt::Changed)?, texts)
             .await?;
-        let (fewest, keep) = self.kept_texts();
         let entries: usize = live.pages[1..].iter().map(|page| page.rows.len()).sum();
-        let ties_descend = id.is_some_and(|id| id.ties_descend);
-        let is_kept = making.is_some() && entries >= fewest;
-        let mut list = is_kept.then(|| RankedList::new(words.len(), ties_descend, keep));
+        let making = making.filter(|_| entries >= self.fewest_kept());
+        let mut list = making.as_ref().map(|making| self.empty_list(making, words));
         let postings = Postings::of(self.terms, words, &live.pages[1..]);
         postings.add_all(at, &live, self.wanted != Wanted::Statistics, texts, &mut list)?;
         if let Some((making, list)) = making.zip(list) {
-            making.finish(list, live.lsn);
+            self.keep(making, list, live.lsn);
         }
         Ok(())
     }
 
-    /// Reads a partition without the entries of words, if there is a list in memory. Returns whether there is one.
-    async fn read_kept(
-        &self,
-        (at, slice): (usize, &Slice),
-        walk: &mut ItemScan<'_>,
-        (words, lists): (&[&String], &[IndexInterval]),
-        texts: &mut Texts,
-    ) -> Result<bool, Halt> {
-        if let Wanted::Texts { from_memory: false, .. } = self.wanted {
-            return Ok(false);
-        }
-        let kept = slice.partition.ranked_texts();
-        let Some(id) = self.kept_ids(words).into_iter().find(|id| kept.has(id)) else {
-            return Ok(false);
-        };
-        for _ in 0..TRIES_OF_KEPT {
-            self.run.check()?;
-            let live = self.lists(slice, walk, &lists[..1], texts).await?;
-            let list = match kept.find(&id, live.lsn).await {
-                Ranked::Found(list) => list,
-                Ranked::Missing => return Ok(false),
-                Ranked::Later => continue,
-            };
-            if live.ghosts() * words.len() > MANY_GHOSTS {
-                return Ok(false);
-            }
-            let Some(figures) = slice.partition.live_figures(self.index, &live, words).await? else {
-                continue;
-            };
-            self.add_figures((at, slice), &live, &figures, texts).await?;
-            let of_terms = words_of_terms(self.terms, words);
-            for (total, word) in texts.statistics.hits.iter_mut().zip(&of_terms) {
-                let live = |word: usize| list.counts()[word].saturating_sub(figures.ghosts_with[word]);
-                *total += word.map_or(0, live);
-            }
-            texts.kept.push(KeptList {
-                slice: at,
-                range: slice.partition.range,
-                list,
-                live,
-                of_terms,
-            });
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    /// The lists that have what is wanted; the last one is made if there is none.
-    fn kept_ids(&self, words: &[&String]) -> Vec<ListId> {
-        let id = |ties_descend| ListId {
-            index: self.index,
-            words: words.iter().map(|word| (*word).clone()).collect(),
-            ties_descend,
-        };
-        match self.wanted {
-            _ if words.is_empty() => Vec::new(),
-            // A ranking by given statistics usually follows.
-            Wanted::Statistics => vec![id(false), id(true)],
-            Wanted::Texts { ties_descend, .. } => vec![id(ties_descend)],
-        }
-    }
-
-    /// Number of entries from which on a list is kept, and of the texts that each of its groups has.
-    fn kept_texts(&self) -> (usize, usize) {
-        match self.run.indexes.index_use.is_forced() {
-            true => (1, FEW_KEPT),
-            false => (MANY_ENTRIES, KEPT),
-        }
-    }
-
     /// Adds what is known without the entries of words.
-    async fn add_figures(
+    pub(super) async fn add_figures(
         &self,
         (at, slice): (usize, &Slice),
         live: &LiveIndex,
@@ -293,20 +218,23 @@ impl TextLists<'_> {
         texts.statistics.words += figures.words;
         texts.statistics.documents += live.items;
         let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
-        texts.entries.push((slice.partition.range, entries as u64));
+        texts.charge_for(slice, entries as u64);
         self.add_long_texts((at, slice), live, texts).await
     }
 
-    /// Reads the lists of a partition.
-    async fn lists(
+    /// Reads the lists of a partition; `None` if they are too long.
+    pub(super) async fn lists(
         &self,
         slice: &Slice,
         walk: &mut ItemScan<'_>,
         lists: &[IndexInterval],
         texts: &mut Texts,
-    ) -> Result<LiveIndex, Halt> {
-        for read in READS {
-            let most = match read.rows == READS[0].rows {
+    ) -> Result<Option<LiveIndex>, Halt> {
+        for mut read in READS {
+            if self.run.indexes.index_use.is_forced() {
+                read.rows = FEW_ROWS;
+            }
+            let most = match read.bytes == READS[0].bytes {
                 true => 0,
                 false => read.bytes,
             };
@@ -320,11 +248,11 @@ impl TextLists<'_> {
             grown.map_err(|_| Halt::Scan)?;
             if live.is_complete() {
                 texts.bytes = bytes;
-                return Ok(live);
+                return Ok(Some(live));
             }
             self.run.check()?;
         }
-        Err(Halt::Scan)
+        Ok(None)
     }
 
     /// Reads the texts that have too many words for entries of their own.
@@ -380,7 +308,7 @@ impl TextLists<'_> {
 }
 
 /// Returns the place of each term among the words.
-fn words_of_terms(terms: &[Option<String>], words: &[&String]) -> Vec<Option<usize>> {
+pub(super) fn words_of_terms(terms: &[Option<String>], words: &[&String]) -> Vec<Option<usize>> {
     let place = |term: &Option<String>| words.binary_search(&term.as_ref()?).ok();
     terms.iter().map(place).collect()
 }

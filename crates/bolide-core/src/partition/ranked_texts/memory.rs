@@ -7,9 +7,6 @@ use parking_lot::Mutex;
 
 use super::RankedTexts;
 
-/// Maximum memory of all lists of an account, in bytes.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
-
 /// See the module.
 #[derive(Default)]
 pub(crate) struct ListMemory {
@@ -40,9 +37,9 @@ impl ListMemory {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Drops the lists that were not used for the longest time until there is room for one more. Returns `false` if there is none.
-    pub(super) fn make_room(&self, bytes: usize) -> bool {
-        while self.bytes.load(Ordering::Relaxed) + bytes > MAX_BYTES {
+    /// Drops the lists that were not used for the longest time until one more fits within a limit. Returns `false` if it does not.
+    pub(super) fn make_room(&self, bytes: usize, limit: usize) -> bool {
+        while self.bytes.load(Ordering::Relaxed) + bytes > limit {
             let partitions: Vec<Arc<RankedTexts>> = self.partitions.lock().iter().filter_map(Weak::upgrade).collect();
             let oldest = partitions.iter().filter_map(|lists| Some((lists.least_used()?, lists)));
             let Some(((_, id), lists)) = oldest.min_by_key(|((used, _), _)| *used) else {
@@ -60,7 +57,7 @@ impl ListMemory {
         self.bytes.load(Ordering::Relaxed) == 0
     }
 
-    pub fn is_within_limit(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) <= MAX_BYTES
+    pub fn is_within(&self, limit: usize) -> bool {
+        self.bytes.load(Ordering::Relaxed) <= limit
     }
 }

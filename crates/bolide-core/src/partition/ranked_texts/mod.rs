@@ -104,6 +104,11 @@ impl RankedTexts {
         self.slots.lock().get(id).is_some_and(|slot| slot.list.is_some())
     }
 
+    /// Returns whether a request makes a list.
+    pub fn is_being_made(&self, id: &ListId) -> bool {
+        self.slots.lock().get(id).is_some_and(|slot| slot.being_made.is_some())
+    }
+
     /// Returns a list as of a version that was read. If the worker has not applied its commit yet, waits for it a little; a list that does not become one of the version
     /// is dropped.
     pub async fn find(&self, id: &ListId, lsn: Lsn) -> Ranked {
@@ -296,10 +301,15 @@ pub(crate) struct Making {
 }
 
 impl Making {
-    /// Keeps a list that has all texts of a version, which was read after the list was begun.
-    pub fn finish(self, list: RankedList, lsn: Lsn) {
+    pub fn id(&self) -> &ListId {
+        &self.id
+    }
+
+    /// Keeps a list that has all texts of a version, which was read after the list was begun. All lists of the account then have at most `limit` bytes; they grow a little
+    /// with writes.
+    pub fn finish(self, list: RankedList, lsn: Lsn, limit: usize) {
         let bytes = list.bytes();
-        if !self.lists.memory.make_room(bytes) {
+        if !self.lists.memory.make_room(bytes, limit) {
             return;
         }
         self.lists.keep_fewer_than(MAX_LISTS);

@@ -1,6 +1,7 @@
 use super::*;
 
 const INDEX: u32 = 7;
+const LIMIT: usize = 1024 * 1024;
 
 fn id(words: &[&str]) -> ListId {
     ListId {
@@ -46,7 +47,7 @@ fn with_list(id: &ListId) -> (Arc<RankedTexts>, Arc<ListMemory>) {
     let mut times = vec![0; id.words.len()];
     times[0] = 1;
     assert!(list.add(&times, 1, 1, b"epk"));
-    making.finish(list, Lsn(10));
+    making.finish(list, Lsn(10), LIMIT);
     (lists, memory)
 }
 
@@ -113,7 +114,7 @@ fn commits_while_a_list_is_made_are_in_it_once() {
         for number in has {
             assert!(list.add(&[1], 1, number, b"epk"));
         }
-        making.finish(list, Lsn(read));
+        making.finish(list, Lsn(read), LIMIT);
         assert_eq!(
             found(&lists, &dog, 12),
             Some(vec![(vec![1], vec![2, 3])]),
@@ -136,7 +137,7 @@ fn a_list_may_be_ahead_of_the_worker() {
     let mut list = RankedList::new(1, false, 4);
     assert!(list.add(&[1], 1, 2, b"epk"));
     // The commit is visible, and the worker has not heard of it yet.
-    making.finish(list, Lsn(11));
+    making.finish(list, Lsn(11), LIMIT);
     lists.apply(Lsn(10), Lsn(11), vec![added(2, &[("dog", 1)])]);
     assert_eq!(found(&lists, &dog, 11), Some(vec![(vec![1], vec![2])]));
 }
@@ -150,7 +151,7 @@ fn a_list_that_is_given_up_leaves_nothing() {
     // Nor one during which others wrote.
     let making = lists.begin(&dog, Lsn(10)).expect("no list yet");
     lists.apply(Lsn(12), Lsn(13), Vec::new());
-    making.finish(RankedList::new(1, false, 4), Lsn(11));
+    making.finish(RankedList::new(1, false, 4), Lsn(11), LIMIT);
     assert!(lists.slots.lock().is_empty());
     assert!(memory.is_unused());
 }
@@ -158,23 +159,27 @@ fn a_list_that_is_given_up_leaves_nothing() {
 #[test]
 fn their_number_and_their_memory_are_bounded() {
     let memory = Arc::<ListMemory>::default();
-    let all: Vec<Arc<RankedTexts>> = (0..3).map(|_| RankedTexts::new(memory.clone())).collect();
-    for n in 0..2 * MAX_LISTS {
+    let all: Vec<Arc<RankedTexts>> = (0..2).map(|_| RankedTexts::new(memory.clone())).collect();
+    for n in 0..MAX_LISTS + 10 {
         for lists in &all {
             let own = id(&[&format!("w{n}")]);
             let making = lists.begin(&own, Lsn(10)).expect("no list yet");
-            let mut list = RankedList::new(1, false, 4_000);
-            for number in 0..8_000 {
+            let mut list = RankedList::new(1, false, 1_000);
+            // The first ones are so small that their number is the limit.
+            for number in 0..if n < MAX_LISTS + 5 { 1 } else { 2_000 } {
                 assert!(list.add(&[1], 1, number, b"epk"));
             }
-            making.finish(list, Lsn(10));
+            making.finish(list, Lsn(10), LIMIT);
             assert!(lists.has(&own), "the newest is kept");
-            assert!(memory.is_within_limit());
+            assert!(memory.is_within(LIMIT));
             let count = lists.slots.lock().len();
             assert!(count <= MAX_LISTS, "{count}");
         }
     }
     assert!(!all[0].has(&id(&["w0"])), "the oldest is not");
+    let large = all[0].begin(&id(&["large"]), Lsn(10)).expect("no list yet");
+    large.finish(RankedList::new(1, false, 4), Lsn(10), 100);
+    assert!(!all[0].has(&id(&["large"])), "one that does not fit is not kept");
     drop(all);
     assert!(memory.is_unused());
 }

@@ -242,6 +242,30 @@ async fn a_ranking_by_frequent_words_does_not_read_all_of_their_entries() {
     }
 }
 
+#[tokio::test]
+async fn of_entries_that_are_too_many_to_be_held_a_list_is_made_too() {
+    // With forced indexes, a read holds 64 entries.
+    let test = TestContainer::with_options(indexed(), None, forced()).await;
+    let mut model = Model::default();
+    for n in 0..300 {
+        let mut random = RandomChoices::new(n);
+        upsert(&test, &mut model, &mut random, n).await;
+    }
+    model.now = 15;
+    test.at(START + model.now);
+    for terms in [&["dog"][..], &["cat", "dog"], &["red", "sky", "fox"]] {
+        for again in 0..2 {
+            assert_ranked(&test, &model, terms, 4, &format!("time {again}")).await;
+        }
+    }
+    let query = "SELECT TOP 4 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'dog', 'cat')";
+    test.engine.found_rows();
+    rows(&test, query).await;
+    let (found, ghosts) = (test.engine.found_rows(), model.items.len() - model.live().count());
+    assert!(found <= 2 * ghosts as u64 + 20, "{found} rows with {ghosts} ghosts");
+    test.assert_sound().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn rankings_beside_writers_are_of_one_version() {
     let test = Arc::new(TestContainer::with_options(indexed(), None, forced()).await);

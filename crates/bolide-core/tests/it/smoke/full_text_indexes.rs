@@ -288,7 +288,10 @@ async fn items_that_end_by_the_default_are_left_out_too() {
 
 #[tokio::test]
 async fn a_ranking_reads_only_the_best_items() {
-    let both = Both::new(indexed("en-US")).await;
+    let both = Both {
+        with: TestContainer::with_options(indexed("en-US"), None, options()).await,
+        ..Both::new(indexed("en-US")).await
+    };
     for n in 0..300 {
         let text = if n % 100 == 5 { "a rare fox" } else { "a dog" };
         both.upsert(&json!({"id": n.to_string(), "pk": n.to_string(), "text": text}))

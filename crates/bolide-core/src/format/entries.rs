@@ -26,9 +26,9 @@ use bolide_query::{Item as QueryItem, SystemProperties};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
-use super::keys;
+use super::keys::{self, PropertyEntry};
 use super::record::{Content, ExpiryEntry, LogEntry, Record};
-use super::text_entries;
+use super::text_entries::{self, Posting};
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes};
 
 /// One entry of an item.
@@ -231,6 +231,16 @@ impl Entry<'_> {
             Kind::Property(value) => text_entries::words_of_text(&self.key.bytes, value),
             _ => None,
         }
+    }
+
+    /// Returns the index and the posting, if this is the entry of a word in a full-text index. `is_full_text`: of the index with an id.
+    pub fn posting(&self, is_full_text: impl Fn(u32) -> bool) -> Option<(u32, Posting)> {
+        let Kind::Property(value) = &self.kind else {
+            return None;
+        };
+        let entry = PropertyEntry::parse(&self.key.bytes).filter(|entry| is_full_text(entry.index))?;
+        let posting = text_entries::is_of_word(&entry).then(|| Posting::decode(value))??;
+        Some((entry.index, posting))
     }
 
     /// Returns whether these bytes may be stored: entries of property indexes had no values at first.

@@ -62,6 +62,11 @@ pub(crate) fn item_in_collection(number: u64) -> Key {
     item(&Epk::start(), number)
 }
 
+/// Returns the key of an item by its effective partition key and its resource number.
+pub(crate) fn item_key(epk: &[u8], number: u64) -> Bytes {
+    [epk, &number.to_be_bytes()].concat().into()
+}
+
 /// Returns the effective partition key inside an item key.
 pub(crate) fn epk_of_item(item_key: &[u8]) -> &[u8] {
     &item_key[..item_key.len().saturating_sub(RID_BYTES)]
@@ -132,7 +137,7 @@ pub(crate) struct PropertyEntry<'k> {
     pub index: u32,
     pub value: &'k [u8],
     number: &'k [u8],
-    epk: &'k [u8],
+    pub epk: &'k [u8],
 }
 
 impl<'k> PropertyEntry<'k> {
@@ -166,6 +171,13 @@ impl<'k> PropertyEntry<'k> {
     pub fn item_key(&self) -> Bytes {
         [self.epk, self.number].concat().into()
     }
+}
+
+/// Returns the resource number of an item and its effective partition key, from what follows the value in a key of a property index.
+pub(crate) fn place_in_index(place: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = place.split_first_chunk()?;
+    let (length, epk) = rest.split_last()?;
+    (epk.len() == usize::from(*length)).then_some((u64::from_be_bytes(*number), epk))
 }
 
 /// Returns the effective partition key followed by the id, from an index entry that finds an item by its id; `None` for other entries.

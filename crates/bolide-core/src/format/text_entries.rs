@@ -65,6 +65,11 @@ pub(crate) fn words_of_text(key: &[u8], value: &[u8]) -> Option<(u32, u64)> {
     Some((entry.index, TextEntry::decode(value)?.words))
 }
 
+/// Returns whether an entry of a full-text index is that of a word, which has a [`Posting`]. The other keys have one byte.
+pub(crate) fn is_of_word(entry: &PropertyEntry<'_>) -> bool {
+    entry.value.len() > 1
+}
+
 impl Posting {
     pub fn encode(self) -> Bytes {
         let mut bytes = BytesMut::new();

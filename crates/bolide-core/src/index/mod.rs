@@ -256,6 +256,12 @@ impl PropertyIndexes {
         }
     }
 
+    /// Whether there is a full-text index.
+    pub fn has_full_text(&self) -> bool {
+        let is_it = |index: &PropertyIndex| matches!(index.kind, IndexKind::FullText(_));
+        self.list.iter().any(is_it)
+    }
+
     /// Whether another automatic index can be added.
     pub fn has_room_for_automatic(&self) -> bool {
         let automatic = self.list.iter().filter(|index| index.is_automatic).count();

@@ -22,8 +22,12 @@ pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
 /// Adds a record with all its entries; returns its key.
 pub(crate) fn add(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
+    let has_texts = indexes.has_full_text();
     for entry in entries::of(indexes, &key.bytes, record) {
         let value = entry.value();
+        if has_texts {
+            batch.texts.note(indexes, &key.bytes, true, &entry);
+        }
         if let Some((index, words)) = counted_words(batch, indexes, &key.bytes, &entry) {
             batch.state.added_words(index, &key.bytes, words);
         }
@@ -37,7 +41,11 @@ pub(crate) fn add(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, epk: &E
 
 /// Removes a record with all its entries (TTL-267).
 pub(crate) fn remove(batch: &mut WriteBatch<'_>, indexes: &PropertyIndexes, key: &Key, record: &Record) {
+    let has_texts = indexes.has_full_text();
     for entry in entries::of(indexes, &key.bytes, record) {
+        if has_texts {
+            batch.texts.note(indexes, &key.bytes, false, &entry);
+        }
         if let Some((index, words)) = counted_words(batch, indexes, &key.bytes, &entry) {
             batch.state.removed_words(index, &key.bytes, words);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bolide_model::ttl::{Class, Horizon};
 use bolide_model::{Lsn, Result, UnixMillis};
-use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT};
+use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT, key_of_term};
 use bolide_storage::{EngineError, HeldSnapshot, HoldError, Key, Page, PartitionId, ReadRequest, ReadResponse};
 use bytes::Bytes;
 
@@ -52,6 +52,11 @@ impl LiveIndex {
     /// Returns whether the item of an entry exists. Usually there are no ghosts, and the key of the item is not made.
     pub fn shows_entry(&self, entry: &PropertyEntry<'_>) -> bool {
         self.ghosts.is_empty() || self.shows(&entry.item_key())
+    }
+
+    /// Number of ghosts.
+    pub fn ghosts(&self) -> usize {
+        self.ghosts.len()
     }
 
     /// Returns whether all entries were read.
@@ -201,32 +206,55 @@ async fn read_held(
     }
 }
 
+/// What texts of a full-text index have, without ghosts.
+pub(crate) struct LiveFigures {
+    /// Number of words of all texts.
+    pub words: u64,
+    /// Number of ghosts whose texts have an entry for each of some words.
+    pub ghosts_with: Vec<u64>,
+}
+
 impl Partition {
-    /// Returns the number of words of all texts of a full-text index, without ghosts; `None` if a ghost is no longer stored as this version.
+    /// Returns the number of words of all texts of a full-text index, without ghosts, and how many ghosts have some words; `None` if a ghost is no longer stored
+    /// as this version.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn live_words(&self, index: u32, live: &LiveIndex) -> Result<Option<u64>> {
-        let stored = live.texts.words(index);
+    pub async fn live_figures(&self, index: u32, live: &LiveIndex, words: &[&String]) -> Result<Option<LiveFigures>> {
+        let mut figures = LiveFigures {
+            words: live.texts.words(index),
+            ghosts_with: vec![0; words.len()],
+        };
         if live.ghosts.is_empty() {
-            return Ok(Some(stored));
+            return Ok(Some(figures));
         }
-        let keys = |item_key| [KEY_OF_TEXT, KEY_OF_NO_TEXT].map(|key| keys::property_entry(index, key, item_key));
-        let gets: Vec<Key> = live.ghosts.keys().flat_map(|item_key| keys(item_key)).collect();
+        let words: Vec<Vec<u8>> = words.iter().map(|word| key_of_term(word)).collect();
+        let keys_of = |item_key| {
+            let words = words.iter().map(|word| &word[..]);
+            let keys = [KEY_OF_TEXT, KEY_OF_NO_TEXT].into_iter().chain(words);
+            keys.map(move |key| keys::property_entry(index, key, item_key))
+        };
+        let gets: Vec<Key> = live.ghosts.keys().flat_map(|item_key| keys_of(item_key)).collect();
         let request = ReadRequest {
             gets,
             ..ReadRequest::default()
         };
         let found = self.read_raw(request).await?.gets;
         let mut of_ghosts = 0;
-        for (version, entries) in live.ghosts.values().zip(found.chunks(2)) {
-            let entry = entries.iter().flatten().find_map(|value| TextEntry::decode(value));
+        for (version, entries) in live.ghosts.values().zip(found.chunks(2 + words.len())) {
+            let (whole, of_words) = entries.split_at(entries.len().min(2));
+            let entry = whole.iter().flatten().find_map(|value| TextEntry::decode(value));
+            // The entries of one version of an item are written and removed together.
             match entry.filter(|entry| entry.version == *version) {
                 Some(entry) => of_ghosts += entry.words,
                 None => return Ok(None),
             }
+            for (count, entry) in figures.ghosts_with.iter_mut().zip(of_words) {
+                *count += u64::from(entry.is_some());
+            }
         }
-        Ok(Some(stored.saturating_sub(of_ghosts)))
+        figures.words = figures.words.saturating_sub(of_ghosts);
+        Ok(Some(figures))
     }
 }
 

@@ -18,12 +18,14 @@ mod pages;
 mod pending;
 mod prepared;
 mod purge_rate;
+mod ranked_texts;
 mod schedule;
 mod shared;
 mod signals;
 mod snapshot;
 pub(crate) mod state;
 pub(crate) mod statistics;
+mod text_changes;
 pub(crate) mod text_counters;
 pub(crate) mod tombstones;
 pub(crate) mod visibility;
@@ -52,10 +54,11 @@ use dirty_keys::Recording;
 use endings::Endings;
 use exclusive::{ExclusiveJob, PendingExclusive};
 pub(crate) use joint::{JointDecision, commit_jointly};
-pub(crate) use live_index::{EntryRead, HeldIndex, LiveIndex};
+pub(crate) use live_index::{EntryRead, HeldIndex, LiveFigures, LiveIndex};
 pub(crate) use pages::RawPages;
 use pending::{send, transact};
 pub(crate) use prepared::Prepared;
+pub(crate) use ranked_texts::{Group, ListId, Making, Ranked, RankedList, RankedText, RankedTexts};
 use shared::Shared;
 pub(crate) use signals::Signals;
 pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};
@@ -171,6 +174,11 @@ impl Partition {
     pub async fn counted_items(&self) -> Result<u64> {
         let (_, state) = read_state(self.engine.as_ref(), self.id).await?;
         Ok(state.next_number)
+    }
+
+    /// Returns the lists of full-text indexes that are kept in memory.
+    pub fn ranked_texts(&self) -> &Arc<RankedTexts> {
+        &self.shared.ranked
     }
 
     /// Returns the order of the commits of all partitions.

@@ -12,6 +12,7 @@ use super::commit_times::CommitTimes;
 use super::dirty_keys::DirtyKeys;
 use super::endings::Endings;
 use super::purge_rate::PurgeRate;
+use super::ranked_texts::RankedTexts;
 use super::schedule::Schedule;
 use super::state::PartitionState;
 use super::statistics::PublishedStatistics;
@@ -35,10 +36,17 @@ pub(crate) struct Shared {
     pub endings: RwLock<Option<Arc<dyn Endings>>>,
     /// The order of the commits of all partitions.
     pub times: Arc<CommitTimes>,
+    /// Lists of full-text indexes that are kept in memory.
+    pub ranked: Arc<RankedTexts>,
 }
 
 impl Shared {
-    pub fn new(meter: SharedMeter, Signals { wakeup, times }: Signals) -> Shared {
+    pub fn new(meter: SharedMeter, signals: Signals) -> Shared {
+        let Signals {
+            wakeup,
+            times,
+            list_memory,
+        } = signals;
         Shared {
             lsn: AtomicU64::new(0),
             stored_items: AtomicU64::new(0),
@@ -50,6 +58,7 @@ impl Shared {
             meter: RwLock::new(meter),
             endings: RwLock::new(None),
             times,
+            ranked: RankedTexts::new(list_memory),
         }
     }
 

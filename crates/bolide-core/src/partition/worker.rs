@@ -265,6 +265,7 @@ impl Worker {
             state,
             stamp,
             after,
+            texts,
         } = decided;
         let Some(changes) = changes else {
             self.state = state;
@@ -274,6 +275,7 @@ impl Worker {
         match self.commit_changes(changes, stamp).await {
             Ok(Some(head)) => {
                 self.shared.committed(&after, stamp.seconds(), &state);
+                self.shared.ranked.apply(self.head.lsn, head.lsn, texts);
                 self.advance(head, state);
                 Ok(Some(head.lsn))
             }
@@ -331,6 +333,7 @@ impl Worker {
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
         if head.lsn != self.head.lsn {
+            self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
                 unknown if unknown.is_empty() => self.shared.dirty_keys.lose_track(),
                 unresolved => self.shared.dirty_keys.record(unresolved),

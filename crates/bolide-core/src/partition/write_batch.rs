@@ -18,6 +18,7 @@ use super::after_commit::AfterCommit;
 use super::loaded::ScanId;
 pub(crate) use super::loaded::{Loaded, Missing};
 use super::state::PartitionState;
+use super::text_changes::{TextChange, TextChanges};
 use super::tombstones::TombstoneView;
 use super::visibility::{Slot, StoredVersion, Visibility};
 use crate::format::keys::{self, LogPosition};
@@ -68,6 +69,8 @@ pub(crate) struct WriteBatch<'a> {
     writes_of_batch: Option<u32>,
     /// What is to be done after the commit.
     pub after: AfterCommit,
+    /// The texts that it stores and removes.
+    pub texts: TextChanges,
 }
 
 /// The new value of a key; `None` deletes it.
@@ -83,6 +86,7 @@ pub(crate) struct Suspended {
     lsn: Lsn,
     writes_of_batch: Option<u32>,
     after: AfterCommit,
+    texts: TextChanges,
 }
 
 impl Suspended {
@@ -96,6 +100,7 @@ impl Suspended {
             lsn,
             writes_of_batch: Some(0),
             after: AfterCommit::default(),
+            texts: TextChanges::default(),
         }
     }
 
@@ -118,6 +123,7 @@ impl Suspended {
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
             after: self.after,
+            texts: self.texts,
         }
     }
 
@@ -154,6 +160,7 @@ impl<'a> WriteBatch<'a> {
             lsn,
             writes_of_batch: None,
             after: AfterCommit::default(),
+            texts: TextChanges::default(),
         }
     }
 
@@ -293,7 +300,7 @@ impl<'a> WriteBatch<'a> {
     /// Decides several writes as one transaction: they share one LSN, and all of their effects are kept, or none. If `decide` returns an error, its
     /// effects are undone.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
-        let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
+        let (state, lsn, after, texts) = (self.state.clone(), self.lsn, self.after, self.texts.len());
         self.undo = Some(Vec::new());
         self.writes_of_batch = Some(0);
         let decided = decide(self);
@@ -301,6 +308,7 @@ impl<'a> WriteBatch<'a> {
         let undo = self.undo.take().unwrap_or_default();
         if decided.is_err() {
             (self.state, self.lsn, self.after) = (state, lsn, after);
+            self.texts.truncate(texts);
             for (key, before) in undo.into_iter().rev() {
                 match before {
                     Some(effect) => self.effects.insert(key, effect),
@@ -313,7 +321,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Decides further writes of the current transaction: if `decide` returns an error, the effects of these are undone.
     pub fn keeping_writes<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
-        let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
+        let (state, lsn, after, texts) = (self.state.clone(), self.lsn, self.after, self.texts.len());
         let (writes, outer) = (self.writes_of_batch, self.undo.replace(Vec::new()));
         let decided = decide(self);
         let undo = std::mem::replace(&mut self.undo, outer).unwrap_or_default();
@@ -323,6 +331,7 @@ impl<'a> WriteBatch<'a> {
             }
         } else {
             (self.state, self.lsn, self.after, self.writes_of_batch) = (state, lsn, after, writes);
+            self.texts.truncate(texts);
             for (key, before) in undo.into_iter().rev() {
                 match before {
                     Some(effect) => self.effects.insert(key, effect),
@@ -343,6 +352,7 @@ impl<'a> WriteBatch<'a> {
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
             after: self.after,
+            texts: self.texts,
         }
     }
 
@@ -387,18 +397,20 @@ impl<'a> WriteBatch<'a> {
     /// Tells whether another write batch, decided on the same rows, has the same result.
     #[cfg(debug_assertions)]
     pub fn is_like(&self, other: &WriteBatch<'_>) -> bool {
-        self.effects == other.effects && self.state == other.state && self.lsn == other.lsn && self.after == other.after
+        (&self.effects, &self.state, self.lsn, self.after) == (&other.effects, &other.state, other.lsn, other.after)
+            && self.texts == other.texts
     }
 
     /// Returns the result of the write batch on the head `base`. `before` is the partition's state before it.
     pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
-        let (stamp, after) = (self.now, self.after);
+        let (stamp, after, texts) = (self.now, self.after, self.texts.into_list());
         if self.lsn == base && self.effects.is_empty() {
             return Decided {
                 changes: None,
                 state: self.state,
                 stamp,
                 after,
+                texts,
             };
         }
         let row = self.state.encode();
@@ -421,6 +433,7 @@ impl<'a> WriteBatch<'a> {
             state: self.state,
             stamp,
             after,
+            texts,
         }
     }
 }
@@ -436,6 +449,8 @@ pub(crate) struct Decided {
     pub stamp: UnixMillis,
     /// What is to be done after the commit.
     pub after: AfterCommit,
+    /// The texts that are stored and removed.
+    pub texts: Vec<TextChange>,
 }
 
 /// The rows that a write batch writes and deletes.

@@ -11,6 +11,7 @@
 mod access;
 mod advice;
 mod ahead;
+mod best_texts;
 mod brief;
 mod candidates;
 mod composite;
@@ -18,6 +19,7 @@ mod counting;
 mod covered;
 mod covered_rows;
 mod covered_runs;
+mod kept_texts;
 mod metrics;
 mod nearest;
 mod ordered;

@@ -9,7 +9,7 @@
 //! Items are pushed in the order of the result, so that the rows are those of a scan, ties included. Each item is scored again when it is fetched; if it has
 //! changed since the lists were read, the page begins again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use bolide_model::{Result, UnixMillis};
 use bolide_query::Item;
@@ -17,10 +17,11 @@ use bolide_query::index::{KEY_OF_NO_TEXT, KEY_OF_TEXT, TextAggregate, TextIndex,
 use bytes::Bytes;
 
 use super::access::Pushed;
+use super::best_texts::{BestTexts, Fetched};
 use super::candidates::{FEW_CANDIDATES, ITEMS_PER_CANDIDATE, IndexReader, MAX_CANDIDATES, point};
 use super::counting::Counting;
 use super::page::{PageRun, push};
-use super::text_lists::{Halt, TextLists, Texts};
+use super::text_lists::{Halt, TextLists, Wanted};
 use super::text_statistics;
 use super::texts_in_order::TextsInOrder;
 use crate::continuation::query::QueryPosition;
@@ -35,6 +36,8 @@ const SPARE: usize = 4;
 const MAX_FETCHED: usize = 1_024;
 /// How often a page begins because texts have changed meanwhile.
 const TRIES: usize = 3;
+/// Maximum number of rows for which lists in memory are used: they have a few hundred texts of each kind.
+const MAX_FROM_MEMORY: u64 = 128;
 
 /// How a query is answered from a full-text index.
 pub(super) struct TextAccess {
@@ -100,17 +103,23 @@ impl PageRun<'_> {
         if self.filter.is_some() || (is_aggregate && position.resume.is_some()) {
             return Ok(None);
         }
+        let mut from_memory = true;
         for _ in 0..TRIES {
             let mut execution = Counting::of(self.execution(self.limit, position.resume.as_deref())?);
             let mut walk = self.walk_over(Vec::new(), now, None);
             let made = match &texts.answer {
-                TextAnswer::Ranking(ranking) => self.push_best(&mut execution, &mut walk, (texts, ranking)).await,
+                TextAnswer::Ranking(ranking) => {
+                    let from_memory = from_memory && ranking.wanted <= MAX_FROM_MEMORY;
+                    self.push_best(&mut execution, &mut walk, (texts, ranking), from_memory)
+                        .await
+                }
                 TextAnswer::Aggregates(list) => self.set_aggregates(&mut execution, &mut walk, list).await,
             };
             match made {
                 Ok(()) => return Ok(Some(Pushed::at_end(execution, walk))),
                 Err(Halt::Scan) => return Ok(None),
                 Err(Halt::Changed) => {}
+                Err(Halt::Deeper) => from_memory = false,
                 Err(Halt::Failed(error)) => return Err(error),
             }
         }
@@ -123,13 +132,17 @@ impl PageRun<'_> {
         execution: &mut Counting,
         walk: &mut ItemScan<'_>,
         (access, ranking): (&TextAccess, &TextRanking),
+        from_memory: bool,
     ) -> Result<(), Halt> {
         let lists = TextLists {
             run: self,
             index: access.index,
             text: &ranking.text,
             terms: &ranking.terms,
-            keeps_texts: true,
+            wanted: Wanted::Texts {
+                ties_descend: ranking.ties_descend,
+                from_memory,
+            },
         };
         let texts = lists.read(walk).await?;
         texts.charge(execution);
@@ -143,9 +156,10 @@ impl PageRun<'_> {
             statistics,
             left: access.max_items,
         };
-        let mut best = Best::of(&texts, ranking, statistics);
+        let mut best = BestTexts::of(&texts, ranking, statistics);
         while execution.rows_ordered() < ranking.wanted {
-            let next = best.take(fetch.batch(execution.rows_ordered()));
+            let next = best.take(fetch.batch(execution.rows_ordered()))?;
+            best.charge(execution);
             if next.is_empty() {
                 break;
             }
@@ -154,7 +168,7 @@ impl PageRun<'_> {
         if execution.rows_ordered() >= ranking.wanted || ranking.requires_term {
             return Ok(());
         }
-        self.push_rest(execution, walk, (access, &texts), fetch).await
+        self.push_rest(execution, walk, (access, &best), fetch).await
     }
 
     /// Pushes the items whose texts have none of the terms, and then those without a text.
@@ -162,11 +176,11 @@ impl PageRun<'_> {
         &self,
         execution: &mut Counting,
         walk: &mut ItemScan<'_>,
-        (access, texts): (&TextAccess, &Texts),
+        (access, best): (&TextAccess, &BestTexts<'_>),
         mut fetch: Fetch<'_>,
     ) -> Result<(), Halt> {
         let ranking = fetch.ranking;
-        let matched: HashSet<u64> = texts.matches.iter().map(|text| text.number).collect();
+        let matched = best.numbers();
         let without = vec![0; ranking.terms.len()];
         let lowest = ranking.score(1, &without, fetch.statistics);
         for (key, score) in [(KEY_OF_TEXT, Some(lowest)), (KEY_OF_NO_TEXT, None)] {
@@ -183,13 +197,6 @@ impl PageRun<'_> {
         }
         Ok(())
     }
-}
-
-/// An item to fetch, with the score that it must have; `None` if it has no text.
-struct Fetched {
-    slice: usize,
-    key: Bytes,
-    score: Option<f64>,
 }
 
 /// Fetches items and pushes them.
@@ -233,67 +240,5 @@ impl Fetch<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The texts with terms, by their scores.
-struct Best<'a> {
-    texts: &'a Texts,
-    ties_descend: bool,
-    /// Scores and indexes of the texts that are left. The first `sorted` are the best of them, in order.
-    left: Vec<(f64, usize)>,
-    at: usize,
-    sorted: usize,
-}
-
-impl<'a> Best<'a> {
-    fn of(texts: &'a Texts, ranking: &TextRanking, statistics: &TextStatistics) -> Best<'a> {
-        let matches = texts.matches.iter().enumerate();
-        let score = |(at, text): (usize, &super::text_lists::Match)| {
-            (ranking.score(text.words, texts.hits(at), statistics), at)
-        };
-        Best {
-            texts,
-            ties_descend: ranking.ties_descend,
-            left: matches.map(score).collect(),
-            at: 0,
-            sorted: 0,
-        }
-    }
-
-    /// Returns the next texts.
-    fn take(&mut self, count: usize) -> Vec<Fetched> {
-        let end = self.at.saturating_add(count).min(self.left.len());
-        if end > self.sorted {
-            self.sort(end);
-        }
-        let next = self.left[self.at..end].iter().map(|(score, at)| {
-            let text = &self.texts.matches[*at];
-            Fetched {
-                slice: text.slice,
-                key: text.item_key(),
-                score: Some(*score),
-            }
-        });
-        let next = next.collect();
-        self.at = end;
-        next
-    }
-
-    /// Sorts at least up to a place, without sorting all.
-    fn sort(&mut self, end: usize) {
-        let (matches, ties_descend) = (&self.texts.matches, self.ties_descend);
-        let compare = |(a, x): &(f64, usize), (b, y): &(f64, usize)| {
-            let ties = matches[*x].number.cmp(&matches[*y].number);
-            b.total_cmp(a).then(if ties_descend { ties.reverse() } else { ties })
-        };
-        let unsorted = &mut self.left[self.sorted..];
-        // Twice as many each time.
-        let more = (end - self.sorted).max(self.sorted).min(unsorted.len());
-        if more < unsorted.len() {
-            unsorted.select_nth_unstable_by(more, compare);
-        }
-        unsorted[..more].sort_unstable_by(compare);
-        self.sorted += more;
     }
 }

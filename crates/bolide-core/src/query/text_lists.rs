@@ -3,6 +3,8 @@
 //! Everything of one partition is read at one snapshot. Ghosts are in no figure: their number and their words are subtracted, and they are left out of lists.
 //! All partitions are read as of one time, which is also that of the items that are fetched afterwards.
 
+use std::sync::Arc;
+
 use bolide_model::Error;
 use bolide_query::Item;
 use bolide_query::index::{KEY_OF_MANY_TERMS, TextIndex, TextStatistics, key_of_term};
@@ -16,7 +18,7 @@ use crate::content::StoredItem;
 use crate::format::keys::{self, PropertyEntry};
 use crate::format::text_entries::{Posting, TextEntry};
 use crate::memory::MemoryShare;
-use crate::partition::{AsOf, EntryRead, IndexInterval, LiveIndex};
+use crate::partition::{AsOf, EntryRead, IndexInterval, LiveFigures, LiveIndex, RankedList};
 use crate::scan::{ItemScan, Slice};
 use crate::sql::query_error;
 
@@ -35,6 +37,8 @@ const READS: [EntryRead; 2] = [
         keys_only: false,
     },
 ];
+/// Maximum number of entries of a read if indexes are used wherever they can be: so small that few items have more.
+const FEW_ROWS: usize = 64;
 /// Memory for an entry in addition to its key and its value, in bytes: the row, a match and its score.
 const ROW_BYTES: usize = 96 + size_of::<Match>() + size_of::<(f64, usize)>();
 /// Maximum number of texts with too many words for entries of their own, and of the bytes of their records: they are read.
@@ -47,6 +51,8 @@ pub(super) enum Halt {
     Scan,
     /// Something has changed meanwhile: begin again.
     Changed,
+    /// The lists in memory have too few texts: begin again without them.
+    Deeper,
     Failed(Error),
 }
 
@@ -63,8 +69,16 @@ pub(super) struct TextLists<'a> {
     pub text: &'a TextIndex,
     /// One word each; `None` for a term that no text has.
     pub terms: &'a [Option<String>],
-    /// Whether the texts with the terms are wanted, not only the statistics.
-    pub keeps_texts: bool,
+    pub wanted: Wanted,
+}
+
+/// What lists are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// How many texts have each term.
+    Statistics,
+    /// Also the texts. `from_memory`: the best of them do.
+    Texts { ties_descend: bool, from_memory: bool },
 }
 
 /// A text with at least one of the terms.
@@ -85,9 +99,23 @@ pub(super) struct Texts {
     /// How often each term occurs, for one match after the other.
     hits: Vec<u64>,
     terms: usize,
+    /// The lists of the ranges of which the best texts are known.
+    pub kept: Vec<KeptList>,
     /// Number of entries that were read in each range.
     entries: Vec<(u32, u64)>,
     memory: MemoryShare,
+    bytes: usize,
+}
+
+/// A list that is kept in memory, as of what was read.
+pub(super) struct KeptList {
+    /// The index of its slice, and the range.
+    pub slice: usize,
+    pub range: u32,
+    pub list: Arc<RankedList>,
+    pub live: LiveIndex,
+    /// The word of each term.
+    pub of_terms: Vec<Option<usize>>,
 }
 
 impl Match {
@@ -101,6 +129,11 @@ impl Texts {
     /// Returns how often each term occurs in a match.
     pub fn hits(&self, at: usize) -> &[u64] {
         &self.hits[at * self.terms..][..self.terms]
+    }
+
+    /// Notes that entries of a partition were read.
+    pub fn charge_for(&mut self, slice: &Slice, entries: u64) {
+        self.entries.push((slice.partition.range, entries));
     }
 
     /// Charges the page for the entries.
@@ -140,29 +173,68 @@ impl TextLists<'_> {
         texts.statistics.hits = vec![0; self.terms.len()];
         for (at, slice) in self.run.slices.iter().enumerate() {
             self.run.check()?;
-            let live = self.lists(slice, walk, &lists, &mut texts.memory).await?;
-            let words_of_texts = slice.partition.live_words(self.index, &live).await?;
-            texts.statistics.words += words_of_texts.ok_or(Halt::Changed)?;
-            texts.statistics.documents += live.items;
-            let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
-            texts.entries.push((slice.partition.range, entries as u64));
-            self.add_long_texts((at, slice), &live, &mut texts).await?;
-            let postings = Postings::of(self.terms, &words, &live.pages[1..]);
-            postings.add_all(at, &live, self.keeps_texts, &mut texts)?;
+            if !self.read_kept((at, slice), walk, (&words, &lists), &mut texts).await? {
+                self.read_entries((at, slice), walk, (&words, &lists), &mut texts)
+                    .await?;
+            }
         }
         Ok(texts)
     }
 
-    /// Reads the lists of a partition.
-    async fn lists(
+    /// Reads a partition: all entries. Keeps a list of the best, if they are many.
+    async fn read_entries(
+        &self,
+        (at, slice): (usize, &Slice),
+        walk: &mut ItemScan<'_>,
+        (words, lists): (&[&String], &[IndexInterval]),
+        texts: &mut Texts,
+    ) -> Result<(), Halt> {
+        let making = self.begin_list(slice, words);
+        let Some(live) = self.lists(slice, walk, lists, texts).await? else {
+            return self.read_long((at, slice), walk, (words, lists), making, texts).await;
+        };
+        let figures = slice.partition.live_figures(self.index, &live, &[]).await?;
+        self.add_figures((at, slice), &live, &figures.ok_or(Halt::Changed)?, texts)
+            .await?;
+        let entries: usize = live.pages[1..].iter().map(|page| page.rows.len()).sum();
+        let making = making.filter(|_| entries >= self.fewest_kept());
+        let mut list = making.as_ref().map(|making| self.empty_list(making, words));
+        let postings = Postings::of(self.terms, words, &live.pages[1..]);
+        postings.add_all(at, &live, self.wanted != Wanted::Statistics, texts, &mut list)?;
+        if let Some((making, list)) = making.zip(list) {
+            self.keep(making, list, live.lsn);
+        }
+        Ok(())
+    }
+
+    /// Adds what is known without the entries of words.
+    pub(super) async fn add_figures(
+        &self,
+        (at, slice): (usize, &Slice),
+        live: &LiveIndex,
+        figures: &LiveFigures,
+        texts: &mut Texts,
+    ) -> Result<(), Halt> {
+        texts.statistics.words += figures.words;
+        texts.statistics.documents += live.items;
+        let entries: usize = live.pages.iter().map(|page| page.rows.len()).sum();
+        texts.charge_for(slice, entries as u64);
+        self.add_long_texts((at, slice), live, texts).await
+    }
+
+    /// Reads the lists of a partition; `None` if they are too long.
+    pub(super) async fn lists(
         &self,
         slice: &Slice,
         walk: &mut ItemScan<'_>,
         lists: &[IndexInterval],
-        memory: &mut MemoryShare,
-    ) -> Result<LiveIndex, Halt> {
-        for read in READS {
-            let most = match read.rows == READS[0].rows {
+        texts: &mut Texts,
+    ) -> Result<Option<LiveIndex>, Halt> {
+        for mut read in READS {
+            if self.run.indexes.index_use.is_forced() {
+                read.rows = FEW_ROWS;
+            }
+            let most = match read.bytes == READS[0].bytes {
                 true => 0,
                 false => read.bytes,
             };
@@ -171,14 +243,16 @@ impl TextLists<'_> {
             let live = live.ok_or(Halt::Scan)?;
             let row_bytes = ROW_BYTES + self.terms.len() * size_of::<u64>();
             let of_page = |page: &Page| page.bytes() + page.rows.len() * row_bytes;
-            let bytes = live.pages.iter().map(of_page).sum();
-            self.run.memory.try_grow(memory, bytes).map_err(|_| Halt::Scan)?;
+            let bytes = texts.bytes + live.pages.iter().map(of_page).sum::<usize>();
+            let grown = self.run.memory.try_grow(&mut texts.memory, bytes);
+            grown.map_err(|_| Halt::Scan)?;
             if live.is_complete() {
-                return Ok(live);
+                texts.bytes = bytes;
+                return Ok(Some(live));
             }
             self.run.check()?;
         }
-        Err(Halt::Scan)
+        Ok(None)
     }
 
     /// Reads the texts that have too many words for entries of their own.
@@ -227,10 +301,16 @@ impl TextLists<'_> {
                 entry: entry.clone(),
                 words,
             };
-            texts.add(self.keeps_texts, found, hits.into_iter());
+            texts.add(self.wanted != Wanted::Statistics, found, hits.into_iter());
         }
         Ok(())
     }
+}
+
+/// Returns the place of each term among the words.
+pub(super) fn words_of_terms(terms: &[Option<String>], words: &[&String]) -> Vec<Option<usize>> {
+    let place = |term: &Option<String>| words.binary_search(&term.as_ref()?).ok();
+    terms.iter().map(place).collect()
 }
 
 /// The lists of words in one partition.
@@ -244,15 +324,21 @@ struct Postings<'a> {
 impl<'a> Postings<'a> {
     fn of(terms: &[Option<String>], words: &[&String], pages: &'a [Page]) -> Postings<'a> {
         let prefix_bytes = |word: &String| keys::property_prefix(0).len() + key_of_term(word).len();
-        let list_of = |term: &Option<String>| words.binary_search(&term.as_ref()?).ok();
         Postings {
             lists: pages.iter().zip(words.iter().map(|word| prefix_bytes(word))).collect(),
-            of_terms: terms.iter().map(list_of).collect(),
+            of_terms: words_of_terms(terms, words),
         }
     }
 
-    /// Adds the texts of all lists, each once.
-    fn add_all(&self, slice: usize, live: &LiveIndex, keeps: bool, texts: &mut Texts) -> Result<(), Halt> {
+    /// Adds the texts of all lists, each once. `kept` gets ghosts, too; it is dropped if it becomes too large.
+    fn add_all(
+        &self,
+        slice: usize,
+        live: &LiveIndex,
+        keeps: bool,
+        texts: &mut Texts,
+        kept: &mut Option<RankedList>,
+    ) -> Result<(), Halt> {
         // All lists are in the order of what follows the word: the number of the item, and its place.
         let mut places = vec![0; self.lists.len()];
         let mut times = vec![0; self.lists.len()];
@@ -277,6 +363,7 @@ impl<'a> Postings<'a> {
             }
             let Some((entry, words)) = found else { return Ok(()) };
             let parsed = PropertyEntry::parse(entry).ok_or(Halt::Scan)?;
+            kept.take_if(|kept| !kept.add(&times, words, parsed.number(), parsed.epk));
             if !live.shows_entry(&parsed) {
                 continue;
             }

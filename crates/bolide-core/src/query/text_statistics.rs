@@ -6,7 +6,7 @@ use bolide_query::index::{TextAggregate, TextIndex};
 
 use super::counting::Counting;
 use super::page::PageRun;
-use super::text_lists::{Halt, TextLists};
+use super::text_lists::{Halt, TextLists, Wanted};
 use crate::scan::ItemScan;
 
 /// Returns the text that an aggregate is of.
@@ -43,7 +43,7 @@ impl PageRun<'_> {
                 index: self.state.indexes.usable_text(text).ok_or(Halt::Scan)?.id,
                 text,
                 terms: &terms,
-                keeps_texts: false,
+                wanted: Wanted::Statistics,
             };
             let texts = lists.read(walk).await?;
             texts.charge(execution);

@@ -177,7 +177,7 @@ fn a_property_index_has_an_entry_for_each_value() {
         "entries had no values at first"
     );
     let entry = keys::property_entry(7, &[0x20], ITEM_KEY);
-    let parsed = keys::PropertyEntry::parse(&entry.bytes).expect("an entry");
+    let parsed = PropertyEntry::parse(&entry.bytes).expect("an entry");
     assert_eq!(
         (parsed.index, parsed.value, &parsed.item_key()[..]),
         (7, &[0x20][..], ITEM_KEY)

@@ -13,10 +13,11 @@ use crate::partition::after_commit::AfterCommit;
 use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 use crate::partition::joint::{Drafted, JointDecision, JointPart, PartDraft, PartOutcome};
 use crate::partition::state::PartitionState;
+use crate::partition::text_changes::TextChange;
 use crate::partition::write_batch::Decided;
 
-/// What takes effect once a part is committed: the state, what is to be done after the commit, and the changed keys.
-type Committable = (PartitionState, AfterCommit, Vec<Key>);
+/// What takes effect once a part is committed: the state, what is to be done after the commit, the changed keys, and the changed texts.
+type Committable = (PartitionState, AfterCommit, Vec<Key>, Vec<TextChange>);
 
 impl Worker {
     /// Lends the partition to a joint commit.
@@ -44,7 +45,7 @@ impl Worker {
             // What is read again is the state of the new head, or the error shows at the next commit.
             let _ = self.refresh().await;
         }
-        let (Some((state, after, keys)), true) = (decided, sent) else {
+        let (Some((state, after, keys, texts)), true) = (decided, sent) else {
             return;
         };
         match part.outcome.await {
@@ -53,6 +54,7 @@ impl Worker {
                 self.unresolved.clear();
                 self.shared.dirty_keys.record(keys);
                 self.shared.committed(&after, stamp.seconds(), &state);
+                self.shared.ranked.apply(self.head.lsn, head.lsn, texts);
                 self.advance(head, state);
             }
             Ok(PartOutcome::Unknown(begun)) => {
@@ -96,6 +98,7 @@ impl Worker {
             state,
             stamp,
             after,
+            texts,
         } = decided;
         let Some(changes) = changes else {
             return (Ok(PartDraft::Nothing), None);
@@ -111,6 +114,6 @@ impl Worker {
             deletes: changes.deletes,
             may_block: false,
         };
-        (Ok(PartDraft::Changes(batch)), Some((state, after, keys)))
+        (Ok(PartDraft::Changes(batch)), Some((state, after, keys, texts)))
     }
 }

@@ -129,14 +129,27 @@ fn sdk_queries() -> Vec<String> {
                       [COUNTIF(FullTextContains(c.text, \"dog\")), COUNTIF(FullTextContains(c.text, \"fox\"))]}, \
                       {\"totalWordCount\": SUM(_FullTextWordCount(c.title)), \"hitCounts\": \
                       [COUNTIF(FullTextContains(c.title, \"the\"))]}] AS fullTextStatistics FROM c";
-    let component = |top: u32, filter: &str| {
-        let score = "_FullTextScore(c.text, [\"dog\", \"fox\"], 150, 1100, [60, 9])";
+    let of_score = |score: &str, top: u32, filter: &str| {
         format!(
             "SELECT TOP {top} c.id, [{{\"item\": {score}}}] AS orderByItems, {{\"payload\": c.n, \"componentScores\": \
              [({score} ?? -1)]}} AS payload FROM c WHERE {filter} ORDER BY {score} DESC"
         )
     };
+    let component = |top, filter: &str| {
+        of_score(
+            "_FullTextScore(c.text, [\"dog\", \"fox\"], 150, 1100, [60, 9])",
+            top,
+            filter,
+        )
+    };
     vec![
+        // Without words, or with very many, the length of a text does not count, so that many scores are equal.
+        of_score("_FullTextScore(c.text, [\"dog\"], 150, 0, [60])", 9, "(true)"),
+        of_score(
+            "_FullTextScore(c.text, [\"red\", \"dog\"], 150, 9000000000000000000, [70, 60])",
+            9,
+            "(true)",
+        ),
         statistics.to_owned(),
         component(20, "(true)"),
         component(120, "(c.n < 100)"),
@@ -275,7 +288,10 @@ async fn items_that_end_by_the_default_are_left_out_too() {
 
 #[tokio::test]
 async fn a_ranking_reads_only_the_best_items() {
-    let both = Both::new(indexed("en-US")).await;
+    let both = Both {
+        with: TestContainer::with_options(indexed("en-US"), None, options()).await,
+        ..Both::new(indexed("en-US")).await
+    };
     for n in 0..300 {
         let text = if n % 100 == 5 { "a rare fox" } else { "a dog" };
         both.upsert(&json!({"id": n.to_string(), "pk": n.to_string(), "text": text}))

@@ -14,6 +14,7 @@ mod definitions;
 mod delete_all;
 mod feeds;
 mod forecast;
+mod frequent_words;
 mod full_text_indexes;
 mod ghosts;
 mod index_build_crashes;

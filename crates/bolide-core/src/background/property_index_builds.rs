@@ -27,10 +27,13 @@ use crate::format::keys;
 use crate::format::record::Record;
 use crate::format::text_entries;
 use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows, named_vectors};
+use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of items of one step, and approximately of bytes, so that writers in the same write batch do not wait long.
 const STEP_ROWS: usize = 200;
+/// The same number while users are active: their writes wait for some tenths of a millisecond.
+const ROWS_BESIDE_USERS: usize = 25;
 const STEP_BYTES: usize = 512 * 1024;
 /// How often to look for automatic indexes that nobody uses.
 const LOOK_FOR_UNUSED: Duration = Duration::from_secs(3600);
@@ -325,8 +328,7 @@ impl Builder<'_> {
             // In the order of their keys: a range that is split meanwhile is continued in its children.
             let partition = guard.state.layout.partition_of(&Epk::from_bytes(&from[..]))?.clone();
             let began = self.background.clock.now();
-            let (step, at) = (task.clone(), from.clone());
-            let (rows, next) = partition.background(move |batch| step.run(batch, &at)).await?;
+            let (rows, next) = run_step(&partition, &task, &from, rests.is_beside_users()).await?;
             drop(guard);
             built.fetch_add(rows as u64, Ordering::Relaxed);
             from = match next {
@@ -342,6 +344,30 @@ impl Builder<'_> {
         // The account was closed, or dropped.
         *self.stopped.borrow() || self.stopped.has_changed().is_err()
     }
+}
+
+/// Runs one step of a task. See [`Task::run`].
+async fn run_step(
+    partition: &Partition,
+    task: &Task,
+    from: &Bytes,
+    is_beside_users: bool,
+) -> Result<(usize, Option<Bytes>)> {
+    let (scan, prepared) = match is_beside_users {
+        true => {
+            let scan = task.scan(from, ROWS_BESIDE_USERS);
+            // Users' writes do not wait for the scan.
+            let prepared = partition.prepare(|batch, _| batch.scan_raw(std::slice::from_ref(&scan)));
+            let prepared = prepared.await;
+            (scan, prepared)
+        }
+        false => (task.scan(from, STEP_ROWS), None),
+    };
+    let (step, from) = (task.clone(), from.clone());
+    let decide = move |batch: &mut WriteBatch<'_>, (): &()| step.run(batch, &scan, &from);
+    partition
+        .background_beside_users((None, prepared), |_| (), decide)
+        .await
 }
 
 /// Whether the command that creates an index builds it.
@@ -365,29 +391,40 @@ enum Task {
 impl Task {
     /// Runs the step that begins at an item key. Returns the number of items that it has gone through, and where the next one in the same partition begins;
     /// `None`: nothing is left there.
-    fn run(&self, batch: &mut WriteBatch<'_>, from: &Bytes) -> Decision<(usize, Option<Bytes>)> {
+    fn run(&self, batch: &mut WriteBatch<'_>, scan: &Scan, from: &Bytes) -> Decision<(usize, Option<Bytes>)> {
         match self {
-            Task::Put(indexes) => put_entries(batch, indexes, from),
-            Task::Remove(index) => Ok((0, remove_entries(batch, *index)?.then(|| from.clone()))),
+            Task::Put(indexes) => put_entries(batch, indexes, scan),
+            Task::Remove(index) => Ok((0, remove_entries(batch, *index, scan)?.then(|| from.clone()))),
+        }
+    }
+
+    /// Returns what a step of so many rows reads.
+    fn scan(&self, from: &Bytes, rows: usize) -> Scan {
+        let (space, from, to) = match self {
+            Task::Put(_) => (Space::Item, from.clone(), None),
+            Task::Remove(index) => {
+                let prefix = keys::property_prefix(*index);
+                (
+                    Space::Index,
+                    Bytes::copy_from_slice(&prefix),
+                    keys::after_prefix(&prefix),
+                )
+            }
+        };
+        Scan {
+            space,
+            from,
+            to,
+            reverse: false,
+            max_rows: rows,
+            max_bytes: STEP_BYTES,
+            keys_only: matches!(self, Task::Remove(_)),
         }
     }
 }
 
-fn put_entries(
-    batch: &mut WriteBatch<'_>,
-    indexes: &[PropertyIndex],
-    from: &Bytes,
-) -> Decision<(usize, Option<Bytes>)> {
-    let scan = Scan {
-        space: Space::Item,
-        from: from.clone(),
-        to: None,
-        reverse: false,
-        max_rows: STEP_ROWS,
-        max_bytes: STEP_BYTES,
-        keys_only: false,
-    };
-    let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
+fn put_entries(batch: &mut WriteBatch<'_>, indexes: &[PropertyIndex], scan: &Scan) -> Decision<(usize, Option<Bytes>)> {
+    let page = batch.scan_raw(std::slice::from_ref(scan))?.pop().unwrap_or_default();
     for (item_key, value) in &page.rows {
         let record = Record::decode(value.clone())?;
         for (key, value) in entries::property_entries(indexes, item_key, &record) {
@@ -416,18 +453,8 @@ fn put_entries(
 }
 
 /// Removes some entries of an index. Returns whether there may be more.
-fn remove_entries(batch: &mut WriteBatch<'_>, index: u32) -> Decision<bool> {
-    let prefix = keys::property_prefix(index);
-    let scan = Scan {
-        space: Space::Index,
-        from: Bytes::copy_from_slice(&prefix),
-        to: keys::after_prefix(&prefix),
-        reverse: false,
-        max_rows: STEP_ROWS,
-        max_bytes: STEP_BYTES,
-        keys_only: true,
-    };
-    let page = batch.scan_raw(&[scan])?.pop().unwrap_or_default();
+fn remove_entries(batch: &mut WriteBatch<'_>, index: u32, scan: &Scan) -> Decision<bool> {
+    let page = batch.scan_raw(std::slice::from_ref(scan))?.pop().unwrap_or_default();
     let more = page.more;
     for (key, _) in page.rows {
         batch.delete(Key::new(Space::Index, key));

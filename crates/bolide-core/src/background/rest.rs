@@ -8,12 +8,15 @@ use super::Background;
 const RESTS_BESIDE_USERS: u32 = 2;
 /// Longest rest: nothing interrupts it.
 const MAX_REST: Duration = Duration::from_secs(1);
+/// How long users count as active after a request: most steps are shorter than the time between two requests of a busy user.
+const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 
 /// Rests after the steps of some work.
 pub(super) struct Rests<'b> {
     background: &'b Background,
-    /// Number of requests of users before the last step.
+    /// Number of requests of users at the last look, and when it last rose.
     requests: u64,
+    asked_at: Option<Instant>,
 }
 
 impl<'b> Rests<'b> {
@@ -21,18 +24,27 @@ impl<'b> Rests<'b> {
         Rests {
             background,
             requests: background.requests(),
+            asked_at: None,
         }
+    }
+
+    /// Returns whether users are active.
+    pub fn is_beside_users(&mut self) -> bool {
+        let (now, requests) = (self.background.clock.now(), self.background.requests());
+        if std::mem::replace(&mut self.requests, requests) != requests {
+            self.asked_at = Some(now);
+        }
+        self.asked_at.is_some_and(|at| now.duration_since(at) < USERS_STAY_FOR)
     }
 
     /// Rests after a step that began at an instant.
     pub async fn after(&mut self, began: Instant) {
         let took = self.background.clock.since(began);
-        let before = std::mem::replace(&mut self.requests, self.background.requests());
-        if self.requests == before {
-            tokio::task::yield_now().await;
-        } else {
+        if self.is_beside_users() {
             let rest = (took * RESTS_BESIDE_USERS).min(MAX_REST);
             self.background.clock.sleep(rest).await;
+        } else {
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -6,9 +6,9 @@
 use bolide_model::UnixMillis;
 use bolide_storage::{Head, ReadRequest};
 
+use super::Partition;
 use super::worker::{TRANSACTION_BYTES, read_state};
 use super::write_batch::{Decision, Loaded, Missing, WriteBatch};
-use super::Partition;
 
 /// Rows of one head of a partition. They are used if the head is still the same when the worker decides; if not, the engine has them in its cache.
 #[derive(Debug)]

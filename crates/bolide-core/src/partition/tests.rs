@@ -61,7 +61,9 @@ fn patient(partition: &Arc<Partition>, clock: &Monotonic) -> JoinHandle<Result<L
             batch.put(Key::new(Space::Meta, Bytes::from_static(b"k")), Bytes::new());
             Ok(batch.next_lsn())
         };
-        partition.background_beside_users((Some(patience), None), |_| (), decide).await
+        partition
+            .background_beside_users((Some(patience), None), |_| (), decide)
+            .await
     })
 }
 

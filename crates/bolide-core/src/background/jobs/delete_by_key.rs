@@ -77,7 +77,8 @@ async fn run(
         None => None,
     };
     let observe = move |now| (Some(begin()), budget(now));
-    let decide = move |batch: &mut WriteBatch<'_>, observed: &(Option<Instant>, Budget)| decide(batch, &state, *observed);
+    let decide =
+        move |batch: &mut WriteBatch<'_>, observed: &(Option<Instant>, Budget)| decide(batch, &state, *observed);
     partition
         .background_beside_users((patience, prepared), observe, decide)
         .await

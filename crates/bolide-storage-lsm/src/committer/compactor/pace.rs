@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bolide_model::time::Monotonic;
 use bolide_storage::Space;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use fjall::{Database, Keyspace};
+use parking_lot::Mutex;
 
 use crate::store::Store;
 use crate::view::Views;
@@ -22,6 +23,8 @@ const PAUSE_FACTOR: u32 = 4;
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a merge while there are requests.
 const REST: Duration = Duration::from_secs(2);
+/// How long there is a load after a read or a write: a piece takes less time than passes between two requests of a busy user.
+const LOAD_STAYS_FOR: Duration = Duration::from_millis(250);
 
 thread_local! {
     /// Set on a thread that compacts in the background; the store's own compactions are not slowed down.
@@ -42,8 +45,8 @@ struct Pacing {
 pub(super) struct Pace {
     views: Arc<Views>,
     pub(super) monotonic: Monotonic,
-    /// Number of reads and writes at the last check.
-    seen: AtomicU64,
+    /// Number of reads and writes at the last check, and when it last rose.
+    seen: Mutex<(u64, Option<Instant>)>,
     stopped: AtomicBool,
     /// Whether a merge ended because others were urgent.
     gave_way: AtomicBool,
@@ -70,7 +73,7 @@ impl Pace {
         Pace {
             views,
             monotonic,
-            seen: AtomicU64::new(0),
+            seen: Mutex::default(),
             stopped: AtomicBool::new(false),
             gave_way: AtomicBool::new(false),
             has_read_all: AtomicBool::new(false),
@@ -150,10 +153,14 @@ impl Pace {
         }
     }
 
-    /// Whether there were reads or writes since the last call.
+    /// Whether there were reads or writes a short time ago.
     pub(super) fn has_foreground_load(&self) -> bool {
-        let calls = self.views.calls();
-        self.seen.swap(calls, Ordering::Relaxed) != calls
+        let (calls, now) = (self.views.calls(), self.monotonic.now());
+        let mut seen = self.seen.lock();
+        if calls != seen.0 {
+            *seen = (calls, Some(now));
+        }
+        seen.1.is_some_and(|at| now.duration_since(at) < LOAD_STAYS_FOR)
     }
 }
 

@@ -108,6 +108,28 @@ fn a_key_space_rests_after_a_compaction_as_long_as_there_are_requests() {
 }
 
 #[test]
+fn there_is_a_load_for_a_while_after_a_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let merging = compactor(&views);
+    let stays = Duration::from_millis(250);
+    // What opened the store.
+    merging.pace.has_foreground_load();
+    merging.monotonic.advance(stays);
+    assert!(!merging.pace.has_foreground_load(), "nobody has asked for anything");
+    views.publish(&store, []);
+    for passed in [Duration::ZERO, stays / 2, stays / 2 - Duration::from_millis(1)] {
+        merging.monotonic.advance(passed);
+        assert!(
+            merging.pace.has_foreground_load(),
+            "a merge looks more often than users ask"
+        );
+    }
+    merging.monotonic.advance(Duration::from_millis(1));
+    assert!(!merging.pace.has_foreground_load());
+}
+
+#[test]
 fn a_key_space_that_is_nearly_dead_does_not_rest() {
     for (space, tombstones, live, is_nearly_dead) in [
         (Space::Item, 25_000, 6_250, true),

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::Background;
 
-/// While users are active, work rests this many times as long as a step took.
-const RESTS_BESIDE_USERS: u32 = 2;
+/// While users are active, work rests this many times as long as a step took: an index over a million items is built in two minutes.
+const RESTS_BESIDE_USERS: u32 = 1;
 /// Longest rest: nothing interrupts it.
 const MAX_REST: Duration = Duration::from_secs(1);
 /// How long users count as active after a request: most steps are shorter than the time between two requests of a busy user.

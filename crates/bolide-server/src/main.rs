@@ -61,6 +61,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     files::keep_new_files_private();
+    machine::avoid_huge_pages();
     let cli = Cli::parse();
     // Only valid arguments are passed on.
     arguments::hide_keys();

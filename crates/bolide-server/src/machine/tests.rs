@@ -64,3 +64,13 @@ fn nothing_known_is_the_least() {
     };
     assert_eq!(share(&files, REQUESTS), MIN_BYTES);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_kernel_gives_small_pages() {
+    avoid_huge_pages();
+    let status = fs::read_to_string("/proc/self/status").expect("the process has one");
+    let enabled = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
+    // A kernel without huge pages does not say.
+    assert!(enabled.is_none_or(|enabled| enabled.trim() == "0"), "{enabled:?}");
+}

@@ -32,9 +32,9 @@ use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of items of one step, and approximately of bytes, so that writers in the same write batch do not wait long.
 const STEP_ROWS: usize = 200;
-/// The same number while users are active: their writes wait for some tenths of a millisecond.
-const ROWS_BESIDE_USERS: usize = 25;
 const STEP_BYTES: usize = 512 * 1024;
+/// Maximum number of items while users are active: their writes wait for half a millisecond. Fewer make more commits, whose syncs are most of the time of a build.
+const ROWS_BESIDE_USERS: usize = 50;
 /// How often to look for automatic indexes that nobody uses.
 const LOOK_FOR_UNUSED: Duration = Duration::from_secs(3600);
 /// How often to look whether a container has enough items for a vector index, or has outgrown the one it has.

@@ -4,12 +4,14 @@
 //! that moves only by request (TTL-206). [`Monotonic`] is the clock for durations and timeouts. Nothing else in the product may read the machine's
 //! time; `clippy.toml` forbids it.
 
+mod activity;
 mod commit_time;
 mod monotonic;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use activity::Activity;
 pub use commit_time::CommitTime;
 pub use monotonic::Monotonic;
 

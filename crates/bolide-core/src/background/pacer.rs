@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
+use bolide_model::time::Activity;
 
 use super::scheduler::TICK;
 
@@ -14,7 +15,7 @@ const UNRESTED_STEP_ITEMS: u64 = 25;
 const COUNTED_BESIDE_USERS: u64 = 200;
 /// How long users count as active after a request. Most steps are shorter than the time between two requests of a busy user, so a single step
 /// does not show whether users are active.
-const USERS_STAY_FOR: Duration = Duration::from_secs(1);
+pub(super) const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
 /// While users are active, the purge rests at most this many times as long as its last step took: then it is some two per cent of a processor.
@@ -36,8 +37,8 @@ pub(super) struct PurgePacer {
     bucket: TokenBucket,
     /// Number of items of the backlog that may be removed before the purge rests for users.
     unrested: u64,
-    /// The number of requests at the last check, and when it last rose.
-    users: (u64, Option<Instant>),
+    /// The requests of users.
+    users: Activity,
     /// Number of items that are to be removed, as far as they are counted.
     backlog: u64,
     /// The time since which there has been a backlog.
@@ -52,7 +53,7 @@ impl PurgePacer {
         PurgePacer {
             bucket: TokenBucket::new(items_per_second, now),
             unrested: UNRESTED_ITEMS,
-            users: (0, None),
+            users: Activity::new(0, USERS_STAY_FOR),
             backlog: 0,
             backlog_since: None,
             last_took: Duration::ZERO,
@@ -97,14 +98,11 @@ impl PurgePacer {
 
     /// Records the number of requests at `now`.
     pub fn look_for_users(&mut self, requests: u64, now: Instant) {
-        if requests != self.users.0 {
-            self.users = (requests, Some(now));
-        }
+        self.users.look(requests, now);
     }
 
     fn is_beside_users(&self, now: Instant) -> bool {
-        let seen = self.users.1;
-        seen.is_some_and(|seen| now.duration_since(seen) < USERS_STAY_FOR)
+        self.users.is_recent(now)
     }
 
     /// Returns the maximum number of rows of the next step that counts ghosts.

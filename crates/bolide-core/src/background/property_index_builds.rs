@@ -13,6 +13,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_query::index::IndexPath;
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
+use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -353,16 +354,11 @@ async fn run_step(
     from: &Bytes,
     is_beside_users: bool,
 ) -> Result<(usize, Option<Bytes>)> {
-    let (scan, prepared) = match is_beside_users {
-        true => {
-            let scan = task.scan(from, ROWS_BESIDE_USERS);
-            // Users' writes do not wait for the scan.
-            let prepared = partition.prepare(|batch, _| batch.scan_raw(std::slice::from_ref(&scan)));
-            let prepared = prepared.await;
-            (scan, prepared)
-        }
-        false => (task.scan(from, STEP_ROWS), None),
-    };
+    let rows = if is_beside_users { ROWS_BESIDE_USERS } else { STEP_ROWS };
+    let scan = task.scan(from, rows);
+    // Users' writes do not wait for the scan.
+    let prepare = is_beside_users.then(|| partition.prepare(|batch, _| batch.scan_raw(std::slice::from_ref(&scan))));
+    let prepared = OptionFuture::from(prepare).await.flatten();
     let (step, from) = (task.clone(), from.clone());
     let decide = move |batch: &mut WriteBatch<'_>, (): &()| step.run(batch, &scan, &from);
     partition

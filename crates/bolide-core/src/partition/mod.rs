@@ -58,7 +58,7 @@ pub(crate) use live_index::{EntryRead, HeldIndex, LiveFigures, LiveIndex};
 pub(crate) use pages::RawPages;
 use pending::{send, transact};
 pub(crate) use prepared::Prepared;
-pub(crate) use ranked_texts::{Group, ListId, Making, Ranked, RankedList, RankedText, RankedTexts};
+pub(crate) use ranked_texts::{Group, ListId, Making, Ranked, RankedList, RankedText, RankedTexts, order_of_ties};
 use shared::Shared;
 pub(crate) use signals::Signals;
 pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};

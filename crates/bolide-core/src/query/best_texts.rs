@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::counting::Counting;
 use super::text_lists::{Halt, KeptList, Match, Texts};
-use crate::partition::{Group, RankedText};
+use crate::partition::{Group, RankedText, order_of_ties};
 
 /// An item to fetch, with the score that it must have; `None` if it has no text.
 pub(super) struct Fetched {
@@ -196,14 +196,14 @@ impl<'a> BestTexts<'a> {
         }
         let (score, at) = *self.left.get(self.at)?;
         let number = self.texts.matches[at].number;
-        Some((score, Reverse(Some(order(number, self.ranking.ties_descend)))))
+        Some((score, Reverse(Some(order_of_ties(number, self.ranking.ties_descend)))))
     }
 
     /// Sorts at least up to a place, without sorting all.
     fn sort(&mut self, end: usize) {
         let (matches, ties_descend) = (&self.texts.matches, self.ranking.ties_descend);
         let compare = |(a, x): &(f64, usize), (b, y): &(f64, usize)| {
-            let order = |at: usize| order(matches[at].number, ties_descend);
+            let order = |at: usize| order_of_ties(matches[at].number, ties_descend);
             b.total_cmp(a).then_with(|| order(*x).cmp(&order(*y)))
         };
         let unsorted = &mut self.left[self.sorted..];
@@ -215,10 +215,6 @@ impl<'a> BestTexts<'a> {
         unsorted[..more].sort_unstable_by(compare);
         self.sorted += more;
     }
-}
-
-fn order(number: u64, ties_descend: bool) -> u64 {
-    if ties_descend { !number } else { number }
 }
 
 impl<'a> Source<'a> {

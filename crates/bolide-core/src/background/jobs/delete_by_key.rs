@@ -7,7 +7,7 @@ use std::time::Instant;
 use bolide_model::Result;
 use bolide_storage::{Key, Scan, Space};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 
 use super::expire::{Budget, STEP_ITEMS};
 use super::{PartitionContext, WaitForUsers};
@@ -68,14 +68,10 @@ async fn run(
 ) -> Result<JobStep> {
     let WaitForUsers { patience, mut begin } = wait;
     let mut budget = Budget::observer(mode, partition.clone());
-    let prepared = match &patience {
-        Some(_) => {
-            partition
-                .prepare(|batch, now| decide(batch, &state, (None, budget(now))))
-                .await
-        }
-        None => None,
-    };
+    let prepare = patience
+        .is_some()
+        .then(|| partition.prepare(|batch, now| decide(batch, &state, (None, budget(now)))));
+    let prepared = OptionFuture::from(prepare).await.flatten();
     let observe = move |now| (Some(begin()), budget(now));
     let decide =
         move |batch: &mut WriteBatch<'_>, observed: &(Option<Instant>, Budget)| decide(batch, &state, *observed);

@@ -11,7 +11,7 @@ use bolide_model::{RequestUnits, Result, UnixMillis};
 use bolide_storage::{Key, Page, Space};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 
 use super::{PartitionContext, WaitForUsers};
 use crate::background::fault::PurgeFault;
@@ -141,14 +141,10 @@ async fn run(
         }
     };
     let decider = Decider { state, limits };
-    let prepared = match &patience {
-        Some(_) => {
-            partition
-                .prepare(|batch, now| decider.decide(batch, &observe(now, None)))
-                .await
-        }
-        None => None,
-    };
+    let prepare = patience
+        .is_some()
+        .then(|| partition.prepare(|batch, now| decider.decide(batch, &observe(now, None))));
+    let prepared = OptionFuture::from(prepare).await.flatten();
     let observe = move |now| observe(now, Some(begin()));
     let decide = move |batch: &mut WriteBatch<'_>, observed: &Observed| decider.decide(batch, observed);
     partition

@@ -53,7 +53,7 @@ fn beside_users_a_backlog_is_removed_in_time_at_an_even_pace() {
     let mut pacer = beside_users(&clock);
     let took = Duration::from_millis(1);
     let rest = |pacer: &mut PurgePacer, clock: &Monotonic| {
-        pacer.look_for_users(pacer.users.0 + 1, clock.now());
+        pacer.look_for_users(pacer.users.calls() + 1, clock.now());
         pacer.rest_after(clock.now(), took) + pacer.patience(clock.now())
     };
     pacer.look_at_backlog(10);

@@ -34,19 +34,23 @@ pub(crate) struct RankedText {
     epk: Box<[u8]>,
 }
 
+/// Returns the place of an item among equal scores, by its resource number; of a place, the number.
+pub(crate) fn order_of_ties(number: u64, ties_descend: bool) -> u64 {
+    if ties_descend { !number } else { number }
+}
+
 impl RankedText {
     pub fn new(words: u64, number: u64, epk: &[u8], ties_descend: bool) -> RankedText {
-        let order = if ties_descend { !number } else { number };
         RankedText {
             words,
-            order,
+            order: order_of_ties(number, ties_descend),
             epk: epk.into(),
         }
     }
 
     /// Returns the resource number of the item.
     pub fn number(&self, ties_descend: bool) -> u64 {
-        if ties_descend { !self.order } else { self.order }
+        order_of_ties(self.order, ties_descend)
     }
 
     /// Returns the key of the item.

@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::text_changes::TextChange;
 use crate::format::keys;
-pub(crate) use list::{Group, RankedList, RankedText};
+pub(crate) use list::{Group, RankedList, RankedText, order_of_ties};
 pub(crate) use memory::ListMemory;
 
 /// Maximum number of lists of a partition.

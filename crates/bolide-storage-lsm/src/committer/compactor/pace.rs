@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_model::time::Monotonic;
+use bolide_model::time::{Activity, Monotonic};
 use bolide_storage::Space;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use fjall::{Database, Keyspace};
@@ -45,8 +45,8 @@ struct Pacing {
 pub(super) struct Pace {
     views: Arc<Views>,
     pub(super) monotonic: Monotonic,
-    /// Number of reads and writes at the last check, and when it last rose.
-    seen: Mutex<(u64, Option<Instant>)>,
+    /// Reads and writes.
+    foreground: Mutex<Activity>,
     stopped: AtomicBool,
     /// Whether a merge ended because others were urgent.
     gave_way: AtomicBool,
@@ -73,7 +73,7 @@ impl Pace {
         Pace {
             views,
             monotonic,
-            seen: Mutex::default(),
+            foreground: Mutex::new(Activity::new(0, LOAD_STAYS_FOR)),
             stopped: AtomicBool::new(false),
             gave_way: AtomicBool::new(false),
             has_read_all: AtomicBool::new(false),
@@ -155,12 +155,10 @@ impl Pace {
 
     /// Whether there were reads or writes a short time ago.
     pub(super) fn has_foreground_load(&self) -> bool {
-        let (calls, now) = (self.views.calls(), self.monotonic.now());
-        let mut seen = self.seen.lock();
-        if calls != seen.0 {
-            *seen = (calls, Some(now));
-        }
-        seen.1.is_some_and(|at| now.duration_since(at) < LOAD_STAYS_FOR)
+        let now = self.monotonic.now();
+        let mut foreground = self.foreground.lock();
+        foreground.look(self.views.calls(), now);
+        foreground.is_recent(now)
     }
 }
 

@@ -15,7 +15,8 @@
 //! Source: fjall 3.1.13, `journal/entry.rs` and `journal/writer.rs`; the version is pinned.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
@@ -44,10 +45,21 @@ enum Tail {
 /// Refuses journals of the store at `path` in which the store would cut off more than an incomplete last write.
 pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     let journals = journals(path).map_err(io_error("listing the journals", path))?;
-    let newest = journals.last().cloned();
-    for journal in journals {
-        let (at, tail) = examine(&journal).map_err(io_error("reading a journal", &journal))?;
-        let is_newest = Some(&journal) == newest.as_ref();
+    let newest = journals.last();
+    // There are a few of 64 MiB, and the server waits for all of them.
+    let examined: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = journals
+            .iter()
+            .map(|journal| scope.spawn(|| examine(journal)))
+            .collect();
+        let joined = started.into_iter().map(|thread| thread.join());
+        joined
+            .map(|examined| examined.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    for (journal, examined) in journals.iter().zip(examined) {
+        let (at, tail) = examined.map_err(io_error("reading a journal", journal))?;
+        let is_newest = Some(journal) == newest;
         // A journal is synced before the next one begins: only the newest can be incomplete.
         if tail == Tail::Damaged || (tail == Tail::Torn && !is_newest) {
             let name = journal.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -78,6 +90,12 @@ pub(crate) fn written_bytes(path: &Path, limit: u64) -> io::Result<Option<u64>> 
         }
     }
     Ok(Some(whole))
+}
+
+/// Opens the journal that is written to, for changing its length.
+pub(crate) fn open_newest(path: &Path) -> io::Result<File> {
+    let newest = journals(path)?.pop().ok_or(io::ErrorKind::NotFound)?;
+    File::options().write(true).open(newest)
 }
 
 /// The number of the journal that is written to.
@@ -117,14 +135,14 @@ fn examine(path: &Path) -> io::Result<(u64, Tail)> {
 }
 
 /// Reads a batch of at most `limit` bytes. Returns its length, or `None` if there is no complete batch.
-fn read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>> {
+fn read_batch(reader: &mut impl BufRead, limit: u64) -> io::Result<Option<u64>> {
     match try_read_batch(reader, limit) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         read => read,
     }
 }
 
-fn try_read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>> {
+fn try_read_batch(reader: &mut impl BufRead, limit: u64) -> io::Result<Option<u64>> {
     let start: [u8; 13] = read_array(reader)?;
     if start[0] != START {
         return Ok(None);
@@ -144,7 +162,7 @@ fn try_read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>>
 }
 
 /// Reads an item and adds it to the checksum. Returns its length, or `None` if it is invalid or exceeds `limit`.
-fn read_item(reader: &mut impl Read, sum: &mut Xxh3, limit: u64) -> io::Result<Option<u64>> {
+fn read_item(reader: &mut impl BufRead, sum: &mut Xxh3, limit: u64) -> io::Result<Option<u64>> {
     let [tag] = read_array(reader)?;
     sum.update(&[tag]);
     match tag {
@@ -168,12 +186,18 @@ fn read_item(reader: &mut impl Read, sum: &mut Xxh3, limit: u64) -> io::Result<O
 }
 
 /// Reads `bytes` bytes and adds them to the checksum.
-fn feed(reader: &mut impl Read, sum: &mut Xxh3, mut bytes: u64) -> io::Result<()> {
-    let mut buffer = [0; 4096];
+fn feed(reader: &mut impl BufRead, sum: &mut Xxh3, mut bytes: u64) -> io::Result<()> {
     while bytes > 0 {
-        let part = buffer.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        reader.read_exact(&mut buffer[..part])?;
-        sum.update(&buffer[..part]);
+        let buffered = match reader.fill_buf() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            buffered => buffered?,
+        };
+        if buffered.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let part = buffered.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        sum.update(&buffered[..part]);
+        reader.consume(part);
         bytes -= part as u64;
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! A directory that was removed or moved still takes writes through the open files, but nobody will find them again. So before a write is
 //! acknowledged its directory is checked: a few calls of `stat`, a microsecond each.
 
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,12 @@ impl Presence {
         self.journal.map(|(number, _)| number)
     }
 
+    /// Whether this is the journal in use at the last check, whatever its path is now.
+    pub(crate) fn is_journal(&self, file: &File) -> bool {
+        let found = file.metadata().ok().and_then(|found| id_in(&found));
+        found.is_some() && self.journal.map(|(_, id)| id) == found
+    }
+
     /// Checks the files. The error says what is missing.
     pub(crate) fn check(&mut self) -> Result<(), String> {
         let (lock, id) = &self.lock;
@@ -74,15 +80,20 @@ fn is_gone(path: &Path, id: FileId) -> bool {
     }
 }
 
-#[cfg(unix)]
 fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+    fs::metadata(path).map(|found| id_in(&found))
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere files have no identity")]
+fn id_in(found: &Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(path).map(|found| Some((found.dev(), found.ino())))
+    Some((found.dev(), found.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
-    fs::metadata(path).map(|_| None)
+fn id_in(_: &Metadata) -> Option<FileId> {
+    None
 }
 
 #[cfg(test)]

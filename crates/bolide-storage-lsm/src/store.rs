@@ -39,13 +39,8 @@ const MIN_JOURNAL_BYTES: u64 = 64 << 20;
 const MIN_CACHED_FILES: usize = 10;
 /// They flush memtables; tables are merged by the compactor.
 const WORKERS: usize = 2;
-/// Below this size of memtables, replaying the journal is faster than writing tables at close.
-const REPLAYED_BYTES: u64 = 4 << 20;
 /// Time between checks whether memtables are flushed, while somebody waits for it: a flush takes a few milliseconds.
 const FLUSH_CHECK_INTERVAL: Duration = Duration::from_micros(200);
-/// The longest time a close waits for tables to be written, well below the time the server gives a close. The rest is replayed at the next open.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// An open store.
 pub(crate) struct Store {
     pub(crate) db: Database,
@@ -158,19 +153,6 @@ impl Store {
         self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0
     }
 
-    /// Flushes memtables if replaying them would make the next open slow.
-    pub(crate) fn flush_before_close(&self, monotonic: &Monotonic) {
-        if self.db.write_buffer_size() < REPLAYED_BYTES {
-            return;
-        }
-        let deadline = monotonic.now() + CLOSE_TIMEOUT;
-        if let Err(error) = self.begin_writing_out() {
-            tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
-            return;
-        }
-        self.wait_for_flushes(monotonic, deadline);
-    }
-
     /// Flushes all memtables, so that everything is in tables, and waits for it until `deadline`. Returns whether it is done. Call it only while nothing
     /// is written.
     pub(crate) fn write_out_all(&self, monotonic: &Monotonic, deadline: Instant) -> fjall::Result<bool> {
@@ -219,14 +201,6 @@ impl Store {
         self.spaces
             .iter()
             .try_for_each(|space| space.rotate_memtable().map(drop))
-    }
-
-    /// Waits until no sealed memtable is left, the store fails, or the deadline passes.
-    fn wait_for_flushes(&self, monotonic: &Monotonic, deadline: Instant) {
-        let is_pending = || self.spaces.iter().any(|space| space.sealed_memtable_count() > 0);
-        while is_pending() && monotonic.now() < deadline && self.db.persist(fjall::PersistMode::Buffer).is_ok() {
-            std::thread::sleep(Duration::from_millis(2));
-        }
     }
 
     fn own_rows(&self, snapshot: &Snapshot, kind: Kind) -> impl Iterator<Item = fjall::Result<fjall::KvPair>> {

@@ -15,9 +15,9 @@ use crate::store::Store;
 use crate::store_dir::{STORE_DIR, StoreDir, WATERMARK_FILE};
 use crate::{SnapshotError, Steps};
 
-/// Above this size of the journal, its rows are written to tables: restoring the snapshot would replay them each time. Below it that is faster than the
-/// fsyncs of new tables.
-const COPIED_BYTES: u64 = 4 << 20;
+/// Above this size of the journal, its rows are written to tables: the next open, or each restore of the snapshot, would replay them. Below it that is
+/// faster than the fsyncs of new tables.
+const REPLAYED_BYTES: u64 = 4 << 20;
 /// The longest time that an image waits until everything is in tables. Nothing is written meanwhile.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -66,7 +66,7 @@ impl Committer {
     }
 
     /// The journal, if it is the only one, short, and nothing is being flushed.
-    fn short_journal(&self, store: &Store) -> io::Result<Option<Journal>> {
+    pub(super) fn short_journal(&self, store: &Store) -> io::Result<Option<Journal>> {
         if store.db.journal_count() > 1 || store.is_flushing() {
             return Ok(None);
         }
@@ -75,7 +75,7 @@ impl Committer {
             return Ok(None);
         };
         let path = journal::path(&path, number);
-        let bytes = journal::written_bytes(&path, COPIED_BYTES)?;
+        let bytes = journal::written_bytes(&path, REPLAYED_BYTES)?;
         Ok(bytes.map(|bytes| Journal::Start { path, bytes }))
     }
 

@@ -19,6 +19,7 @@ mod shared;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ use crate::presence::Presence;
 use crate::store::Store;
 use crate::store_dir::StoreDir;
 use crate::view::Views;
-use crate::{Durability, LsmOptions};
+use crate::{Durability, LsmOptions, journal};
 
 use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
@@ -59,6 +60,8 @@ const QUICK_WRITE: Duration = Duration::from_millis(1);
 const SLOW_WRITE: Duration = Duration::from_micros(50);
 /// Free space required beyond the reserve before the journal is written ahead.
 const SPARE_BYTES: u64 = 256 << 20;
+/// The longest time a close waits for tables to be written, well below the time the server gives a close. The rest is replayed at the next open.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to check that the files are in their place, if writes do not wait for the disk.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -385,6 +388,35 @@ impl Committer {
         self.failure.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
     }
 
+    /// Writes everything to tables, unless replaying the journal is faster. Returns whether everything is in tables.
+    fn write_out_before_close(&self, store: &Store) -> bool {
+        if let Ok(Some(_)) = self.short_journal(store) {
+            return false;
+        }
+        let written = store.write_out_all(&self.monotonic, self.monotonic.now() + CLOSE_TIMEOUT);
+        if !matches!(written, Ok(true)) {
+            tracing::warn!(
+                ?written,
+                "not all tables were written at close; the next open replays the rest"
+            );
+        }
+        matches!(written, Ok(true))
+    }
+
+    /// Empties the journal after everything was written to tables: the next open would read all of it, and find that its rows are in tables.
+    fn empty_journal(&mut self) -> io::Result<()> {
+        let Some(presence) = &mut self.presence else {
+            return Ok(());
+        };
+        let journal = journal::open_newest(&self.store_dir.store_path())?;
+        // There may be another directory in the place of this one.
+        if presence.check().is_ok() && presence.is_journal(&journal) {
+            journal.set_len(0)?;
+            journal.sync_all()?;
+        }
+        Ok(())
+    }
+
     /// Makes everything acknowledged durable and the next open fast. Afterwards, writes are refused.
     ///
     /// A store that failed can still be closed without error if everything acknowledged is on the disk already.
@@ -392,14 +424,19 @@ impl Committer {
         if self.is_closed {
             return Ok(());
         }
+        // Tables are written by their paths, where another store may be now.
+        self.check_files();
         self.compactor.finish();
         if let (None, Some(store)) = (&self.failure, &self.store) {
             let limits = self.space_limits(store);
             // The journal contains everything in the memtables, and a table without space would make the store fail.
-            if limits.free >= limits.reserve {
-                store.flush_before_close(&self.monotonic);
+            let is_written_out = limits.free >= limits.reserve && self.write_out_before_close(store);
+            if self.persist(PersistMode::SyncAll)
+                && is_written_out
+                && let Err(error) = self.empty_journal()
+            {
+                tracing::warn!(%error, "the journal was not emptied at close; the next open reads it");
             }
-            self.persist(PersistMode::SyncAll);
         }
         if let Some(failure) = &self.failure {
             let reason = failure.reason.clone();

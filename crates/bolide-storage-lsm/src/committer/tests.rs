@@ -64,6 +64,117 @@ fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcom
     replied.try_recv().expect("every write is replied")
 }
 
+/// Bytes that do not compress: the journal compresses values.
+fn megabyte(seed: u64) -> Vec<u8> {
+    let mut state = seed + 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(next).take((1 << 20) / 8).flatten().collect()
+}
+
+/// Commits rows of a megabyte each, and returns the next number.
+fn commit_megabytes(committer: &mut Committer, base: u64, count: u64) -> u64 {
+    for base in base..base + count {
+        let put = Put {
+            key: Key::new(Space::Item, Bytes::copy_from_slice(&base.to_be_bytes())),
+            value: Bytes::from(megabyte(base)),
+        };
+        let committed = commit(committer, base, vec![put]);
+        assert!(matches!(committed, Ok(Outcome::Done(_))), "{committed:?}");
+    }
+    base + count
+}
+
+fn bytes_of_journals(dir: &std::path::Path) -> Vec<u64> {
+    let files = std::fs::read_dir(dir.join("store"))
+        .unwrap()
+        .map(|entry| entry.unwrap());
+    let journals = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "jnl"));
+    journals.map(|journal| journal.metadata().unwrap().len()).collect()
+}
+
+/// The values of the committed rows, by their keys, as a store that is opened has them.
+fn stored(dir: &std::path::Path, keys: std::ops::Range<u64>) -> Vec<usize> {
+    let views = Arc::new(Views::default());
+    let clock = Arc::new(Clock::virtual_at(NOW));
+    let committer = Committer::open(dir, clock, LsmOptions::default(), views.clone()).unwrap();
+    let gets = keys.map(|key| Key::new(Space::Item, Bytes::copy_from_slice(&key.to_be_bytes())));
+    let request = ReadRequest {
+        gets: gets.collect(),
+        ..ReadRequest::default()
+    };
+    let found = views.read(PARTITION, &request).unwrap().gets;
+    drop(committer);
+    found.iter().map(|value| value.as_ref().map_or(0, Bytes::len)).collect()
+}
+
+/// Earlier, the journal stayed as it was, and the next open read up to 64 MB of rows that were in tables.
+#[test]
+fn a_close_after_many_writes_leaves_no_journal_to_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let next = commit_megabytes(&mut committer, 1, 6);
+    assert_eq!(committer.close(), Ok(()));
+    assert_eq!(bytes_of_journals(dir.path()), [0]);
+    drop(committer);
+    assert_eq!(stored(dir.path(), 1..next), [1 << 20; 6]);
+    // A store that was opened with an empty journal is written and closed like any other.
+    let clock = Arc::new(Clock::virtual_at(NOW));
+    let mut committer = Committer::open(dir.path(), clock, LsmOptions::default(), Arc::default()).unwrap();
+    let end = commit_megabytes(&mut committer, next, 1);
+    drop(committer);
+    assert_eq!(stored(dir.path(), 1..end), [1 << 20; 7]);
+}
+
+#[test]
+fn a_close_after_few_writes_leaves_them_in_the_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    assert_eq!(commit_megabytes(&mut committer, 1, 1), 2);
+    assert_eq!(committer.close(), Ok(()));
+    drop(committer);
+    assert_ne!(bytes_of_journals(dir.path()), [0]);
+    assert_eq!(stored(dir.path(), 1..2), [1 << 20]);
+}
+
+/// The rows are in tables already, so the memtables are small, but the journal still has them.
+#[test]
+fn a_close_empties_a_long_journal_whose_rows_are_in_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let next = commit_megabytes(&mut committer, 1, 6);
+    let store = committer.store.clone().unwrap();
+    let deadline = committer.monotonic.now() + HOUR;
+    assert!(store.write_out_all(&committer.monotonic, deadline).unwrap());
+    drop(store);
+    assert_eq!(committer.close(), Ok(()));
+    assert_eq!(bytes_of_journals(dir.path()), [0]);
+    drop(committer);
+    assert_eq!(stored(dir.path(), 1..next), [1 << 20; 6]);
+}
+
+#[test]
+fn a_close_changes_nothing_in_a_directory_that_took_the_place_of_its_own() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dir = home.path().join("data");
+    let mut committer = written(&dir, Durability::Sync);
+    commit_megabytes(&mut committer, 1, 6);
+    let mut second = written(&other.path().join("data"), Durability::Sync);
+    let next = commit_megabytes(&mut second, 1, 1);
+    assert_eq!(second.close(), Ok(()));
+    drop(second);
+    std::fs::rename(&dir, home.path().join("moved")).unwrap();
+    std::fs::rename(other.path().join("data"), &dir).unwrap();
+    // Whether the close succeeds or not.
+    let _ = committer.close();
+    drop(committer);
+    assert_eq!(stored(&dir, 1..next), [1 << 20]);
+}
+
 /// Earlier, the server stopped with status 1 on a full disk, although no data was missing.
 #[test]
 fn a_store_that_failed_closes_in_order_if_everything_acknowledged_is_durable() {

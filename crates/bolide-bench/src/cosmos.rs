@@ -159,6 +159,27 @@ impl Requests {
         self.post_item(&partition_key(id), document)
     }
 
+    /// Creates or replaces items in the only range, with one request that does not answer with the items; pairs of id and document.
+    pub fn bulk_upsert(&self, items: &[(String, String)]) -> Vec<u8> {
+        let operations: Vec<String> = items
+            .iter()
+            .map(|(id, document)| {
+                format!(
+                    "{{\"operationType\":\"Upsert\",\"partitionKey\":\"[\\\"{id}\\\"]\",\"resourceBody\":{document}}}"
+                )
+            })
+            .collect();
+        self.request(&Draft {
+            method: "POST",
+            path: &format!("{CONTAINER}/docs"),
+            resource_type: "docs",
+            link: CONTAINER,
+            headers: "x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: False\r\n\
+                      x-ms-cosmos-batch-continue-on-error: True\r\nx-ms-documentdb-partitionkeyrangeid: 0\r\nprefer: return=minimal\r\n",
+            body: &format!("[{}]", operations.join(",")),
+        })
+    }
+
     /// Patches an item.
     pub fn patch(&self, id: &str, patch: &str) -> Vec<u8> {
         let path = format!("{CONTAINER}/docs/{id}");
@@ -297,6 +318,18 @@ impl Requests {
             items.len()
         );
         (head + items).into_bytes()
+    }
+
+    /// The number of expired items that are still stored.
+    pub async fn backlog(&self, connection: &mut Connection) -> Result<u64> {
+        let request = format!(
+            "GET /_bolide/{CONTAINER}/ttl HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+            self.address,
+            account_key()
+        );
+        let response = connection.expect(200, request.as_bytes()).await?;
+        let body: serde_json::Value = serde_json::from_slice(response.body)?;
+        Ok(body["backlogItems"].as_u64().ok_or("a report without a backlog")?)
     }
 
     /// Whether an item is stored, live or not, according to the server's explanation. Costs the server as much as a point read.

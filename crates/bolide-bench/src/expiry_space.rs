@@ -4,8 +4,6 @@
 //! of a COUNT over the container are compared with those of a fresh store that holds the same live items. The core runs in the benchmark's process,
 //! on the embedded engine as in the server.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +14,7 @@ use bolide_model::time::Clock;
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use serde_json::{Value, json};
 
+use crate::disk::DiskUse;
 use crate::figures::median;
 use crate::table::Table;
 use crate::{Result, item};
@@ -52,8 +51,7 @@ impl Default for Options {
 /// The measurements of a store.
 struct Measurement {
     when: String,
-    tables_bytes: u64,
-    journal_bytes: u64,
+    disk: DiskUse,
     count: Duration,
 }
 
@@ -82,9 +80,9 @@ pub fn run(options: &Options) -> Result<String> {
     for look in measurements.iter().chain([&reference]) {
         table.row([
             look.when.clone(),
-            megabytes(look.tables_bytes),
-            ratio(look.tables_bytes as f64, reference.tables_bytes as f64),
-            megabytes(look.journal_bytes),
+            megabytes(look.disk.tables_bytes),
+            ratio(look.disk.tables_bytes as f64, reference.disk.tables_bytes as f64),
+            megabytes(look.disk.journal_bytes),
             format!("{:.1}", look.count.as_secs_f64() * 1e3),
             ratio(look.count.as_secs_f64(), reference.count.as_secs_f64()),
         ]);
@@ -202,8 +200,7 @@ impl Store {
         }
         Ok(Measurement {
             when: when.to_owned(),
-            tables_bytes: used_bytes(&self.dir, &|path| !is_journal(path))?,
-            journal_bytes: used_bytes(&self.dir, &is_journal)?,
+            disk: DiskUse::of(&self.dir)?,
             count: Duration::from_secs_f64(median(counts)),
         })
     }
@@ -232,28 +229,6 @@ impl Store {
     async fn close(self) -> Result<()> {
         Ok(self.account.close().await.map_err(text)?)
     }
-}
-
-fn is_journal(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jnl")
-}
-
-/// Bytes of disk space of some files in a directory.
-fn used_bytes(dir: &Path, counts: &dyn Fn(&Path) -> bool) -> Result<u64> {
-    /// The unit of `st_blocks`, whatever the file system's block size is.
-    const BLOCK_BYTES: u64 = 512;
-    let mut bytes = 0;
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        // Tables appear and disappear meanwhile.
-        let Ok(metadata) = path.metadata() else { continue };
-        if metadata.is_dir() {
-            bytes += used_bytes(&path, counts)?;
-        } else if counts(&path) {
-            bytes += metadata.blocks() * BLOCK_BYTES;
-        }
-    }
-    Ok(bytes)
 }
 
 fn megabytes(bytes: u64) -> String {

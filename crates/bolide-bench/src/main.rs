@@ -12,6 +12,7 @@
 //!   expiry    from the second in which items expire to their delete events, with many that do not   compared with   Redis
 //!   expiry-space  disk use and scans after a purge   compared with   a fresh store with the same live items
 //!   stalls    the longest time without any response, while a store is loaded and while it is updated
+//!   scale     loads many items; time to the first answers after a stop and after a kill, memory, disk; steady writes with expiry
 //!   split     the longest wait of a writer while a range with a million items is split   compared with   no split
 //!   query     filters, aggregates, sorting, joins   compared with   DuckDB and SQLite over the same JSON
 //!   indexed   queries through indexes over the socket   compared with   PostgreSQL with the same documents and the fitting indexes
@@ -37,6 +38,7 @@ mod bare;
 mod connection;
 mod cosmos;
 mod creates;
+mod disk;
 mod embedded;
 mod expiry;
 mod expiry_space;
@@ -55,6 +57,7 @@ mod purge;
 mod query;
 mod reads;
 mod redis;
+mod scale;
 mod server;
 mod split;
 mod stalls;
@@ -107,6 +110,8 @@ enum Command {
     Stalls(stalls::Options),
     /// The longest wait of a writer while its range is split, compared with writers without a split.
     Split(split::Options),
+    /// Many items: the rate of loading, the time to open, memory, disk; with `--balance`, steady writes of items that expire.
+    Scale(scale::Options),
     /// Queries over 1 KB items, compared with DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
     /// Queries through property indexes in a small and in a large container.
@@ -177,6 +182,7 @@ fn section(cli: Cli) -> Result<String> {
         Command::Vectors(options) => query::vectors::run(&options),
         Command::Json(options) => json::run(&options),
         Command::Split(options) => split::run(&options),
+        Command::Scale(options) => scale::run(&bolide()?, &options),
         Command::Mongo(options) => mongo::run(&bolide()?, &options),
         Command::Sessions(options) => mongo::sessions::run(&bolide()?, &options),
         Command::Hostile(options) => hostile::run(&bolide()?, &options),

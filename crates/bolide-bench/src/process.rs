@@ -30,6 +30,11 @@ pub fn resident_kib(pid: u32) -> Result<u64> {
     field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")
 }
 
+/// The most memory that a process has had in RAM, in KiB.
+pub fn peak_kib(pid: u32) -> Result<u64> {
+    field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmHWM:")
+}
+
 /// Memory of a process and its children that is in RAM, in KiB, with what they share counted once.
 ///
 /// Source: proc(5), `Pss` in `/proc/pid/smaps_rollup`.

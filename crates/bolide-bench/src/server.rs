@@ -44,9 +44,7 @@ impl Server {
 
     /// As [`Server::start`], over an existing directory.
     pub fn start_on(bolide: &Path, data_dir: &Path) -> Result<Server> {
-        let mut command = base_command(bolide, 0);
-        command.arg("--data-dir").arg(data_dir);
-        Server::started(command, tempfile::tempdir()?)
+        Server::started(command_on(bolide, data_dir, 0), tempfile::tempdir()?)
     }
 
     /// As [`Server::start`] on the embedded engine, with more arguments, and with a limit of open files.
@@ -108,6 +106,13 @@ pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
         Store::Memory => command.arg("--memory"),
         Store::Embedded => command.arg("--data-dir").arg(home.join("data")),
     };
+    command
+}
+
+/// The command that starts a server over a data directory.
+pub fn command_on(bolide: &Path, data_dir: &Path, port: u16) -> Command {
+    let mut command = base_command(bolide, port);
+    command.arg("--data-dir").arg(data_dir);
     command
 }
 

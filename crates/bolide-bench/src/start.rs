@@ -88,7 +88,7 @@ async fn first_answer(bolide: &Path) -> Result<Duration> {
 }
 
 /// No response if nobody listens yet, or if the store is not open yet.
-async fn is_answered(address: SocketAddr, request: &[u8]) -> bool {
+pub async fn is_answered(address: SocketAddr, request: &[u8]) -> bool {
     match Connection::open(address).await {
         Ok(mut connection) => connection.expect(200, request).await.is_ok(),
         Err(_) => false,
@@ -96,7 +96,7 @@ async fn is_answered(address: SocketAddr, request: &[u8]) -> bool {
 }
 
 /// A free address.
-fn free_address() -> Result<SocketAddr> {
+pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 

@@ -9,8 +9,8 @@ use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
 use crate::index::{
-    self, CompositeIndex, CompositeOrder, IndexCondition, IndexOrder, IndexPath, NearestQuery, TextAggregate,
-    TextCondition, TextRanking,
+    self, CompositeIndex, CompositeOrder, IndexCondition, IndexOrder, IndexPath, NearestQuery, SpatialCondition,
+    SpatialIndex, TextAggregate, TextCondition, TextRanking,
 };
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
@@ -327,6 +327,12 @@ impl Query {
     /// What the filter requires of the words of texts. As for [`Query::index_conditions`], each condition alone holds for every item that has a row.
     pub fn text_conditions(&self) -> Vec<TextCondition> {
         index::text_conditions(&self.inner.bound)
+    }
+
+    /// What the filter requires of the places of shapes, as far as some indexes serve it. As for [`Query::index_conditions`], each condition alone holds for every
+    /// item that has a row.
+    pub fn spatial_conditions(&self, indexes: &[&SpatialIndex]) -> Vec<SpatialCondition> {
+        index::spatial_conditions(&self.inner.bound, self.inner.schema.geometry, indexes)
     }
 
     /// The score by which the rows come, if it is one full-text score of single words and TOP or LIMIT select among the rows: then only the items with the

@@ -27,6 +27,8 @@ use crate::session::Session;
 use crate::value::Value;
 
 pub use fulltext::{Analyzer, Term, bm25, term_hits};
+pub(crate) use spatial::{COVERED_POSITIONS, CoveredShape};
+pub use spatial::{CellSurface, ShapeCells};
 
 /// The call that a body implements.
 #[derive(Debug)]

@@ -11,6 +11,9 @@
 //! item  ──TextIndex::terms─▶ terms      the words of its text, as the full-text functions compare them (text.rs)
 //! query ──text_conditions──▶ terms      a text with a row has the words of one of them, for each condition (text_conditions.rs)
 //! query ──text_ranking─────▶ terms      the order of the rows follows from the words of their texts (text_ranking.rs)
+//!
+//! item  ──SpatialIndex::keys─▶ cells    those in which its shape is (spatial.rs)
+//! query ──spatial_conditions─▶ cells    a shape with a row is in one of them, for each condition (spatial_conditions.rs)
 //! ```
 //!
 //! A condition is a superset of what the filter accepts: an item that it lets through must still pass the filter. What it is based on is what a path
@@ -35,11 +38,14 @@ mod key;
 mod nearest;
 mod order;
 mod path;
+mod spatial;
+mod spatial_conditions;
 mod text;
 mod text_conditions;
 mod text_ranking;
 mod values;
 
+pub use crate::functions::CellSurface;
 pub use composite::{CompositeIndex, CompositeOrder, CompositePath};
 pub use conditions::{IndexCondition, MAX_INTERVALS};
 pub use interval::Interval;
@@ -47,6 +53,8 @@ pub use key::{KEY_BYTES, KEY_OF_UNDEFINED, is_exact};
 pub use nearest::NearestQuery;
 pub use order::{IndexOrder, OrderedKeys};
 pub use path::IndexPath;
+pub use spatial::SpatialIndex;
+pub use spatial_conditions::SpatialCondition;
 pub use text::{
     KEY_OF_MANY_TERMS, KEY_OF_NO_TEXT, KEY_OF_TEXT, MAX_TERMS, TERM_BYTES, TextIndex, TextTerms, key_of_term,
 };
@@ -62,6 +70,7 @@ pub(crate) use covering::{
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use nearest::nearest;
 pub(crate) use order::order;
+pub(crate) use spatial_conditions::spatial_conditions;
 pub(crate) use text_conditions::text_conditions;
 pub(crate) use text_ranking::{text_aggregates, text_ranking};
 

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic, PolygonArea, Winding};
 
+use super::arc::{Arc, Vector, crossings, direction, is_same_place, middle_of, position};
 use super::geojson::{Position, Ring};
 use super::relations::Surface;
 use crate::fuel::Fuel;
@@ -20,12 +21,6 @@ static WORLD_AREA: LazyLock<f64> = LazyLock::new(|| WGS84.area());
 /// Number of halvings of an edge to find its nearest point; the error is less than a nanometre.
 const HALVINGS: usize = 56;
 
-/// Sines below this count as zero: about 6 micrometres on the ground.
-const ON_EDGE: f64 = 1e-12;
-
-/// Distance to the left of an edge, in radians, at which a point is certainly inside: about 6 millimetres.
-const NUDGE: f64 = 1e-9;
-
 /// Units for a geodesic between two points, for a direction, and for two arcs that may cross.
 const GEODESIC: u64 = 2_000;
 const DIRECTION: u64 = 80;
@@ -36,97 +31,6 @@ const COMPARISON: u64 = 2;
 /// The ellipsoid. Without fuel every result is zero or false.
 pub struct Ellipsoid<'f> {
     fuel: &'f Fuel,
-}
-
-type Vector = [f64; 3];
-
-/// The direction from the centre to a point on the surface.
-fn direction(position: Position) -> Vector {
-    // Geocentric latitude: tan φ' = (1 − f)² tan φ.
-    const FLATTENING: f64 = 1.0 / 298.257_223_563;
-    let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
-    let latitude = position.y.to_radians();
-    let longitude = position.x.to_radians();
-    let (sin, cos) = (ratio * latitude.sin(), latitude.cos());
-    unit([cos * longitude.cos(), cos * longitude.sin(), sin])
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
-}
-
-fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn unit(v: Vector) -> Vector {
-    let length = dot(v, v).sqrt();
-    if length == 0.0 { v } else { v.map(|x| x / length) }
-}
-
-fn add(a: Vector, b: Vector) -> Vector {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-fn subtract(a: Vector, b: Vector) -> Vector {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn is_same_place(a: Vector, b: Vector) -> bool {
-    let apart = subtract(a, b);
-    dot(apart, apart) < ON_EDGE * ON_EDGE
-}
-
-/// An edge as an arc of the great ellipse through its ends.
-struct Arc {
-    start: Vector,
-    end: Vector,
-    /// The unit normal of the arc's plane, to its left.
-    left: Vector,
-}
-
-impl Arc {
-    /// `None` if the ends define no plane, because they are equal or exactly opposite.
-    ///
-    /// The plane is computed from the sum and the difference of the ends: the product of the ends loses precision if they are near each other.
-    fn between(start: Vector, end: Vector) -> Option<Arc> {
-        let left = unit(cross(add(start, end), subtract(end, start)));
-        let has_plane = !is_same_place(start, end) && dot(left, left) > 0.0;
-        has_plane.then_some(Arc { start, end, left })
-    }
-
-    fn middle(&self) -> Vector {
-        unit(add(self.start, self.end))
-    }
-
-    /// Whether a point lies on the arc, ends excluded.
-    fn holds(&self, place: Vector) -> bool {
-        dot(self.left, place).abs() < ON_EDGE
-            && dot(cross(self.start, place), self.left) >= 0.0
-            && dot(cross(place, self.end), self.left) >= 0.0
-    }
-
-    /// Whether the arc passes through an end of another one, or nearly so: then the number of crossings is not reliable.
-    fn grazes(&self, other: &Arc) -> bool {
-        dot(self.left, other.start).abs() < ON_EDGE || dot(self.left, other.end).abs() < ON_EDGE
-    }
-
-    /// Whether the arcs cross, ends excluded.
-    fn crosses(&self, other: &Arc) -> bool {
-        let has_apart = |arc: &Arc, other: &Arc| dot(arc.left, other.start) * dot(arc.left, other.end) < 0.0;
-        if !has_apart(self, other) || !has_apart(other, self) {
-            return false;
-        }
-        // The planes meet in two opposite points; both arcs must contain the same one.
-        let meeting = cross(self.left, other.left);
-        let on_own = dot(meeting, add(self.start, self.end));
-        let on_other = dot(meeting, add(other.start, other.end));
-        on_own * on_other > 0.0
-    }
 }
 
 impl<'f> Ellipsoid<'f> {
@@ -142,17 +46,12 @@ impl<'f> Ellipsoid<'f> {
         })
     }
 
-    /// How often the path to `place` from a point just left of an edge crosses the ring; `None` if it touches an end.
+    /// As [`crossings`]; zero without fuel.
     fn crossings(&self, ring: &[Arc], edge: &Arc, place: Vector) -> Option<usize> {
-        if !self.fuel.spend_each(ring.len(), CROSSING) {
-            return Some(0);
+        match self.fuel.spend_each(ring.len(), CROSSING) {
+            true => crossings(ring, edge, place),
+            false => Some(0),
         }
-        let beside = unit(add(edge.middle(), edge.left.map(|x| x * NUDGE)));
-        let way = Arc::between(beside, place)?;
-        if ring.iter().any(|other| way.grazes(other)) {
-            return None;
-        }
-        Some(ring.iter().filter(|other| way.crosses(other)).count())
     }
 }
 
@@ -249,17 +148,7 @@ impl Surface for Ellipsoid<'_> {
     }
 
     fn middle(&self, (a, b): (Position, Position)) -> Position {
-        let middle = unit(add(direction(a), direction(b)));
-        if middle == [0.0; 3] {
-            // Exactly opposite ends have no unique middle.
-            return a;
-        }
-        const FLATTENING: f64 = 1.0 / 298.257_223_563;
-        let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
-        let latitude = (middle[2] / ratio).atan2(middle[0].hypot(middle[1]));
-        Position {
-            x: middle[1].atan2(middle[0]).to_degrees(),
-            y: latitude.to_degrees(),
-        }
+        // Exactly opposite ends have no unique middle.
+        middle_of(direction(a), direction(b)).map_or(a, position)
     }
 }

@@ -1,12 +1,19 @@
 //! Spatial functions (cosmos-sql §18.7): GeoJSON on the WGS-84 ellipsoid or on a plane.
 
+mod arc;
+mod cells;
 mod ellipsoid;
 mod geojson;
+mod globe_region;
 mod plane;
+mod plane_region;
 mod relations;
+mod simple_ring;
 
 use super::{Call, Function};
 use crate::value::{Text, Value};
+pub(crate) use cells::{COVERED_POSITIONS, CoveredShape};
+pub use cells::{CellSurface, ShapeCells};
 use ellipsoid::Ellipsoid;
 use geojson::{Geometry, Invalid};
 use plane::Plane;

@@ -36,6 +36,11 @@ fn side((a, b): (Position, Position), point: Position) -> f64 {
     }
 }
 
+/// Whether a ray from a point to the right crosses an edge. It crosses the edges of a ring an odd number of times if the point lies inside.
+pub fn is_left_of(point: Position, (a, b): (Position, Position)) -> bool {
+    (a.y > point.y) != (b.y > point.y) && point.x < (b.x - a.x) * (point.y - a.y) / (b.y - a.y) + a.x
+}
+
 impl Surface for Plane<'_> {
     fn distance(&self, a: Position, b: Position) -> f64 {
         (a.x - b.x).hypot(a.y - b.y)
@@ -78,11 +83,8 @@ impl Surface for Plane<'_> {
         if !self.fuel.spend_each(ring.len(), EDGE) {
             return false;
         }
-        let crossing = |pair: &&[Position]| {
-            let (a, b) = (pair[0], pair[1]);
-            (a.y > point.y) != (b.y > point.y) && point.x < (b.x - a.x) * (point.y - a.y) / (b.y - a.y) + a.x
-        };
-        ring.windows(2).filter(crossing).count() % 2 == 1
+        let edges = ring.windows(2).map(|pair| (pair[0], pair[1]));
+        edges.filter(|edge| is_left_of(point, *edge)).count() % 2 == 1
     }
 
     fn ring_area(&self, ring: &Ring, _is_hole: bool) -> f64 {

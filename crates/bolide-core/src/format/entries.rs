@@ -7,6 +7,7 @@
 //!           'P' ‖ index ‖ value ‖ item → PropertyValue   finds items by a value at the path of a property index; empty for documents of a collection
 //!           'P' ‖ index ‖ values ‖ item → PropertyValue  finds items by the values at the paths of a composite index
 //!           'P' ‖ index ‖ term ‖ item → counts           finds items by a word of their text (see `text_entries`)
+//!           'P' ‖ index ‖ cell ‖ item → empty           finds items by a cell of their shape
 //!           'P' ‖ index ‖ list ‖ item → vector           finds items with similar vectors; quantized
 //!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
 //!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
@@ -134,6 +135,10 @@ fn entries_of_item(indexes: &[PropertyIndex], item_key: &[u8], record: &Record) 
             }
             IndexKind::FullText(text) => {
                 entries.extend(text_entries::of(index.id, text, &item, (item_key, record.version())));
+            }
+            IndexKind::Spatial(spatial) => {
+                let keys = spatial.keys(&item).into_iter();
+                entries.extend(keys.map(|key| (keys::property_entry(index.id, &key, item_key), Bytes::new())));
             }
             IndexKind::Vector(vector) => {
                 let (list, value) = vector.entry(&item);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bolide_index::vector::Similarity;
 use bolide_model::container::ContainerProperties;
-use bolide_query::index::{CompositeIndex, IndexOrder, IndexPath, NearestQuery, TextIndex};
+use bolide_query::index::{CompositeIndex, IndexOrder, IndexPath, NearestQuery, SpatialIndex, TextIndex};
 use bolide_query::schema::DistanceFunction;
 
 pub(crate) use advisor::IndexAdvisor;
@@ -61,6 +61,8 @@ pub(crate) enum IndexKind {
     Composite(Arc<CompositeIndex>),
     /// The words of the text at a path, with the number of times that they occur.
     FullText(Arc<TextIndex>),
+    /// The cells of the shape at a path.
+    Spatial(Arc<SpatialIndex>),
     /// The vectors at a path, in lists of similar ones.
     Vector(Arc<VectorIndex>),
     /// The keys of documents in an index of a MongoDB collection.
@@ -74,6 +76,7 @@ impl fmt::Display for IndexKind {
             IndexKind::Values(path) => path.fmt(f),
             IndexKind::Composite(index) => index.fmt(f),
             IndexKind::FullText(text) => text.fmt(f),
+            IndexKind::Spatial(spatial) => spatial.fmt(f),
             IndexKind::Vector(vector) => vector.path.fmt(f),
             IndexKind::Document(index) => f.write_str(index.definition.name()),
         }
@@ -130,12 +133,14 @@ impl PropertyIndexes {
         let named = policy::named_paths(policy);
         let composite = policy::named_composite(policy);
         let texts = policy::named_texts(properties);
+        let shapes = policy::named_shapes(properties);
         self.retain(|index| match &index.kind {
             // An index on a path that the policy names has other entries.
             IndexKind::Values(path) if index.is_automatic => allows(policy, path) && !named.contains(path),
             IndexKind::Values(path) => named.contains(path),
             IndexKind::Composite(index) => composite.contains(index),
             IndexKind::FullText(text) => texts.contains(text),
+            IndexKind::Spatial(spatial) => shapes.contains(spatial),
             IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
             IndexKind::Document(_) => true,
         });
@@ -148,12 +153,24 @@ impl PropertyIndexes {
         for text in texts {
             self.add(IndexKind::FullText(Arc::new(text)), false);
         }
+        for spatial in shapes {
+            self.add(IndexKind::Spatial(Arc::new(spatial)), false);
+        }
     }
 
     /// Returns the full-text index of a text, if queries may use it.
     pub fn usable_text(&self, text: &TextIndex) -> Option<&PropertyIndex> {
         let is_own = |index: &&PropertyIndex| matches!(&index.kind, IndexKind::FullText(own) if **own == *text);
         self.list.iter().find(is_own).filter(|index| index.is_ready)
+    }
+
+    /// Returns the spatial indexes that queries may use, each with its id.
+    pub fn usable_spatial(&self) -> impl Iterator<Item = (u32, &SpatialIndex)> {
+        let ready = self.list.iter().filter(|index| index.is_ready);
+        ready.filter_map(|index| match &index.kind {
+            IndexKind::Spatial(spatial) => Some((index.id, &**spatial)),
+            _ => None,
+        })
     }
 
     /// Returns the index on a path.

@@ -1,12 +1,15 @@
 //! Which property indexes an indexing policy asks for, and which it allows.
 
+use bolide_index::spatial::Extent;
 use bolide_index::vector::{MAX_DIMENSIONS, Similarity};
 use bolide_model::container::ContainerProperties;
 use bolide_model::container::indexing::{CompositePath as NamedPath, IndexStep, IndexingMode, IndexingPolicy, Order};
+use bolide_model::container::policies::Geospatial;
+use bolide_model::container::spatial::BoundingBox;
 use bolide_model::container::vector::{DistanceFunction, VectorIndexType};
 use bolide_model::path::PropertyPath;
 use bolide_query::PathStep;
-use bolide_query::index::{CompositeIndex, CompositePath, IndexPath, TextIndex};
+use bolide_query::index::{CellSurface, CompositeIndex, CompositePath, IndexPath, SpatialIndex, TextIndex};
 
 use crate::sql::schema_of;
 
@@ -71,6 +74,36 @@ pub(crate) fn named_texts(properties: &ContainerProperties) -> Vec<TextIndex> {
         texts.extend(text.filter(|text| !texts.contains(text)));
     }
     texts
+}
+
+/// Returns the spatial indexes that a definition names; `/a/*` names the shape at `/a`. They need not be of included paths. A plane that numbers of 64 bits cannot
+/// divide has none.
+pub(crate) fn named_shapes(properties: &ContainerProperties) -> Vec<SpatialIndex> {
+    let policy = &properties.indexing_policy;
+    let mut shapes: Vec<SpatialIndex> = Vec::new();
+    if policy.mode != IndexingMode::Consistent {
+        return shapes;
+    }
+    for named in policy.spatial_indexes.iter().take(MAX_PATHS) {
+        let path = IndexPath::of_steps(&path_steps(named.path.steps()));
+        let path = path.filter(|path| has_entries(path) && !path.is_of_elements());
+        let surface = match properties.geospatial {
+            Geospatial::Geography => Some(CellSurface::Globe),
+            Geospatial::Geometry => named.bounding_box.and_then(plane),
+        };
+        let (Some(path), Some(surface)) = (path, surface) else {
+            continue;
+        };
+        if !shapes.iter().any(|known| known.path == path) {
+            shapes.push(SpatialIndex { path, surface });
+        }
+    }
+    shapes
+}
+
+fn plane(bounds: BoundingBox) -> Option<CellSurface> {
+    let extent = Extent::of([bounds.x_min, bounds.y_min], [bounds.x_max, bounds.y_max]);
+    extent.map(CellSurface::Plane)
 }
 
 /// Vectors of which a definition wants an index.
@@ -182,6 +215,38 @@ mod tests {
         let properties = ContainerProperties::from_json(&definition).expect("a definition");
         let texts: Vec<String> = named_texts(&properties).iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["/a/b/? (full text, fr-FR)", "/c/? (full text, de-DE)"]);
+    }
+
+    #[test]
+    fn a_spatial_index_is_of_the_shape_at_its_path() {
+        let named = |geospatial: &str, indexes: serde_json::Value| {
+            let definition = json!({
+                "id": "c",
+                "partitionKey": {"paths": ["/pk"], "kind": "Hash"},
+                "geospatialConfig": {"type": geospatial},
+                "indexingPolicy": {"includedPaths": [], "excludedPaths": [{"path": "/*"}], "spatialIndexes": indexes},
+            });
+            let properties = ContainerProperties::from_json(&definition).expect("a definition");
+            named_shapes(&properties)
+        };
+        let index = |path: &str| json!({"path": path, "types": ["Point"]});
+        let paths = ["/a/*", "/b/c/?", "/*", "/d/[]/?", "/_etag/?", "/a/?"];
+        let found = named("Geography", paths.map(index).into_iter().collect());
+        let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["/a/? (spatial)", "/b/c/? (spatial)"]);
+        assert!(found.iter().all(|index| index.surface == CellSurface::Globe));
+
+        let bounded = |path: &str, to: f64| {
+            let mut index = index(path);
+            index["boundingBox"] = json!({"xmin": 0, "ymin": -5, "xmax": to, "ymax": 5});
+            index
+        };
+        let found = named("Geometry", json!([bounded("/a/?", 9.0), bounded("/b/?", 1e300)]));
+        let extent = Extent::of([0.0, -5.0], [9.0, 5.0]).map(CellSurface::Plane);
+        assert_eq!(
+            found.iter().map(|index| Some(index.surface)).collect::<Vec<_>>(),
+            [extent]
+        );
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl IndexReader<'_> {
             && self.composite.is_of_order_only()
             && self.nearest.is_none()
             && self.texts.is_empty()
+            && self.shapes.is_empty()
             && (!self.conditions.is_empty() || self.composite.order.is_some())
             && self.conditions.iter().all(|condition| is_of_order(&condition.path))
     }

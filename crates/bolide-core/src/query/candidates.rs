@@ -11,7 +11,9 @@ use std::sync::Arc;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Lsn, Result};
 use bolide_query::Query;
-use bolide_query::index::{IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, TextCondition};
+use bolide_query::index::{
+    IndexCondition, IndexOrder, Interval, KEY_OF_UNDEFINED, NearestQuery, SpatialCondition, SpatialIndex, TextCondition,
+};
 use bolide_storage::Space;
 use bytes::Bytes;
 
@@ -81,6 +83,8 @@ pub(super) struct IndexReader<'a> {
     pub conditions: Vec<IndexCondition>,
     /// Those that a full-text index serves.
     pub texts: Vec<TextCondition>,
+    /// Those that a spatial index serves, each with the id of the index.
+    pub shapes: Vec<(u32, SpatialCondition)>,
     pub order: Option<IndexOrder>,
     /// What the composite indexes can do.
     pub composite: CompositeUse,
@@ -131,12 +135,18 @@ impl<'a> IndexReader<'a> {
         };
         texts.retain(|condition| state.indexes.usable_text(&condition.text).is_some());
         texts.truncate(MAX_CONDITIONS);
+        let mut shapes = match has_any {
+            true => spatial_conditions(query, &state.indexes),
+            false => Vec::new(),
+        };
+        shapes.retain(|(_, condition)| condition.intervals.len() * slices.len() <= MAX_LOOKUPS);
         let nearest = (index_use != IndexUse::Never).then(|| query.nearest()).flatten();
         IndexReader {
             query,
             nearest: nearest.filter(|nearest| state.indexes.usable_for_nearest(nearest).is_some()),
             state,
             texts,
+            shapes,
             slices,
             index_use,
             memory,
@@ -198,6 +208,14 @@ impl<'a> IndexReader<'a> {
             }
             best = self.candidates_of_text(condition, limit).await?.or(best);
         }
+        for (index, condition) in &self.shapes {
+            let limit = best.as_ref().map_or(limit, |best| best.keys.len());
+            if best.is_some() && limit <= ENOUGH {
+                break;
+            }
+            let found = self.candidates_in((*index, &condition.intervals, None), limit).await?;
+            best = found.or(best);
+        }
         let Some(best) = best else { return Ok(None) };
         if self.is_pinned && !is_small {
             is_small = self.holds_few().await?;
@@ -213,7 +231,8 @@ impl<'a> IndexReader<'a> {
 
     /// Returns whether an index serves a condition.
     pub fn has_conditions(&self) -> bool {
-        !self.conditions.is_empty() || !self.composite.keys.is_empty() || !self.texts.is_empty()
+        let is_none = self.conditions.is_empty() && self.composite.keys.is_empty();
+        !is_none || !self.texts.is_empty() || !self.shapes.is_empty()
     }
 
     /// Returns whether a scan holds all items of the only slice in one read.
@@ -291,6 +310,8 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     let texts = query.text_conditions().into_iter();
     let texts = texts.filter(|condition| indexes.usable_text(&condition.text).is_some());
     let texts = texts.map(|condition| format!("index: {} serves a condition\n", condition.text));
+    let shapes = spatial_conditions(query, indexes).into_iter();
+    let shapes = shapes.map(|(_, condition)| format!("index: {} (spatial) serves a condition\n", condition.path));
     let ranking = query.text_ranking().map(|ranking| ranking.text);
     let ranking = ranking.filter(|text| indexes.usable_text(text).is_some());
     let ranking = ranking.map(|text| format!("index: {text} serves the order\n"));
@@ -301,10 +322,26 @@ pub(super) fn explain(query: &Query, indexes: &PropertyIndexes) -> String {
     lines
         .chain([composite::explain(query, indexes)])
         .chain(texts)
+        .chain(shapes)
         .chain(order)
         .chain(ranking)
         .chain(nearest)
         .collect()
+}
+
+/// Returns the conditions of a query that a spatial index serves, each with the id of the index.
+fn spatial_conditions(query: &Query, indexes: &PropertyIndexes) -> Vec<(u32, SpatialCondition)> {
+    let usable: Vec<(u32, &SpatialIndex)> = indexes.usable_spatial().collect();
+    if usable.is_empty() {
+        return Vec::new();
+    }
+    let served: Vec<&SpatialIndex> = usable.iter().map(|(_, index)| *index).collect();
+    let conditions = query.spatial_conditions(&served).into_iter();
+    let conditions = conditions.filter_map(|condition| {
+        let index = usable.iter().find(|(_, index)| index.path == condition.path)?;
+        Some((index.0, condition))
+    });
+    conditions.take(MAX_CONDITIONS).collect()
 }
 
 struct Found {

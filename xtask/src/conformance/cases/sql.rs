@@ -281,6 +281,9 @@ fn definition(case: &Case, key_path: &str) -> Map<String, Value> {
         let paths = text_paths().map(|entry| json!({ "path": entry["path"] }));
         indexing["fullTextIndexes"] = paths.collect();
     }
+    if case.body["query"].as_str().is_some_and(|query| query.contains("ST_")) {
+        indexing["spatialIndexes"] = spatial_indexes(&index_paths::of(case));
+    }
     put("indexingPolicy", indexing);
     if case.body.get("fullTextPolicy").is_some() {
         put("fullTextPolicy", case.body["fullTextPolicy"].clone());
@@ -298,6 +301,19 @@ fn definition(case: &Case, key_path: &str) -> Map<String, Value> {
         put("geospatialConfig", json!({"type": "Geometry"}));
     }
     definition
+}
+
+/// A spatial index for each path of single values, on the globe or on a plane as the container has it.
+fn spatial_indexes(paths: &[String]) -> Value {
+    let single = paths.iter().filter(|path| !path.ends_with("[]/?"));
+    let index = |path: &String| {
+        json!({
+            "path": path,
+            "types": ["Point", "LineString", "Polygon", "MultiPolygon"],
+            "boundingBox": {"xmin": -100, "ymin": -100, "xmax": 100, "ymax": 100},
+        })
+    };
+    single.map(index).collect()
 }
 
 fn check_number(case: &Case, outcome: &Outcome) -> Result<()> {

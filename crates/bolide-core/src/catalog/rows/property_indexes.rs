@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bolide_index::spatial::Extent;
 use bolide_index::vector::Similarity;
 use bolide_mql::bson::RawDocument;
 use bolide_mql::index::IndexDefinition;
-use bolide_query::index::{CompositeIndex, CompositePath, IndexPath, TextIndex};
+use bolide_query::index::{CellSurface, CompositeIndex, CompositePath, IndexPath, SpatialIndex, TextIndex};
 use serde::{Deserialize, Serialize};
 
 use crate::index::{DocumentIndex, IndexKind, PropertyIndex, PropertyIndexes, VectorIndex};
@@ -44,6 +45,12 @@ enum StoredKind {
     /// The paths, in their order.
     Composite {
         composite: Vec<StoredPath>,
+    },
+    /// The extent of a plane as the bits of its corners; without one it is the globe.
+    Spatial {
+        spatial: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extent: Option<[u64; 4]>,
     },
     /// The centroids have a row of their own.
     Vector {
@@ -83,6 +90,16 @@ impl StoredKind {
                 text: text.path.to_string(),
                 language: text.language.clone(),
             },
+            IndexKind::Spatial(index) => StoredKind::Spatial {
+                spatial: index.path.to_string(),
+                extent: match index.surface {
+                    CellSurface::Globe => None,
+                    CellSurface::Plane(extent) => {
+                        let ([left, lower], [right, upper]) = extent.corners();
+                        Some([left, lower, right, upper].map(f64::to_bits))
+                    }
+                },
+            },
             IndexKind::Vector(index) => StoredKind::Vector {
                 vector: index.path.to_string(),
                 dimensions: index.dimensions,
@@ -107,6 +124,14 @@ impl StoredKind {
             StoredKind::Composite { composite } => {
                 let paths: Option<Vec<CompositePath>> = composite.iter().map(StoredPath::path).collect();
                 Some(IndexKind::Composite(Arc::new(CompositeIndex::of(paths?)?)))
+            }
+            StoredKind::Spatial { spatial, extent } => {
+                let surface = match extent.map(|bits| bits.map(f64::from_bits)) {
+                    None => CellSurface::Globe,
+                    Some([left, lower, right, upper]) => CellSurface::Plane(Extent::of([left, lower], [right, upper])?),
+                };
+                let path = IndexPath::parse(&spatial)?;
+                Some(IndexKind::Spatial(Arc::new(SpatialIndex { path, surface })))
             }
             StoredKind::Vector {
                 vector,

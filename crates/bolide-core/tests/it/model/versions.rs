@@ -79,6 +79,8 @@ impl Doc {
             body.insert("ttl".into(), ttl);
         }
         body.insert("n".into(), self.n.into());
+        let place = serde_json::json!({"type": "Point", "coordinates": [self.n, 0]});
+        body.insert("p".into(), place);
         if let Some(u) = self.u {
             body.insert("u".into(), u.into());
         }

@@ -227,6 +227,7 @@ fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {
             [{"path": "/pk"}, {"path": "/n"}],
             [{"path": "/n"}, {"path": "/u", "order": "descending"}],
         ],
+        "spatialIndexes": [{"path": "/p/?", "types": ["Point"]}],
     }});
     if setup.keeps_history {
         // Longer than any program runs.

@@ -29,15 +29,26 @@ impl Runner {
             .map(|version| version.id.into())
             .collect();
         // Without ORDER BY no order is guaranteed; `smoke::queries` tests the order of creation.
-        let in_any_order = |rows: &[Value]| {
-            let mut texts: Vec<String> = rows.iter().map(Value::to_string).collect();
-            texts.sort();
-            texts
-        };
         differ("selected", &in_any_order(&rows), &in_any_order(&want))?;
         self.count_in(part, least, want.len()).await?;
+        self.near_in(part, least, size).await?;
         self.sort_in(part, size).await?;
         Ok(format!("{rows:?} {charge:?}"))
+    }
+
+    /// Selects the items whose place on the equator is at most a degree, which is 111 km, from a longitude.
+    async fn near_in(&mut self, part: Part, longitude: i64, size: usize) -> Result<(), Stop> {
+        let text =
+            "SELECT VALUE c.id FROM c WHERE ST_DISTANCE(c.p, {'type': 'Point', 'coordinates': [@x, 0]}) < 150000";
+        let parameters = vec![("@x".to_owned(), longitude.into())];
+        let (rows, _) = self.query(text, parameters, part, size).await?;
+        let listed = self.model.listed(part, &Vec::new());
+        let is_near = |version: &&&Version| {
+            let own = version.body.get("p").and_then(|place| place["coordinates"][0].as_i64());
+            own.is_some_and(|own| (own - longitude).abs() <= 1)
+        };
+        let want: Vec<Value> = listed.iter().filter(is_near).map(|version| version.id.into()).collect();
+        Ok(differ(text, &in_any_order(&rows), &in_any_order(&want))?)
     }
 
     /// Counts by the entries of the index and by the counters, which have ghosts, too.
@@ -137,4 +148,10 @@ impl Runner {
             }
         }
     }
+}
+
+fn in_any_order(rows: &[Value]) -> Vec<String> {
+    let mut texts: Vec<String> = rows.iter().map(Value::to_string).collect();
+    texts.sort();
+    texts
 }

@@ -24,12 +24,15 @@ fn always() -> AccountOptions {
     }
 }
 
-/// A definition with indexes on a path of values alone and with `/text`, and on the words of `/text` if wanted.
-fn naming(path: &str, has_text: bool) -> Value {
-    let texts = if has_text {
-        json!([{"path": "/text"}])
+/// A definition with indexes on a path of values alone and with `/text`, and on the words of `/text` and the places at `/p` if wanted.
+fn naming(path: &str, has_more: bool) -> Value {
+    let (texts, shapes) = if has_more {
+        (
+            json!([{"path": "/text"}]),
+            json!([{"path": "/p/?", "types": ["Point"]}]),
+        )
     } else {
-        json!([])
+        (json!([]), json!([]))
     };
     let composite = json!([[{"path": path.trim_end_matches("/?")}, {"path": "/text", "order": "descending"}]]);
     json!({
@@ -39,6 +42,7 @@ fn naming(path: &str, has_text: bool) -> Value {
             "includedPaths": [{"path": "/*"}, {"path": path}],
             "compositeIndexes": composite,
             "fullTextIndexes": texts,
+            "spatialIndexes": shapes,
         },
     })
 }
@@ -49,6 +53,7 @@ async fn filled() -> TestContainer {
     for n in 0..ITEMS {
         let mut item =
             json!({"id": n.to_string(), "pk": n.to_string(), "v": n, "w": n, "text": format!("word{}", n % 5)});
+        item["p"] = json!({"type": "Point", "coordinates": [n as f64 / 10.0, 50]});
         if n % EXPIRING == 0 {
             item["ttl"] = 5.into();
         }
@@ -129,14 +134,19 @@ async fn assert_complete(test: &TestContainer, commits: i64) {
             json!([with_word]),
             with_word as u64,
         ),
+        (
+            "SELECT VALUE c.pk FROM c WHERE ST_DISTANCE(c.p, {'type': 'Point', 'coordinates': [22.3, 50]}) < 100",
+            json!(["223"]),
+            found,
+        ),
     ] {
         let (seen, items) = ask(test, text).await;
         assert_eq!((json!(seen), items), (rows, read), "crash at commit {commits}: {text}");
     }
-    // Each item has two entries for `/v`, one for its word and one for its text; nothing is left of `/w`.
+    // Each item has two entries for `/v`, one for its word, one for its text and one for its place; nothing is left of `/w`.
     let entries = test.engine.rows(Space::Index).await;
     let entries = entries.iter().filter(|(key, _)| key.first() == Some(&b'P')).count();
-    assert_eq!(entries, 4 * ITEMS, "crash at commit {commits}");
+    assert_eq!(entries, 5 * ITEMS, "crash at commit {commits}");
     test.assert_sound().await;
 }
 

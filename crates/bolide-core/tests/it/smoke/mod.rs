@@ -25,6 +25,7 @@ mod purge;
 mod queries;
 mod settings;
 mod shared_throughput;
+mod spatial_indexes;
 mod splits;
 mod statistics;
 mod users;

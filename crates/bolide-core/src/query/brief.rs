@@ -21,13 +21,28 @@ pub(super) fn may_be(query: &QueryItems) -> bool {
         && are_short(&query.parameters)
 }
 
-/// Returns the number of characters and words that can nest expressions in the text of a query, at least.
+/// Returns the number of characters and words that can nest expressions in the text of a query, at least. Every query is read here first, so one pass over its bytes
+/// must do; a name with `not` in it counts, too.
 fn operators(text: &str) -> usize {
-    let symbols = text.bytes().filter(|byte| b"()[]{}+-*/%~!=<>&|^?:".contains(byte));
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let negations = words.filter(|word| word.eq_ignore_ascii_case("NOT"));
-    symbols.count() + negations.count()
+    let is_not = |at: usize| {
+        let word = text.as_bytes().get(at..at + 3);
+        word.is_some_and(|word| word.eq_ignore_ascii_case(b"NOT"))
+    };
+    let nests = |(at, byte): (usize, u8)| IS_OPERATOR[usize::from(byte)] || byte | 0x20 == b'n' && is_not(at);
+    text.bytes().enumerate().filter(|place| nests(*place)).count()
 }
+
+/// Which bytes are operators and brackets.
+const IS_OPERATOR: [bool; 256] = {
+    let symbols = b"()[]{}+-*/%~!=<>&|^?:";
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < symbols.len() {
+        table[symbols[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// Returns whether parameters have few and short values: a condition may be compared with each of them.
 fn are_short(parameters: &[(String, Value)]) -> bool {

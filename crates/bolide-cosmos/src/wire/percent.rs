@@ -2,17 +2,36 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Decodes percent escapes; `None` if the result is not UTF-8.
+///
+/// Every signature has a few, so the text between them is copied at once: the iterator of the library goes through it byte by byte.
 pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
-    if !text.as_bytes().contains(&b'%') {
+    let mut rest = text.as_bytes();
+    let Some(mut at) = memchr(b'%', rest) else {
         return Some(Cow::Borrowed(text));
-    }
-    // Reserved at once, because the iterator does not know its length.
+    };
     let mut bytes = Vec::with_capacity(text.len());
-    bytes.extend(percent_decode_str(text));
+    loop {
+        bytes.extend_from_slice(&rest[..at]);
+        let (decoded, length) = escape(&rest[at..]).map_or((b'%', 1), |byte| (byte, 3));
+        bytes.push(decoded);
+        rest = &rest[at + length..];
+        match memchr(b'%', rest) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    bytes.extend_from_slice(rest);
     String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+/// The byte of the escape at the beginning of a text, unless it is a percent sign without two digits.
+fn escape(text: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+    u8::try_from(digit(1)? * 16 + digit(2)?).ok()
 }
 
 /// As [`decode`], with a replacement character for bytes that are not UTF-8.

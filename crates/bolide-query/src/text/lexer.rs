@@ -43,45 +43,53 @@ pub enum Keyword {
     Where,
 }
 
-/// Keywords in any case. Each enum of names has its own table.
-const KEYWORDS: &[(&str, Keyword)] = &[
-    ("AND", Keyword::And),
-    ("ARRAY", Keyword::Array),
-    ("AS", Keyword::As),
-    ("ASC", Keyword::Asc),
-    ("BETWEEN", Keyword::Between),
-    ("BY", Keyword::By),
-    ("DESC", Keyword::Desc),
-    ("DISTINCT", Keyword::Distinct),
-    ("ESCAPE", Keyword::Escape),
-    ("EXISTS", Keyword::Exists),
-    ("FROM", Keyword::From),
-    ("GROUP", Keyword::Group),
-    ("IN", Keyword::In),
-    ("JOIN", Keyword::Join),
-    ("LEFT", Keyword::Left),
-    ("LIKE", Keyword::Like),
-    ("LIMIT", Keyword::Limit),
-    ("NOT", Keyword::Not),
-    ("OFFSET", Keyword::Offset),
-    ("OR", Keyword::Or),
-    ("ORDER", Keyword::Order),
-    ("RANK", Keyword::Rank),
-    ("RIGHT", Keyword::Right),
-    ("SELECT", Keyword::Select),
-    ("TOP", Keyword::Top),
-    ("VALUE", Keyword::Value),
-    ("WHERE", Keyword::Where),
-];
+/// The keywords in any case that begin with a letter.
+fn keywords(first: u8) -> &'static [(&'static str, Keyword)] {
+    match first.to_ascii_uppercase() {
+        b'A' => &[
+            ("AND", Keyword::And),
+            ("ARRAY", Keyword::Array),
+            ("AS", Keyword::As),
+            ("ASC", Keyword::Asc),
+        ],
+        b'B' => &[("BETWEEN", Keyword::Between), ("BY", Keyword::By)],
+        b'D' => &[("DESC", Keyword::Desc), ("DISTINCT", Keyword::Distinct)],
+        b'E' => &[("ESCAPE", Keyword::Escape), ("EXISTS", Keyword::Exists)],
+        b'F' => &[("FROM", Keyword::From)],
+        b'G' => &[("GROUP", Keyword::Group)],
+        b'I' => &[("IN", Keyword::In)],
+        b'J' => &[("JOIN", Keyword::Join)],
+        b'L' => &[
+            ("LEFT", Keyword::Left),
+            ("LIKE", Keyword::Like),
+            ("LIMIT", Keyword::Limit),
+        ],
+        b'N' => &[("NOT", Keyword::Not)],
+        b'O' => &[
+            ("OFFSET", Keyword::Offset),
+            ("OR", Keyword::Or),
+            ("ORDER", Keyword::Order),
+        ],
+        b'R' => &[("RANK", Keyword::Rank), ("RIGHT", Keyword::Right)],
+        b'S' => &[("SELECT", Keyword::Select)],
+        b'T' => &[("TOP", Keyword::Top)],
+        b'V' => &[("VALUE", Keyword::Value)],
+        b'W' => &[("WHERE", Keyword::Where)],
+        _ => &[],
+    }
+}
 
-/// Keywords that must be lower case.
-const LOWER_CASE_KEYWORDS: &[(&str, Keyword)] = &[
-    ("true", Keyword::True),
-    ("false", Keyword::False),
-    ("null", Keyword::Null),
-    ("undefined", Keyword::Undefined),
-    ("udf", Keyword::Udf),
-];
+/// The keyword that must be in lower case, if the word is one.
+fn lower_case_keyword(word: &str) -> Option<Keyword> {
+    match word {
+        "true" => Some(Keyword::True),
+        "false" => Some(Keyword::False),
+        "null" => Some(Keyword::Null),
+        "undefined" => Some(Keyword::Undefined),
+        "udf" => Some(Keyword::Udf),
+        _ => None,
+    }
+}
 
 /// The kind of a token. Names and punctuation are slices of the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,14 +113,52 @@ pub struct Token<'t> {
     pub span: Span,
 }
 
-/// Longest first, so that `>>>` is not read as `>>` and `>`.
-const SYMBOLS: &[&str] = &[
-    ">>>", "??", "||", "!=", "<>", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^", "~", "=", "<", ">",
-    "?", ":", ".", ",", "(", ")", "[", "]", "{", "}",
-];
+/// The symbol at the beginning of a text.
+fn symbol(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b'>', b'>', b'>', ..] => ">>>",
+        [b'?', b'?', ..] => "??",
+        [b'|', b'|', ..] => "||",
+        [b'!', b'=', ..] => "!=",
+        [b'<', b'>', ..] => "<>",
+        [b'<', b'=', ..] => "<=",
+        [b'>', b'=', ..] => ">=",
+        [b'<', b'<', ..] => "<<",
+        [b'>', b'>', ..] => ">>",
+        [first, ..] => match first {
+            b'+' => "+",
+            b'-' => "-",
+            b'*' => "*",
+            b'/' => "/",
+            b'%' => "%",
+            b'&' => "&",
+            b'|' => "|",
+            b'^' => "^",
+            b'~' => "~",
+            b'=' => "=",
+            b'<' => "<",
+            b'>' => ">",
+            b'?' => "?",
+            b':' => ":",
+            b'.' => ".",
+            b',' => ",",
+            b'(' => "(",
+            b')' => ")",
+            b'[' => "[",
+            b']' => "]",
+            b'{' => "{",
+            b'}' => "}",
+            _ => return None,
+        },
+        [] => return None,
+    })
+}
 
 /// Memory of a token in a list that has grown by doubling.
 pub const TOKEN_BYTES: usize = 2 * size_of::<Token<'static>>();
+
+/// The list of so many tokens is not moved while it grows.
+const FEW_TOKENS: usize = 32;
 
 /// Splits a text into tokens; the last one is always [`TokenKind::End`]. Each takes [`TOKEN_BYTES`].
 ///
@@ -120,7 +166,7 @@ pub const TOKEN_BYTES: usize = 2 * size_of::<Token<'static>>();
 /// As [`Memory::take`].
 pub fn tokens<'t>(text: &'t str, memory: &Memory) -> Result<Vec<Token<'t>>> {
     let mut lexer = Lexer { text, at: 0 };
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(FEW_TOKENS.min(text.len() + 1));
     loop {
         memory.take(TOKEN_BYTES)?;
         let token = lexer.next();
@@ -192,16 +238,11 @@ impl<'t> Lexer<'t> {
     fn word(&mut self) -> TokenKind<'t> {
         let word = &self.rest()[..self.word_len()];
         self.at += word.len();
-        // The first letters exclude nearly all.
-        let begins = |name: &str| name.as_bytes()[0] | 0x20 == word.as_bytes()[0] | 0x20;
-        let exact = LOWER_CASE_KEYWORDS
-            .iter()
-            .find(|(name, _)| begins(name) && *name == word);
-        let folded = || {
-            let mut keywords = KEYWORDS.iter().filter(|(name, _)| begins(name));
-            keywords.find(|(name, _)| name.eq_ignore_ascii_case(word))
-        };
-        match (exact.or_else(folded), word) {
+        if let Some(keyword) = lower_case_keyword(word) {
+            return TokenKind::Keyword(keyword);
+        }
+        let mut keywords = keywords(word.as_bytes()[0]).iter();
+        match (keywords.find(|(name, _)| name.eq_ignore_ascii_case(word)), word) {
             (Some((_, keyword)), _) => TokenKind::Keyword(*keyword),
             (None, "NaN") => TokenKind::Number(Number::Float(f64::NAN)),
             (None, "Infinity") => TokenKind::Number(Number::Float(f64::INFINITY)),
@@ -327,9 +368,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn symbol(&mut self) -> TokenKind<'t> {
-        let (rest, first) = (self.rest(), self.rest().as_bytes().first());
-        let mut symbols = SYMBOLS.iter().filter(|symbol| symbol.as_bytes().first() == first);
-        if let Some(symbol) = symbols.find(|symbol| rest.starts_with(**symbol)) {
+        if let Some(symbol) = symbol(self.rest().as_bytes()) {
             self.at += symbol.len();
             return TokenKind::Symbol(symbol);
         }

@@ -10,9 +10,9 @@ use sha2::Sha256;
 use std::net::SocketAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::Result;
 use crate::connection::Connection;
 use crate::item;
-use crate::{Result, connection};
 
 const KEY: &[u8] = b"a key that guards benchmarks only";
 const READ_ONLY_KEY: &[u8] = b"a key that reads in benchmarks only";
@@ -275,13 +275,7 @@ impl Requests {
 
     /// Whether all property indexes of the container are complete.
     pub async fn are_indexes_ready(&self, connection: &mut Connection) -> Result<bool> {
-        let request = format!(
-            "GET /_bolide/{CONTAINER}/indexes HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
-            self.address,
-            account_key()
-        );
-        let response = connection.expect(200, request.as_bytes()).await?;
-        let body: serde_json::Value = serde_json::from_slice(response.body)?;
+        let body = self.admin_report(connection, "indexes").await?;
         let indexes = body["indexes"].as_array().ok_or("an answer without indexes")?;
         Ok(!indexes.is_empty() && indexes.iter().all(|index| index["state"] == "ready"))
     }
@@ -322,26 +316,28 @@ impl Requests {
 
     /// The number of expired items that are still stored.
     pub async fn backlog(&self, connection: &mut Connection) -> Result<u64> {
+        let body = self.admin_report(connection, "ttl").await?;
+        Ok(body["backlogItems"].as_u64().ok_or("a report without a backlog")?)
+    }
+
+    /// What the admin API reports of the container.
+    async fn admin_report(&self, connection: &mut Connection, path: &str) -> Result<serde_json::Value> {
         let request = format!(
-            "GET /_bolide/{CONTAINER}/ttl HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+            "GET /_bolide/{CONTAINER}/{path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
             self.address,
             account_key()
         );
         let response = connection.expect(200, request.as_bytes()).await?;
-        let body: serde_json::Value = serde_json::from_slice(response.body)?;
-        Ok(body["backlogItems"].as_u64().ok_or("a report without a backlog")?)
+        Ok(serde_json::from_slice(response.body)?)
     }
 
     /// Whether an item is stored, live or not, according to the server's explanation. Costs the server as much as a point read.
     pub async fn is_stored(&self, connection: &mut Connection, id: &str) -> Result<bool> {
         let pk = utf8_percent_encode(&format!("[\"{id}\"]"), NON_ALPHANUMERIC).to_string();
-        let request = format!(
-            "GET /_bolide/{CONTAINER}/ttl/why?id={id}&pk={pk} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
-            self.address,
-            account_key()
-        );
-        let response = connection.expect(200, request.as_bytes()).await?;
-        Ok(state_of(&response)? != "absent")
+        let body = self
+            .admin_report(connection, &format!("ttl/why?id={id}&pk={pk}"))
+            .await?;
+        Ok(body["state"].as_str().ok_or("an answer without a state")? != "absent")
     }
 
     /// Any request, signed.
@@ -398,9 +394,4 @@ fn container_definition(default_ttl: Option<i32>, more: &str) -> String {
         .map(|seconds| format!(",\"defaultTtl\":{seconds}"))
         .unwrap_or_default();
     format!("{{\"id\":\"items\",\"partitionKey\":{{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}}{ttl}{more}}}")
-}
-
-fn state_of(response: &connection::HttpResponse<'_>) -> Result<String> {
-    let body: serde_json::Value = serde_json::from_slice(response.body)?;
-    Ok(body["state"].as_str().ok_or("an answer without a state")?.to_owned())
 }

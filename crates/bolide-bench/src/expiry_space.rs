@@ -15,7 +15,7 @@ use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use serde_json::{Value, json};
 
 use crate::disk::DiskUse;
-use crate::figures::median;
+use crate::figures::{median, megabytes};
 use crate::table::Table;
 use crate::{Result, item};
 
@@ -229,10 +229,6 @@ impl Store {
     async fn close(self) -> Result<()> {
         Ok(self.account.close().await.map_err(text)?)
     }
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.0}", bytes as f64 / 1e6)
 }
 
 fn ratio(part: f64, whole: f64) -> String {

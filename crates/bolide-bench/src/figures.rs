@@ -29,6 +29,11 @@ impl Latencies {
     }
 }
 
+/// A number of bytes in whole megabytes, for a table.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.0}", bytes as f64 / 1e6)
+}
+
 /// The median; of an even number of values, the mean of the middle two; 0 without values.
 pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = numbers.into_iter().collect();

@@ -13,11 +13,12 @@ mod cell;
 mod cover;
 mod globe;
 mod plane;
+pub mod vector;
 
 pub use cell::{Cell, MAX_LEVEL, Square, meeting};
 pub use cover::{Meeting, Region, cover};
-pub use globe::{FACES, GlobeBounds, Vector, bounds_on_globe, cell_on_globe};
-pub use plane::{Extent, Rectangle};
+pub use globe::{FACES, GlobeBounds, bounds_on_globe, cell_on_globe};
+pub use plane::{Extent, LARGEST_COORDINATE, Rectangle};
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,7 @@ const MIN_CACHED_FILES: usize = 10;
 const WORKERS: usize = 2;
 /// Time between checks whether memtables are flushed, while somebody waits for it: a flush takes a few milliseconds.
 const FLUSH_CHECK_INTERVAL: Duration = Duration::from_micros(200);
+
 /// An open store.
 pub(crate) struct Store {
     pub(crate) db: Database,

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::filling::set_up;
 use super::running::{Running, Use};
-use super::{Options, document, megabytes, progress};
+use super::{Options, document, progress};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
-use crate::figures::Latencies;
+use crate::figures::{Latencies, megabytes};
 use crate::load::{OpenLoop, Planned};
 use crate::table::Table;
 use crate::{Result, item};

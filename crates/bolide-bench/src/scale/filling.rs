@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 
 use super::running::{Running, Use};
-use super::{Options, document, megabytes, progress};
+use super::{Options, document, progress};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
+use crate::figures::megabytes;
 use crate::table::Table;
 use crate::{Result, item};
 

@@ -81,10 +81,6 @@ fn document(id: &str, number: u64, bytes: usize, ttl: Option<i32>) -> String {
     text
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{:.0}", bytes as f64 / 1e6)
-}
-
 /// Shows a row as soon as it is known: a run takes long.
 fn progress(cells: &[String]) {
     eprintln!("{}", cells.join("  "));

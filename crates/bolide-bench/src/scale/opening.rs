@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::filling::{fill, item_of};
 use super::running::Running;
-use super::{Options, megabytes, progress};
+use super::{Options, progress};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
+use crate::figures::megabytes;
 use crate::table::Table;
 use crate::{Result, item};
 

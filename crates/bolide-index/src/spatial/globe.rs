@@ -4,9 +4,7 @@
 //! size on the sphere. Only operations that IEEE 754 defines to the bit are used: the cell of a place is the same on every processor.
 
 use super::cell::{Cell, SIDE};
-
-/// A direction from the centre, of length 1.
-pub type Vector = [f64; 3];
+use super::vector::{Vector, straight, unit};
 
 /// Number of faces: roots 0 to 5.
 pub const FACES: u8 = 6;
@@ -45,17 +43,13 @@ pub fn bounds_on_globe(cell: Cell) -> GlobeBounds {
         direction[axis] = ahead;
         direction[(axis + 1) % 3] = of_leaf(x);
         direction[(axis + 2) % 3] = of_leaf(y);
-        let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-        direction.map(|x| x / length)
+        unit(direction)
     };
     let [x, y, side] = [square.x, square.y, square.side].map(f64::from);
     let middle = at(x + side / 2.0, y + side / 2.0);
     let corners = [(0.0, 0.0), (side, 0.0), (side, side), (0.0, side)].map(|(right, up)| at(x + right, y + up));
     // A side is an arc of a great circle, so that one of its ends is its farthest place.
-    let chords = corners.map(|corner| {
-        let apart = [0, 1, 2].map(|axis| corner[axis] - middle[axis]);
-        apart.iter().map(|x| x * x).sum::<f64>().sqrt()
-    });
+    let chords = corners.map(|corner| straight(corner, middle));
     GlobeBounds {
         middle,
         corners,

@@ -18,15 +18,44 @@ pub struct Rectangle {
     pub to: [f64; 2],
 }
 
-/// Coordinates of an extent must be smaller, so that products of them are finite.
-const LARGEST: f64 = 1e100;
+/// Coordinates must be smaller, so that products of them are finite.
+pub const LARGEST_COORDINATE: f64 = 1e100;
+
+impl Rectangle {
+    /// With all sides moved outward.
+    #[must_use]
+    pub fn grown(self, by: f64) -> Rectangle {
+        Rectangle {
+            from: self.from.map(|edge| edge - by),
+            to: self.to.map(|edge| edge + by),
+        }
+    }
+
+    /// The common part; `None` if there is none.
+    pub fn common(self, other: Rectangle) -> Option<Rectangle> {
+        let common = Rectangle {
+            from: [0, 1].map(|axis| self.from[axis].max(other.from[axis])),
+            to: [0, 1].map(|axis| self.to[axis].min(other.to[axis])),
+        };
+        (0..2)
+            .all(|axis| common.from[axis] <= common.to[axis])
+            .then_some(common)
+    }
+
+    /// The middle, if the corners are finite.
+    pub fn middle(&self) -> [f64; 2] {
+        [0, 1].map(|axis| self.from[axis] + (self.to[axis] - self.from[axis]) / 2.0)
+    }
+}
 
 impl Extent {
     /// The extent between two corners; `None` if it is empty, or if numbers of 64 bits cannot divide it.
     pub fn of(from: [f64; 2], to: [f64; 2]) -> Option<Extent> {
         let is_divisible = |axis: usize| {
             let (from, to) = (from[axis], to[axis]);
-            from.abs() < LARGEST && to.abs() < LARGEST && to - from > 1e-12 * (from.abs() + to.abs())
+            from.abs() < LARGEST_COORDINATE
+                && to.abs() < LARGEST_COORDINATE
+                && to - from > 1e-12 * (from.abs() + to.abs())
         };
         (is_divisible(0) && is_divisible(1)).then_some(Extent { from, to })
     }

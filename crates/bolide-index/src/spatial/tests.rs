@@ -1,3 +1,4 @@
+use super::vector::Vector;
 use super::*;
 
 /// A sequence of numbers that looks random, from 0 to below 1.

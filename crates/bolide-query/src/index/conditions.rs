@@ -72,14 +72,15 @@ impl IndexCondition {
 
 /// The conditions of a query, see [`crate::Query::index_conditions`].
 pub(crate) fn conditions(bound: &Bound) -> Vec<IndexCondition> {
+    filter_of_items(bound).map_or_else(Vec::new, |filter| Analysis::new(bound).of(filter))
+}
+
+/// The filter of a query, if items that it does not select need not be read: it is over items, and has no ranking, whose statistics are of all items.
+pub(super) fn filter_of_items(bound: &Bound) -> Option<&Scalar> {
     let select = &bound.select;
     let is_over_items = matches!(select.inputs.first(), Some(input) if matches!(input.source, Source::Item));
-    // The statistics of a ranking are of all items.
     let is_ranked = matches!(select.ordering, Ordering::Rank(_));
-    match &select.filter {
-        Some(filter) if is_over_items && !is_ranked => Analysis::new(bound).of(filter),
-        _ => Vec::new(),
-    }
+    select.filter.as_ref().filter(|_| is_over_items && !is_ranked)
 }
 
 /// Maximum number of comparisons of a filter that is analysed by [`is_exact_filter`].

@@ -8,13 +8,13 @@ use std::cell::Cell;
 
 use bolide_index::spatial::meeting;
 
-use super::conditions::path_of;
+use super::conditions::{filter_of_items, path_of};
 use super::interval::{Interval, union};
 use super::path::IndexPath;
 use super::spatial::{SpatialIndex, intervals_of};
 use crate::bind::Bound;
 use crate::functions::{COVERED_POSITIONS, CellSurface, CoveredShape};
-use crate::program::{Ordering, Scalar, Source};
+use crate::program::Scalar;
 use crate::text::ast::BinaryOp;
 use crate::value::Value;
 
@@ -43,10 +43,9 @@ impl SpatialCondition {
 
 /// The conditions of a query that some indexes serve, see [`crate::Query::spatial_conditions`]. `is_plane`: how the query measures.
 pub(crate) fn spatial_conditions(bound: &Bound, is_plane: bool, indexes: &[&SpatialIndex]) -> Vec<SpatialCondition> {
-    let select = &bound.select;
-    let is_over_items = matches!(select.inputs.first(), Some(input) if matches!(input.source, Source::Item));
-    // The statistics of a ranking are of all items.
-    let is_ranked = matches!(select.ordering, Ordering::Rank(_));
+    if indexes.is_empty() {
+        return Vec::new();
+    }
     let analysis = Analysis {
         bound,
         is_plane,
@@ -54,10 +53,7 @@ pub(crate) fn spatial_conditions(bound: &Bound, is_plane: bool, indexes: &[&Spat
         shapes: Cell::new(0),
         positions: Cell::new(0),
     };
-    match &select.filter {
-        Some(filter) if is_over_items && !is_ranked && !indexes.is_empty() => analysis.of(filter),
-        _ => Vec::new(),
-    }
+    filter_of_items(bound).map_or_else(Vec::new, |filter| analysis.of(filter))
 }
 
 struct Analysis<'q> {

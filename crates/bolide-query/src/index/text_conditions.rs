@@ -3,12 +3,12 @@
 //! A condition comes from one call of a full-text function with constants. OR unites the conditions on one text that all its operands have; any other
 //! part of the filter gives no condition, and so lets every item pass.
 
-use super::conditions::path_of;
+use super::conditions::{filter_of_items, path_of};
 use super::text::TextIndex;
 use crate::bind::Bound;
 use crate::fuel::Fuel;
 use crate::functions::Analyzer;
-use crate::program::{Ordering, Scalar, Source};
+use crate::program::Scalar;
 use crate::value::Value;
 
 /// Maximum number of words of a condition; beyond it there is no condition.
@@ -35,14 +35,7 @@ impl TextCondition {
 
 /// The conditions of the filter of a query over items, see [`crate::Query::text_conditions`].
 pub(crate) fn text_conditions(bound: &Bound) -> Vec<TextCondition> {
-    let select = &bound.select;
-    let is_over_items = matches!(select.inputs.first(), Some(input) if matches!(input.source, Source::Item));
-    // The statistics of a ranking are of all items.
-    let is_ranked = matches!(select.ordering, Ordering::Rank(_));
-    match &select.filter {
-        Some(filter) if is_over_items && !is_ranked => of(bound, filter),
-        _ => Vec::new(),
-    }
+    filter_of_items(bound).map_or_else(Vec::new, |filter| of(bound, filter))
 }
 
 /// What is true of every item for which the expression is true.

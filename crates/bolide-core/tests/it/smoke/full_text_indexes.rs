@@ -1,10 +1,11 @@
 //! Full-text indexes: rankings, statistics and conditions are those of a scan, to the last bit and tie, and no ghost is in any of them.
 
-use bolide_core::{AccountOptions, DeleteItem, IndexUse, ItemTarget, PurgeMode, QueryItems};
+use bolide_core::{IndexUse, PurgeMode, QueryItems};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::both::{Both, all_pages, with_use};
 use crate::random::RandomChoices;
 use crate::test_container::{START, TestContainer, key, options};
 
@@ -13,10 +14,6 @@ const WORDS: [&str; 16] = [
     "the", "dog", "red", "runs", "running", "cars", "car", "Blue", "and", "house", "1,977", "über", "cat", "sky",
     "rare", "fox",
 ];
-
-fn with_use(index_use: IndexUse) -> AccountOptions {
-    AccountOptions { index_use, ..options() }
-}
 
 /// A definition with full-text indexes on `/text` in a language and on `/title`.
 fn indexed(language: &str) -> Value {
@@ -39,67 +36,18 @@ fn without_index(language: &str) -> Value {
     definition
 }
 
-/// Two containers with the same history: one whose queries use indexes, and one that is scanned.
-struct Both {
-    with: TestContainer,
-    without: TestContainer,
-}
-
-impl Both {
-    async fn new(definition: Value) -> Both {
-        Both {
-            with: TestContainer::with_options(definition.clone(), None, with_use(IndexUse::Always)).await,
-            without: TestContainer::with_options(definition, None, with_use(IndexUse::Never)).await,
+/// Asserts that all queries have the same rows in both, and that the index has what it must have.
+async fn assert_same(both: &Both, what: &str) {
+    for text in QUERIES.iter().map(|text| (*text).to_owned()).chain(sdk_queries()) {
+        for size in [7, 1_000] {
+            let (found, expected) = (
+                pages(&both.with, &text, size).await.0,
+                pages(&both.without, &text, size).await.0,
+            );
+            assert_eq!(found, expected, "{what}: {text} in pages of {size}");
         }
     }
-
-    fn each(&self) -> [&TestContainer; 2] {
-        [&self.with, &self.without]
-    }
-
-    async fn upsert(&self, item: &Value) {
-        for test in self.each() {
-            test.upsert(item.clone(), None).await.unwrap();
-        }
-    }
-
-    async fn delete(&self, id: &str) {
-        for test in self.each() {
-            let delete = DeleteItem {
-                target: ItemTarget::Id(id.into()),
-                partition_key: key(id),
-                if_match: None,
-            };
-            let ctx = test.begin().await;
-            test.account.delete_item(&ctx, &test.container, delete).await.unwrap();
-        }
-    }
-
-    fn at(&self, second: i64) {
-        for test in self.each() {
-            test.at(second);
-        }
-    }
-
-    async fn split(&self) {
-        for test in self.each() {
-            test.account.split(&test.container, None).await.unwrap();
-        }
-    }
-
-    /// Asserts that all queries have the same rows in both, and that the index has what it must have.
-    async fn assert_same(&self, what: &str) {
-        for text in QUERIES.iter().map(|text| (*text).to_owned()).chain(sdk_queries()) {
-            for size in [7, 1_000] {
-                let (found, expected) = (
-                    pages(&self.with, &text, size).await.0,
-                    pages(&self.without, &text, size).await.0,
-                );
-                assert_eq!(found, expected, "{what}: {text} in pages of {size}");
-            }
-        }
-        self.with.assert_sound().await;
-    }
+    both.with.assert_sound().await;
 }
 
 const QUERIES: [&str; 18] = [
@@ -159,28 +107,13 @@ fn sdk_queries() -> Vec<String> {
 
 /// Returns the rows of all pages in order, and the number of items that the first one read.
 async fn pages(test: &TestContainer, text: &str, size: usize) -> (Vec<Value>, u64) {
-    let mut query = QueryItems {
+    let query = QueryItems {
         text: text.to_owned(),
-        cross_partition: true,
-        merges_ranges: true,
         max_items: Some(size),
         ..QueryItems::default()
     };
-    let (mut rows, mut read) = (Vec::new(), None);
-    loop {
-        let ctx = test.begin().await;
-        let page = test.account.query(&ctx, &test.container, &query).await;
-        let page = page
-            .unwrap_or_else(|refusal| panic!("{text}: {:?}", refusal.error))
-            .value;
-        let page_rows: Vec<Value> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
-        rows.extend(page_rows);
-        read.get_or_insert(page.metrics.retrieved_items);
-        query.continuation = page.continuation;
-        if query.continuation.is_none() {
-            return (rows, read.unwrap());
-        }
-    }
+    let (rows, first) = all_pages(test, query).await;
+    (rows, first.metrics.retrieved_items)
 }
 
 fn random_text(random: &mut RandomChoices) -> String {
@@ -213,9 +146,9 @@ async fn with_a_full_text_index_and_without_queries_have_the_same_rows() {
     for language in ["en-US", "de-DE"] {
         let mut random = RandomChoices::new(7);
         let both = Both::new(indexed(language)).await;
-        both.assert_same("without items").await;
+        assert_same(&both, "without items").await;
         fill(&both, &mut random).await;
-        both.assert_same("after the load").await;
+        assert_same(&both, "after the load").await;
         both.at(START + 9);
         for n in 0..60 {
             match random.roll(3) {
@@ -224,18 +157,18 @@ async fn with_a_full_text_index_and_without_queries_have_the_same_rows() {
             }
         }
         both.at(START + 10);
-        both.assert_same("with ghosts").await;
+        assert_same(&both, "with ghosts").await;
         both.at(START + 19);
-        both.assert_same("with more ghosts").await;
+        assert_same(&both, "with more ghosts").await;
         both.split().await;
-        both.assert_same("after a split, with ghosts").await;
+        assert_same(&both, "after a split, with ghosts").await;
         for test in both.each() {
             test.account
                 .purge(&test.container, PurgeMode::Force, None)
                 .await
                 .unwrap();
         }
-        both.assert_same("after the purge").await;
+        assert_same(&both, "after the purge").await;
     }
 }
 
@@ -267,7 +200,7 @@ async fn statistics_leave_ghosts_out_to_the_word() {
         pages(&both.with, text, 10).await,
         (vec![json!({"n": 3, "w": 6, "d": 1})], 0)
     );
-    both.assert_same("after a ghost was replaced").await;
+    assert_same(&both, "after a ghost was replaced").await;
 }
 
 #[tokio::test]
@@ -282,7 +215,7 @@ async fn items_that_end_by_the_default_are_left_out_too() {
     }
     for second in [10, 15, 19, 20, 24, 25, 30] {
         both.at(START + second);
-        both.assert_same(&format!("second {second}")).await;
+        assert_same(&both, &format!("second {second}")).await;
     }
 }
 
@@ -331,7 +264,7 @@ async fn a_text_with_very_many_words_is_ranked_and_found_too() {
     ] {
         both.upsert(&json!({"id": id, "pk": id, "text": text, "n": 30})).await;
     }
-    both.assert_same("with long texts").await;
+    assert_same(&both, "with long texts").await;
     for filter in ["'14999'", "'15000'", &format!("'{long}'")] {
         let text = format!("SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, {filter})");
         assert_eq!(
@@ -344,7 +277,7 @@ async fn a_text_with_very_many_words_is_ranked_and_found_too() {
     both.upsert(&json!({"id": "long", "pk": "long", "text": long, "ttl": 10}))
         .await;
     both.at(START + 10);
-    both.assert_same("without long texts").await;
+    assert_same(&both, "without long texts").await;
 }
 
 #[tokio::test]
@@ -356,7 +289,7 @@ async fn with_very_many_ghosts_a_ranking_is_exact_too() {
         both.upsert(&item).await;
     }
     both.at(START + 10);
-    both.assert_same("600 ghosts").await;
+    assert_same(&both, "600 ghosts").await;
 }
 
 #[tokio::test]
@@ -370,7 +303,7 @@ async fn items_that_were_deleted_with_their_key_are_in_no_figure() {
             .await
             .unwrap();
     }
-    both.assert_same("after a deletion by key").await;
+    assert_same(&both, "after a deletion by key").await;
 }
 
 /// Waits until the number of items that a query reads fits.
@@ -404,19 +337,19 @@ async fn an_index_that_a_policy_adds_is_built_beside_writes_and_one_that_it_drop
         tokio::task::yield_now().await;
     }
     wait_until_read(&both.with, RARE, |read| read < 20).await;
-    both.assert_same("after the build").await;
+    assert_same(&both, "after the build").await;
     // The language decides which words are the same: it is another index.
     let german = |definition: fn(&str) -> Value| definition("de-DE");
     both.with.define(german(indexed)).await.unwrap();
     both.without.define(german(without_index)).await.unwrap();
     wait_until_read(&both.with, RARE, |read| read < 20).await;
-    both.assert_same("in another language").await;
+    assert_same(&both, "in another language").await;
     both.with.define(german(without_index)).await.unwrap();
     wait_until_read(&both.with, RARE, |read| read > 100).await;
-    both.assert_same("without an index").await;
+    assert_same(&both, "without an index").await;
     both.with.define(german(indexed)).await.unwrap();
     wait_until_read(&both.with, RARE, |read| read < 20).await;
-    both.assert_same("with an index again").await;
+    assert_same(&both, "with an index again").await;
 }
 
 #[tokio::test]
@@ -435,7 +368,7 @@ async fn a_build_that_a_stop_interrupts_counts_every_text_once() {
     let Both { with, without } = both;
     let with = with.reopen_with(with_use(IndexUse::Always)).await;
     wait_until_read(&with, RARE, |read| read < 20).await;
-    Both { with, without }.assert_same("after the build").await;
+    assert_same(&Both { with, without }, "after the build").await;
 }
 
 /// Returns the entries of full-text indexes: they have values.

@@ -3,6 +3,7 @@
 mod admin;
 mod all_versions;
 mod batch;
+mod both;
 mod catalog;
 mod charges;
 mod colliding_keys;

@@ -1,12 +1,13 @@
 //! Spatial indexes: queries have the rows of a scan, without ghosts, wherever on the globe or the plane shapes are, and read little more than these.
 
-use bolide_core::{AccountOptions, IndexUse, PurgeMode, QueryItems, ScanScope};
+use bolide_core::{PurgeMode, QueryItems, ScanScope};
 use serde_json::{Value, json};
 
+use super::both::{Both, all_pages};
 use crate::random::RandomChoices;
 use crate::test_container::{START, TestContainer, options, scope_of};
 
-fn definition(is_plane: bool, is_indexed: bool) -> Value {
+fn definition(is_plane: bool) -> Value {
     let mut index = json!({"path": "/p/*", "types": ["Point", "LineString", "Polygon", "MultiPolygon"]});
     if is_plane {
         index["boundingBox"] = json!({"xmin": -180, "ymin": -90, "xmax": 180, "ymax": 90});
@@ -16,108 +17,56 @@ fn definition(is_plane: bool, is_indexed: bool) -> Value {
         "geospatialConfig": {"type": if is_plane { "Geometry" } else { "Geography" }},
         "indexingPolicy": {
             "includedPaths": [{"path": "/*"}],
-            "spatialIndexes": if is_indexed { json!([index]) } else { json!([]) },
+            "spatialIndexes": [index],
         },
     })
 }
 
-fn with_use(index_use: IndexUse) -> AccountOptions {
-    AccountOptions { index_use, ..options() }
-}
-
-/// Two containers with the same history: one whose queries use indexes, and one that is scanned.
-struct Both {
-    with: TestContainer,
-    without: TestContainer,
-    is_plane: bool,
-}
-
-impl Both {
-    async fn new(is_plane: bool, is_indexed: bool) -> Both {
-        let definition = definition(is_plane, is_indexed);
-        Both {
-            with: TestContainer::with_options(definition.clone(), None, with_use(IndexUse::Always)).await,
-            without: TestContainer::with_options(definition, None, with_use(IndexUse::Never)).await,
-            is_plane,
-        }
-    }
-
-    fn each(&self) -> [&TestContainer; 2] {
-        [&self.with, &self.without]
-    }
-
-    async fn upsert(&self, item: &Value) {
-        for test in self.each() {
-            test.upsert(item.clone(), None).await.unwrap();
-        }
-    }
-
-    fn at(&self, second: i64) {
-        for test in self.each() {
-            test.at(second);
-        }
-    }
-
-    /// Asserts that queries with random filters have the same rows in both, and that the index has what it must have. Returns the number of rows.
-    async fn assert_same(&self, random: &mut RandomChoices, what: &str) -> usize {
-        let mut found = 0;
-        for _ in 0..12 {
-            let filter = self.filter(random);
-            for text in [
-                format!("SELECT VALUE c.id FROM c WHERE {filter}"),
-                format!("SELECT VALUE c.n FROM c WHERE {filter} AND c.n % 3 != 0 ORDER BY c.n DESC"),
-                format!("SELECT VALUE COUNT(1) FROM c WHERE c.n > 5 AND ({filter})"),
-            ] {
-                for size in [7, 1_000] {
-                    let (rows, index) = pages(&self.with, &text, size, ScanScope::default()).await;
-                    let expected = pages(&self.without, &text, size, ScanScope::default()).await.0;
-                    assert_eq!(rows, expected, "{what}: {text} in pages of {size}");
-                    found += rows.len();
-                    assert!(index.is_none_or(|index| index == "/p/? (spatial)"), "{text}");
-                }
+/// Asserts that queries with random filters have the same rows in both, and that the index has what it must have. Returns the number of rows.
+async fn assert_same((both, is_plane): (&Both, bool), random: &mut RandomChoices, what: &str) -> usize {
+    let mut found = 0;
+    for _ in 0..12 {
+        let filter = filter(random, is_plane);
+        for text in [
+            format!("SELECT VALUE c.id FROM c WHERE {filter}"),
+            format!("SELECT VALUE c.n FROM c WHERE {filter} AND c.n % 3 != 0 ORDER BY c.n DESC"),
+            format!("SELECT VALUE COUNT(1) FROM c WHERE c.n > 5 AND ({filter})"),
+        ] {
+            for size in [7, 1_000] {
+                let (rows, index) = pages(&both.with, &text, size, ScanScope::default()).await;
+                let expected = pages(&both.without, &text, size, ScanScope::default()).await.0;
+                assert_eq!(rows, expected, "{what}: {text} in pages of {size}");
+                found += rows.len();
+                assert!(index.is_none_or(|index| index == "/p/? (spatial)"), "{text}");
             }
         }
-        self.with.assert_sound().await;
-        found
     }
+    both.with.assert_sound().await;
+    found
+}
 
-    fn filter(&self, random: &mut RandomChoices) -> String {
-        let shape = shape(random);
-        let unit = if self.is_plane { 1.0 } else { 111_000.0 };
-        match random.roll(6) {
-            0..3 => format!("ST_DISTANCE(c.p, {shape}) < {}", size(random) * 3.0 * unit),
-            3 => format!("ST_INTERSECTS(c.p, {shape})"),
-            4 => format!("ST_WITHIN({shape}, c.p) OR ST_DISTANCE({shape}, c.p) <= {unit}"),
-            _ => format!("ST_WITHIN(c.p, {shape})"),
-        }
+/// A filter with a spatial function.
+fn filter(random: &mut RandomChoices, is_plane: bool) -> String {
+    let shape = shape(random);
+    let unit = if is_plane { 1.0 } else { 111_000.0 };
+    match random.roll(6) {
+        0..3 => format!("ST_DISTANCE(c.p, {shape}) < {}", size(random) * 3.0 * unit),
+        3 => format!("ST_INTERSECTS(c.p, {shape})"),
+        4 => format!("ST_WITHIN({shape}, c.p) OR ST_DISTANCE({shape}, c.p) <= {unit}"),
+        _ => format!("ST_WITHIN(c.p, {shape})"),
     }
 }
 
 /// Returns the rows of all pages in order, and the index that the first one read.
 async fn pages(test: &TestContainer, text: &str, size: usize, scope: ScanScope) -> (Vec<Value>, Option<String>) {
-    let mut query = QueryItems {
+    let query = QueryItems {
         text: text.to_owned(),
-        cross_partition: true,
-        merges_ranges: true,
         max_items: Some(size),
         scope,
         ..QueryItems::default()
     };
-    let (mut rows, mut index) = (Vec::new(), None);
-    loop {
-        let ctx = test.begin().await;
-        let page = test.account.query(&ctx, &test.container, &query).await;
-        let page = page
-            .unwrap_or_else(|refusal| panic!("{text}: {:?}", refusal.error))
-            .value;
-        let page_rows: Vec<Value> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
-        rows.extend(page_rows);
-        index.get_or_insert(page.index);
-        query.continuation = page.continuation;
-        if query.continuation.is_none() {
-            return (rows, index.flatten());
-        }
-    }
+    let (rows, first) = all_pages(test, query).await;
+    (rows, first.index)
 }
 
 /// Poles, the antimeridian, and other places.
@@ -187,36 +136,34 @@ fn item(random: &mut RandomChoices, n: usize) -> Value {
 async fn with_a_spatial_index_and_without_queries_have_the_same_rows() {
     for is_plane in [false, true] {
         let mut random = RandomChoices::new(11);
-        let both = Both::new(is_plane, true).await;
-        both.assert_same(&mut random, "without items").await;
+        let both = Both::new(definition(is_plane)).await;
+        assert_same((&both, is_plane), &mut random, "without items").await;
         for n in 0..200 {
             both.upsert(&item(&mut random, n)).await;
         }
-        let mut rows = both.assert_same(&mut random, "after the load").await;
+        let mut rows = assert_same((&both, is_plane), &mut random, "after the load").await;
         both.at(START + 9);
         for n in 0..60 {
             both.upsert(&item(&mut random, 3 * n)).await;
         }
         both.at(START + 10);
-        rows += both.assert_same(&mut random, "with ghosts").await;
+        rows += assert_same((&both, is_plane), &mut random, "with ghosts").await;
         both.at(START + 19);
-        rows += both.assert_same(&mut random, "with more ghosts").await;
-        for test in both.each() {
-            test.account.split(&test.container, None).await.unwrap();
-        }
-        rows += both.assert_same(&mut random, "after a split, with ghosts").await;
+        rows += assert_same((&both, is_plane), &mut random, "with more ghosts").await;
+        both.split().await;
+        rows += assert_same((&both, is_plane), &mut random, "after a split, with ghosts").await;
         for test in both.each() {
             let account = &test.account;
             account.purge(&test.container, PurgeMode::Force, None).await.unwrap();
         }
-        rows += both.assert_same(&mut random, "after the purge").await;
+        rows += assert_same((&both, is_plane), &mut random, "after the purge").await;
         assert!(rows > 1_000, "only {rows} rows");
     }
 }
 
 #[tokio::test]
 async fn a_query_reads_little_more_than_its_rows() {
-    let test = TestContainer::with_options(definition(false, true), None, options()).await;
+    let test = TestContainer::with_options(definition(false), None, options()).await;
     // About 11 km apart.
     for n in 0..1_600 {
         let (x, y) = (170.0 + 0.1 * f64::from(n % 40), -20.0 + 0.1 * f64::from(n / 40));
@@ -262,14 +209,14 @@ async fn a_query_reads_little_more_than_its_rows() {
 
 #[tokio::test]
 async fn a_query_inside_a_partition_key_has_its_items_only() {
-    let both = Both::new(false, true).await;
+    let both = Both::new(definition(false)).await;
     let mut random = RandomChoices::new(5);
     for n in 0..200 {
         both.upsert(&item(&mut random, n)).await;
     }
     let mut rows = 0;
     for _ in 0..20 {
-        let text = format!("SELECT VALUE c.id FROM c WHERE {}", both.filter(&mut random));
+        let text = format!("SELECT VALUE c.id FROM c WHERE {}", filter(&mut random, false));
         for pk in ["3", "17", "nobody"] {
             let found = pages(&both.with, &text, 2, scope_of(pk)).await.0;
             assert_eq!(

@@ -12,6 +12,7 @@ use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::both::all_pages;
 use crate::test_container::{START, TestContainer, key, options, scope_of};
 
 const DIMENSIONS: usize = 8;
@@ -148,28 +149,16 @@ impl Vectors {
 
     /// Returns the rows of all pages, and the number of items that the first page has read.
     async fn ask(&self, text: &str, scope: ScanScope, page_rows: usize) -> (Vec<String>, u64) {
-        let mut query = QueryItems {
+        let query = QueryItems {
             text: text.to_owned(),
             parameters: Arc::new(self.parameters()),
-            cross_partition: true,
-            merges_ranges: true,
             max_items: Some(page_rows),
             scope,
             ..QueryItems::default()
         };
-        let (mut rows, mut read) = (Vec::new(), None);
-        loop {
-            let ctx = self.test.begin().await;
-            let page = self.test.account.query(&ctx, &self.test.container, &query).await;
-            let page = page.unwrap().value;
-            let own: Vec<String> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
-            rows.extend(own);
-            read.get_or_insert(page.metrics.retrieved_items);
-            query.continuation = page.continuation;
-            if query.continuation.is_none() {
-                return (rows, read.unwrap());
-            }
-        }
+        let (rows, first) = all_pages(&self.test, query).await;
+        let texts = rows.iter().map(|row| row.as_str().unwrap().to_owned());
+        (texts.collect(), first.metrics.retrieved_items)
     }
 
     /// Asserts that the nearest items are found, with at most so many errors, and that few items are read.

@@ -2,6 +2,8 @@
 //!
 //! Trigonometric functions are those of `libm`, which have the same results on every processor: the cells of a shape follow from them.
 
+use bolide_index::spatial::vector::{Vector, add, cross, dot, length, straight, subtract, unit};
+
 use super::geojson::Position;
 
 /// Sines below this count as zero: about 6 micrometres on the ground.
@@ -15,8 +17,6 @@ const LATITUDES: f64 = (1.0 - FLATTENING) * (1.0 - FLATTENING);
 
 /// Flattening of the ellipsoid.
 pub const FLATTENING: f64 = 1.0 / 298.257_223_563;
-
-pub use bolide_index::spatial::Vector;
 
 /// The direction from the centre to a point on the surface.
 pub fn direction(position: Position) -> Vector {
@@ -43,35 +43,6 @@ pub fn middle_of(a: Vector, b: Vector) -> Option<Vector> {
 /// The angle between two directions, in radians.
 pub fn angle(a: Vector, b: Vector) -> f64 {
     libm::atan2(length(cross(a, b)), dot(a, b))
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
-}
-
-fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn length(v: Vector) -> f64 {
-    dot(v, v).sqrt()
-}
-
-pub fn unit(v: Vector) -> Vector {
-    let length = length(v);
-    if length == 0.0 { v } else { v.map(|x| x / length) }
-}
-
-pub fn add(a: Vector, b: Vector) -> Vector {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-fn subtract(a: Vector, b: Vector) -> Vector {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 pub fn is_same_place(a: Vector, b: Vector) -> bool {
@@ -131,7 +102,7 @@ impl Arc {
     /// distance, so that its plane is not known precisely enough.
     pub fn distance(&self, place: Vector) -> f64 {
         let to_ends = angle(self.start, place).min(angle(self.end, place));
-        let along = length(subtract(self.end, self.start));
+        let along = straight(self.end, self.start);
         if to_ends > 1_000.0 * along {
             return to_ends - along;
         }

@@ -29,7 +29,7 @@ pub enum ShapeCells {
 /// Shapes with more positions may be anywhere: their cover would take long.
 pub const COVERED_POSITIONS: u64 = 16_384;
 
-/// A constant shape of a query.
+/// A shape for which cells are wanted: a stored one, or a constant of a query.
 pub struct CoveredShape(Geometry);
 
 impl CoveredShape {

@@ -6,9 +6,10 @@
 
 use std::sync::LazyLock;
 
+use bolide_index::spatial::vector::Vector;
 use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic, PolygonArea, Winding};
 
-use super::arc::{Arc, Vector, crossings, direction, is_same_place, middle_of, position};
+use super::arc::{Arc, crossings, direction, is_same_place, middle_of, position};
 use super::geojson::{Position, Ring};
 use super::relations::Surface;
 use crate::fuel::Fuel;

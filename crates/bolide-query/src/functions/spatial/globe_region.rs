@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
+use bolide_index::spatial::vector::{Vector, add, unit};
 use bolide_index::spatial::{Cell, GlobeBounds, Meeting, Region, bounds_on_globe, cell_on_globe};
 
-use super::arc::{Arc, FLATTENING, Vector, add, angle, crossings, direction, is_same_place, unit};
+use super::arc::{Arc, FLATTENING, angle, crossings, direction, is_same_place};
 use super::geojson::{Geometry, Position, Ring};
 use super::simple_ring::is_simple;
 

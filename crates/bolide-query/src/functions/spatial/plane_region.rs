@@ -4,16 +4,13 @@
 
 use std::ops::Range;
 
-use bolide_index::spatial::{Cell, Extent, Meeting, Rectangle, Region};
+use bolide_index::spatial::{Cell, Extent, LARGEST_COORDINATE, Meeting, Rectangle, Region};
 
 use super::geojson::{Geometry, Position};
 use super::plane::is_left_of;
 
 /// The rounding of numbers, as a part of the largest one.
 const ROUNDING: f64 = 1e-12;
-
-/// Products of larger coordinates may not be finite.
-const LARGEST: f64 = 1e100;
 
 /// A shape on a plane, and what is near it.
 pub struct PlaneRegion {
@@ -37,7 +34,7 @@ impl PlaneRegion {
         let positions = geometry.positions();
         let sizes = positions.iter().map(|position| position.x.abs().max(position.y.abs()));
         let largest = sizes.fold(extent.largest(), f64::max) + reach;
-        if largest >= LARGEST {
+        if largest >= LARGEST_COORDINATE {
             return None;
         }
         let margin = ROUNDING * largest;
@@ -97,49 +94,18 @@ fn around(positions: &[Position]) -> Rectangle {
     bounds
 }
 
-/// Geometry of rectangles with finite corners.
-trait Sides: Sized {
-    fn grown(self, by: f64) -> Self;
-    /// The common part; `None` if there is none.
-    fn common(self, other: Self) -> Option<Self>;
-    fn middle(&self) -> [f64; 2];
-    /// Whether an edge has a place in it. The answer may be yes if it only comes near.
-    fn meets(&self, edge: (Position, Position)) -> bool;
-}
-
-impl Sides for Rectangle {
-    fn grown(self, by: f64) -> Rectangle {
-        Rectangle {
-            from: self.from.map(|edge| edge - by),
-            to: self.to.map(|edge| edge + by),
-        }
+/// Whether an edge has a place in a rectangle with finite corners. The answer may be yes if it only comes near.
+fn meets(rectangle: &Rectangle, (a, b): (Position, Position)) -> bool {
+    let Rectangle { from, to } = rectangle;
+    let is_beside = |axis: usize, a: f64, b: f64| a.max(b) < from[axis] || a.min(b) > to[axis];
+    if is_beside(0, a.x, b.x) || is_beside(1, a.y, b.y) {
+        return false;
     }
-
-    fn common(self, other: Rectangle) -> Option<Rectangle> {
-        let common = Rectangle {
-            from: [0, 1].map(|axis| self.from[axis].max(other.from[axis])),
-            to: [0, 1].map(|axis| self.to[axis].min(other.to[axis])),
-        };
-        (0..2)
-            .all(|axis| common.from[axis] <= common.to[axis])
-            .then_some(common)
-    }
-
-    fn middle(&self) -> [f64; 2] {
-        [0, 1].map(|axis| self.from[axis] + (self.to[axis] - self.from[axis]) / 2.0)
-    }
-
-    fn meets(&self, (a, b): (Position, Position)) -> bool {
-        let is_beside = |axis: usize, a: f64, b: f64| a.max(b) < self.from[axis] || a.min(b) > self.to[axis];
-        if is_beside(0, a.x, b.x) || is_beside(1, a.y, b.y) {
-            return false;
-        }
-        // The line through the ends passes between corners.
-        let [x, y] = self.middle();
-        let (dx, dy) = (b.x - a.x, b.y - a.y);
-        let half = |axis: usize| (self.to[axis] - self.from[axis]) / 2.0;
-        (dx * (y - a.y) - dy * (x - a.x)).abs() <= half(0) * dy.abs() + half(1) * dx.abs()
-    }
+    // The line through the ends passes between corners.
+    let [x, y] = rectangle.middle();
+    let (dx, dy) = (b.x - a.x, b.y - a.y);
+    let half = |axis: usize| (to[axis] - from[axis]) / 2.0;
+    (dx * (y - a.y) - dy * (x - a.x)).abs() <= half(0) * dy.abs() + half(1) * dx.abs()
 }
 
 impl Region for PlaneRegion {
@@ -167,7 +133,7 @@ impl Region for PlaneRegion {
             };
         }
         let reached = inside.grown(self.reach + self.margin);
-        let is_near = |at: &u32| reached.meets(self.edges[*at as usize]);
+        let is_near = |at: &u32| meets(&reached, self.edges[*at as usize]);
         let near: Vec<u32> = part.iter().copied().filter(is_near).collect();
         if !near.is_empty() {
             return Meeting::Part(near);

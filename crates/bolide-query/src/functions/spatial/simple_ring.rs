@@ -1,6 +1,8 @@
 //! Whether a ring is a simple closed curve, with its edges far enough apart that all of them agree on which side is the left one.
 
-use super::arc::{Arc, Vector};
+use bolide_index::spatial::vector::{Vector, straight};
+
+use super::arc::Arc;
 
 /// The smallest angle between edges, in radians: more than twice [`super::arc::NUDGE`], so that the place beside an edge from which sides are told is beside no
 /// other edge. About 16 millimetres.
@@ -55,15 +57,6 @@ impl<'a> Ball<'a> {
     fn is_near(&self, other: &Ball<'_>) -> bool {
         straight(self.middle, other.middle) <= self.radius + other.radius + APART
     }
-}
-
-/// The straight distance between two directions; less than the angle.
-fn straight(a: Vector, b: Vector) -> f64 {
-    [0, 1, 2]
-        .map(|axis| (a[axis] - b[axis]) * (a[axis] - b[axis]))
-        .iter()
-        .sum::<f64>()
-        .sqrt()
 }
 
 /// The axis along which the edges are farthest apart.

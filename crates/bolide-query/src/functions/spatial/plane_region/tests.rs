@@ -16,7 +16,7 @@ fn a_rectangle_meets_an_edge_that_passes_through_it() {
         ((at(2.0, 1.0), at(3.0, 5.0)), true),
         ((at(1.0, 0.5), at(1.0, 0.5)), true),
     ] {
-        assert_eq!(rectangle.meets(edge), expected, "{edge:?}");
+        assert_eq!(meets(&rectangle, edge), expected, "{edge:?}");
     }
 }
 

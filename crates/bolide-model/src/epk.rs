@@ -247,6 +247,34 @@ impl EpkRange {
     }
 }
 
+impl EpkRange {
+    /// The share of the hashes of `whole` that are in this range, which lies in it: from 0 to 1. `None` for the kind Range, which has no hashes.
+    pub fn share_of(&self, definition: &PartitionKeyDefinition, whole: &EpkRange) -> Option<f64> {
+        let space = HashSpace::of(definition)?;
+        let width = |range: &EpkRange| Some(space.position(&range.max)?.saturating_sub(space.position(&range.min)?));
+        match width(whole)? {
+            0 => None,
+            all => Some(width(self)? as f64 / all as f64),
+        }
+    }
+
+    /// The keys at which to cut the range into `parts` parts with equal shares of the hashes, in order; fewer if there are not enough keys between the ends, and
+    /// none for the kind Range.
+    pub fn cuts(&self, definition: &PartitionKeyDefinition, parts: u32) -> Vec<Epk> {
+        let cuts = || {
+            let space = HashSpace::of(definition)?;
+            let (low, high) = (space.position(&self.min)?, space.position(&self.max)?);
+            let step = high.checked_sub(low)? / u128::from(parts.max(1));
+            let inside = |epk: &Epk| self.min < *epk && *epk < self.max;
+            let cuts = (1..parts)
+                .map(|nth| space.epk(low + u128::from(nth) * step))
+                .filter(inside);
+            (step > 0).then(|| cuts.collect())
+        };
+        cuts().unwrap_or_default()
+    }
+}
+
 /// The ranges of a new container with `n` physical partitions: they cover all keys, in order, with equal shares of the hashes.
 ///
 /// Kind Range has no hashes to divide and gets one range.

@@ -65,7 +65,7 @@ mod value;
 pub use bind::check_computed;
 pub use condition::Condition;
 pub use error::{QueryError, Result};
-pub use execution::{Ahead, Execution, Finished, Metrics, PageLimit, Progress, ResumeFilter, Rows};
+pub use execution::{Ahead, Execution, Finished, ItemFilter, Metrics, PageLimit, Progress, ResumeFilter, Rows};
 pub use fuel::{Interrupt, Interrupts};
 pub use memory::MemorySource;
 pub use number::Number;

@@ -7,7 +7,9 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
+use crate::execution::{
+    Execution, ItemFilter, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans,
+};
 use crate::index::{
     self, CompositeIndex, CompositeOrder, IndexCondition, IndexOrder, IndexPath, NearestQuery, SpatialCondition,
     SpatialIndex, TextAggregate, TextCondition, TextRanking,
@@ -207,6 +209,13 @@ impl Query {
             filter,
             fingerprint,
         ))
+    }
+
+    /// The filter for threads that read items ahead of an execution with the same environment; `None` if the execution must see every item. Of the interrupts,
+    /// only those of that thread may be used.
+    pub fn item_filter(&self, environment: Environment) -> Option<ItemFilter> {
+        let Inner { bound, schema, .. } = &*self.inner;
+        ItemFilter::of(bound, Session::new(environment, schema.geometry))
     }
 
     /// What a client needs to know of the query to merge the results of several ranges.

@@ -63,6 +63,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// Runs tasks on threads of low priority; see the module.
 pub(crate) struct Executor {
     clock: Monotonic,
+    processors: usize,
     admitted: Arc<Semaphore>,
     time_slices: Arc<TimeSlices>,
     /// Admitted tasks, by their number.
@@ -81,6 +82,7 @@ impl Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
             time_slices: Arc::new(TimeSlices::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
             clock,
+            processors,
             work: Arc::default(),
             admissions: AtomicU64::new(0),
             is_closing: Arc::default(),
@@ -148,6 +150,37 @@ impl Executor {
             Ok(Some(Err(_))) if signal.has_given_up() || ending.is_wanted() => None,
             Ok(done) => done,
         }
+    }
+
+    /// Starts a task that helps one that runs already, on a thread of its own; `None` if it cannot start now. Its result is not waited for. It may also run while
+    /// no processor is free for it, see [`Executor::has_free_processor`].
+    pub fn help<F, W>(&self, limit: Duration, ending: Ending, work: W) -> Option<Helper>
+    where
+        F: Future<Output = ()>,
+        W: FnOnce(Arc<Watch>) -> F + Send + 'static,
+    {
+        let admitted = self.admitted.clone().try_acquire_owned().ok()?;
+        let deadline = Deadline::after(limit, &self.clock);
+        let signal = Arc::new(Signal::new(self.is_closing.clone(), ending, deadline));
+        let helper = Helper(CancelOnDrop(signal.clone()));
+        let listed = self.list(signal.clone());
+        let (requests, time_slices) = (Handle::current(), self.time_slices.clone());
+        let started = self.spawn(move || {
+            let _admitted = (listed, admitted);
+            let slice = TimeSlice::begin(&time_slices, signal.clone());
+            requests.block_on(work(Arc::new(Watch::new(signal, slice))));
+        });
+        started.ok().map(|_| helper)
+    }
+
+    /// Returns whether fewer tasks than processors are running.
+    pub fn has_free_processor(&self) -> bool {
+        self.running() < self.processors
+    }
+
+    /// Returns whether more tasks than processors are running, so that helpers should end.
+    pub fn is_crowded(&self) -> bool {
+        self.running() > self.processors
     }
 
     async fn run_on_thread<T, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>
@@ -283,6 +316,9 @@ impl Drop for Listed {
         self.work.lock().remove(&self.number);
     }
 }
+
+/// A task that helps another; told to end when this is dropped.
+pub(crate) struct Helper(#[expect(dead_code, reason = "dropped to tell it")] CancelOnDrop);
 
 /// Ends a task when the request that waits for it is dropped.
 struct CancelOnDrop(Arc<Signal>);

@@ -185,7 +185,7 @@ impl Page<'_> {
         }
         loop {
             // From here on the page's own share counts the items. Nothing waits for memory before that.
-            let ScannedItems { items, memory } = read;
+            let ScannedItems { items, memory, .. } = read;
             drop(memory);
             for scanned in items {
                 if self.is_full() {
@@ -241,7 +241,7 @@ impl Page<'_> {
         is_all: bool,
     ) -> Result<Option<ReadFeedPosition>> {
         read.sort_by_creation();
-        let ScannedItems { items, memory } = read;
+        let ScannedItems { items, memory, .. } = read;
         drop(memory);
         let mut last = None;
         for scanned in items {

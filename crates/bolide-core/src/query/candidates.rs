@@ -109,7 +109,7 @@ impl<'a> IndexReader<'a> {
     ) -> IndexReader<'a> {
         let is_pinned = part == Part::Key && slices.len() == 1;
         let has_any = (is_pinned || part == Part::Ranges)
-            && index_use != IndexUse::Never
+            && !index_use.is_never()
             && state.indexes.list.iter().any(|index| index.is_ready);
         let all = match has_any {
             true => query.index_conditions(),
@@ -140,7 +140,7 @@ impl<'a> IndexReader<'a> {
             false => Vec::new(),
         };
         shapes.retain(|(_, condition)| condition.intervals.len() * slices.len() <= MAX_LOOKUPS);
-        let nearest = (index_use != IndexUse::Never).then(|| query.nearest()).flatten();
+        let nearest = (!index_use.is_never()).then(|| query.nearest()).flatten();
         IndexReader {
             query,
             nearest: nearest.filter(|nearest| state.indexes.usable_for_nearest(nearest).is_some()),
@@ -156,7 +156,7 @@ impl<'a> IndexReader<'a> {
             // The order of an index is that of all keys.
             order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
-            is_of_ranges: part == Part::Ranges && index_use != IndexUse::Never && query.reads_items(),
+            is_of_ranges: part == Part::Ranges && !index_use.is_never() && query.reads_items(),
             stored: OnceCell::new(),
         }
     }

@@ -60,7 +60,7 @@ use advice::PageAdvice;
 pub(crate) use ahead::AheadCache;
 use candidates::{IndexReader, Part};
 pub use metrics::QueryMetrics;
-use page::{PageRun, page_limit};
+use page::{PageRun, ScanThreads, page_limit};
 use page_done::PageDone;
 pub use request::{QueryItems, QueryPage};
 pub use usage::QueryUsage;
@@ -86,6 +86,7 @@ impl Queries<'_> {
     ) -> ChargedResult<QueryPage> {
         let functions =
             QueryFunctions::for_query(self.runtime.monotonic(), self.permits, container, &query.text, ctx.now);
+        let index_use = query.index_use.unwrap_or(self.runtime.options().index_use);
         let guard = container.enter_interruptible().await?;
         let job = QueryJob {
             container: container.clone(),
@@ -99,7 +100,12 @@ impl Queries<'_> {
             memory: QueryMemory::of(self.runtime.memory()),
             ahead: self.ahead.clone(),
             index_signal: self.index_signal.clone(),
-            index_use: query.index_use.unwrap_or(self.runtime.options().index_use),
+            index_use,
+            threads: ScanThreads {
+                executor: self.runtime.executor().clone(),
+                limit: self.runtime.query_time(),
+                is_forced: index_use == IndexUse::NeverInParallel,
+            },
         };
         let may_be_brief = job.udfs.is_none() && brief::may_be(query);
         let here = may_be_brief.then(|| {
@@ -223,6 +229,7 @@ struct QueryJob {
     ahead: Arc<AheadCache>,
     index_signal: Arc<Notify>,
     index_use: IndexUse,
+    threads: ScanThreads,
 }
 
 impl QueryJob {
@@ -268,6 +275,7 @@ impl QueryJob {
             environment: self.environment(&watch),
             memory: self.memory.budget(),
             watch,
+            threads: self.threads.clone(),
             ends_with_empty_page: route.ends_with_empty_page,
             until: started + self.page_time,
             limit: page_limit(query.max_items),

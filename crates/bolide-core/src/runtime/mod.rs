@@ -30,7 +30,7 @@ pub(crate) struct Runtime {
     engine: Arc<dyn Engine>,
     options: AccountOptions,
     memory: MemoryBudget,
-    executor: Executor,
+    executor: Arc<Executor>,
     id_cache: IdCache,
 }
 
@@ -39,7 +39,7 @@ impl Runtime {
         Runtime {
             engine,
             memory: MemoryBudget::new(options.memory_bytes),
-            executor: Executor::new(options.monotonic.clone()),
+            executor: Arc::new(Executor::new(options.monotonic.clone())),
             id_cache: IdCache::default(),
             options,
         }
@@ -64,7 +64,7 @@ impl Runtime {
     }
 
     /// Returns the threads for queries, conditions, and scans of many items.
-    pub fn executor(&self) -> &Executor {
+    pub fn executor(&self) -> &Arc<Executor> {
         &self.executor
     }
 

@@ -22,12 +22,19 @@ pub enum IndexUse {
     AlwaysInOrder,
     /// Nowhere.
     Never,
+    /// Nowhere, and several threads scan every part of a container, however small it is, for tests.
+    NeverInParallel,
 }
 
 impl IndexUse {
     /// Whether an index is used even where a scan is as fast.
     pub(crate) fn is_forced(self) -> bool {
         matches!(self, IndexUse::Always | IndexUse::AlwaysInOrder)
+    }
+
+    /// Whether no index is used.
+    pub(crate) fn is_never(self) -> bool {
+        matches!(self, IndexUse::Never | IndexUse::NeverInParallel)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use bolide_model::rid::ContainerRid;
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
@@ -10,6 +11,7 @@ use bolide_storage::{Key, ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
+use super::parallel::{Helpers, LeftOut, Next, ParallelScan};
 use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
@@ -18,16 +20,19 @@ use crate::partition::{AsOf, EntryRead, HeldIndex, IndexInterval, LiveIndex, Par
 use crate::response::RangePosition;
 
 /// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
-const WALK_ROWS: usize = 1_000;
+pub(super) const WALK_ROWS: usize = 1_000;
 pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of bytes in one read when memory is short.
 const SHORT_BYTES: usize = 32 * 1024;
 /// Memory for a row in addition to its key and its value, in bytes.
-const ROW_BYTES: usize = 256;
+pub(super) const ROW_BYTES: usize = 256;
 
 /// Number of slices in one read: in the first read, and at most. Scopes with many slices often consist of single keys with one or two items.
 const FIRST_SLICES: usize = 16;
 const MAX_SLICES: usize = 256;
+
+/// Number of reads before there are helpers.
+const READS_ALONE: usize = 2;
 
 /// Minimum number of slices of a partition for which the scan reads the partition's number of items.
 const MANY_SLICES: usize = 64;
@@ -52,6 +57,14 @@ pub(crate) struct ItemScan<'a> {
     memory: MemoryBudget,
     /// The partition whose many slices are being read, by its range, and whether it is scanned as a whole.
     is_whole: Option<(u32, bool)>,
+    /// Where helpers for large slices come from.
+    helpers: Option<Helpers>,
+    /// The first slice, if it is read with helpers. Parts of it that are read here are in front of it.
+    parallel: Option<ParallelScan>,
+    /// Number of slices behind that one.
+    slices_behind: usize,
+    /// Number of reads so far.
+    reads: usize,
     /// Keeps the purge from removing items that are still live at the time of the scan.
     _pin: ReadPin,
 }
@@ -68,6 +81,8 @@ pub(crate) struct ScannedItem {
 #[derive(Default)]
 pub(crate) struct ScannedItems {
     pub items: Vec<ScannedItem>,
+    /// What helpers have left out between the items, in order.
+    pub left_out: Vec<LeftOut>,
     pub memory: MemoryShare,
 }
 
@@ -102,7 +117,7 @@ impl ScannedItems {
 }
 
 impl ScannedItem {
-    fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.key.len() + self.item.record().bytes().len() + self.item.view_bytes() + ROW_BYTES
     }
 }
@@ -142,8 +157,17 @@ impl<'a> ItemScan<'a> {
             page_bytes: WALK_BYTES,
             memory: memory.clone(),
             is_whole: None,
+            helpers: None,
+            parallel: None,
+            slices_behind: 0,
+            reads: 0,
             _pin: container.pin_reads_at(now),
         }
+    }
+
+    /// Reads large slices with helpers from now on, which leave items out.
+    pub fn read_with(&mut self, helpers: Helpers) {
+        self.helpers = Some(helpers);
     }
 
     /// Returns the next live items, all of one partition; a page before the end may be empty. `None` at the end.
@@ -151,6 +175,9 @@ impl<'a> ItemScan<'a> {
     /// # Errors
     /// `Throttled` if there is no memory for them; a page that has items already ends there.
     pub async fn next_page(&mut self) -> Result<Option<ScannedItems>> {
+        if let Some(read) = self.next_of_helpers() {
+            return Ok(Some(read));
+        }
         let Some(slice) = self.slices.front() else {
             return Ok(None);
         };
@@ -169,23 +196,60 @@ impl<'a> ItemScan<'a> {
         record_range(&mut self.touched, partition.range, snapshot.head.lsn);
         // The first snapshot fixes the time of the scan.
         self.horizon.get_or_insert_with(|| snapshot.horizon().clone());
-        let mut memory = memory;
-        let mut items = Vec::with_capacity(rows.len());
-        for row in rows {
-            if let Some((key, record)) = snapshot.visible(row)? {
-                let item = StoredItem::new(self.container.rid(), record);
-                match item.view_bytes() {
-                    0 => {}
-                    bytes => self.memory.try_grow(&mut memory, bytes)?,
-                }
-                items.push(ScannedItem {
-                    range: partition.range,
-                    key,
-                    item,
-                });
+        self.reads += 1;
+        let place = (partition.range, self.container.rid());
+        visible_items(&snapshot, rows, place, (&self.memory, memory)).map(Some)
+    }
+
+    /// Returns the items that helpers have read next. If they have not, the first slice is what to read here.
+    fn next_of_helpers(&mut self) -> Option<ScannedItems> {
+        if self.parallel.is_none() {
+            self.get_help();
+        }
+        let parallel = self.parallel.as_mut()?;
+        if self.slices.len() > self.slices_behind + 1 {
+            return None;
+        }
+        let started = self.clock.now();
+        let next = parallel.next();
+        self.read_time += self.clock.since(started);
+        let goes_on_at = next.as_ref().and_then(|(_, goes_on_at)| goes_on_at.clone());
+        match (goes_on_at, self.slices.front_mut()) {
+            (Some(from), Some(slice)) => slice.from = from,
+            _ => {
+                self.slices.pop_front();
+                self.parallel = None;
             }
         }
-        Ok(Some(ScannedItems { items, memory }))
+        match next?.0 {
+            Next::Read { read, rest } => {
+                if let Some(rest) = rest {
+                    self.slices.push_front(rest);
+                }
+                Some(read)
+            }
+            Next::Own(part) => {
+                self.slices.push_front(part);
+                None
+            }
+        }
+    }
+
+    /// Begins to read the first slice with helpers, if it is large and there are some. The first reads are made here: often they are all that is needed.
+    fn get_help(&mut self) {
+        let (Some(helpers), Some(horizon), Some(slice)) = (&self.helpers, &self.horizon, self.slices.front()) else {
+            return;
+        };
+        let is_begun = self
+            .touched
+            .iter()
+            .any(|position| position.range == slice.partition.range);
+        let is_due = is_begun && (self.reads >= READS_ALONE || helpers.is_forced);
+        let is_whole = self.is_whole.is_some_and(|(_, is_whole)| is_whole);
+        if is_due && !is_whole && slice.as_point().is_none() {
+            self.parallel = ParallelScan::begin(slice, self.container.rid(), horizon, &self.memory, helpers);
+            self.slices_behind = self.slices.len() - 1;
+        }
     }
 
     /// Decides the earliest time of the scan before its first read.
@@ -266,7 +330,10 @@ impl<'a> ItemScan<'a> {
 
     /// Reads several slices at once, up to the first one that is too large for the read.
     async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
-        let count = alike.min(self.slices_at_once);
+        let count = match self.parallel {
+            Some(_) => 1,
+            None => alike.min(self.slices_at_once),
+        };
         let points: Vec<Bytes> = self.slices.iter().take(count).map_while(Slice::as_point).collect();
         if !points.is_empty() {
             return self.next_of_points(partition, &points).await;
@@ -428,6 +495,31 @@ impl<'a> ItemScan<'a> {
     pub fn touched(&self) -> &[RangePosition] {
         &self.touched
     }
+}
+
+/// Returns the items of some rows of a range that are visible, with the memory for all of them.
+pub(super) fn visible_items(
+    snapshot: &Snapshot,
+    rows: Vec<StoredRow>,
+    (range, container): (u32, ContainerRid),
+    (budget, mut memory): (&MemoryBudget, MemoryShare),
+) -> Result<ScannedItems> {
+    let mut items = Vec::with_capacity(rows.len());
+    for row in rows {
+        if let Some((key, record)) = snapshot.visible(row)? {
+            let item = StoredItem::new(container, record);
+            match item.view_bytes() {
+                0 => {}
+                bytes => budget.try_grow(&mut memory, bytes)?,
+            }
+            items.push(ScannedItem { range, key, item });
+        }
+    }
+    Ok(ScannedItems {
+        items,
+        memory,
+        ..ScannedItems::default()
+    })
 }
 
 /// Drops what lies before a key from slices.

@@ -1,10 +1,12 @@
 //! Scans of the live items of a part of a container.
 //!
-//! [`scope`] says which part a request reads, [`item_scan`] scans its live items.
+//! [`scope`] says which part a request reads, [`item_scan`] scans its live items, [`parallel`] does so on several threads.
 
 mod item_scan;
+mod parallel;
 mod scope;
 
 pub(crate) use item_scan::{ItemScan, ScannedItem, ScannedItems, WALK_BYTES, add_charge, begin_at, record_range};
+pub(crate) use parallel::{Helpers, ItemTest, LeftOut};
 pub use scope::ScanScope;
 pub(crate) use scope::Slice;

@@ -78,10 +78,11 @@ fn index_use(call: &Call<'_>) -> Result<Option<IndexUse>> {
     }
     match word {
         "never" => Ok(Some(IndexUse::Never)),
+        "parallel" => Ok(Some(IndexUse::NeverInParallel)),
         "always" => Ok(Some(IndexUse::Always)),
         "order" => Ok(Some(IndexUse::AlwaysInOrder)),
         _ => Err(Error::bad_request(format!(
-            "`{}` must be `never`, `always` or `order`. value=`{word}`",
+            "`{}` must be `never`, `parallel`, `always` or `order`. value=`{word}`",
             headers::INDEX_USE
         ))),
     }

@@ -7,6 +7,7 @@
 mod ahead;
 mod distinct;
 mod emitted_rows;
+mod item_filter;
 mod nested;
 mod output;
 mod prefilter;
@@ -25,6 +26,7 @@ mod writing;
 use std::sync::Arc;
 
 pub use ahead::Ahead;
+pub use item_filter::ItemFilter;
 pub use output::{PageLimit, Rows};
 pub use resume::Resume;
 pub use resume_filter::ResumeFilter;
@@ -278,6 +280,12 @@ impl Execution {
         self.metrics.items += 1;
         self.metrics.item_bytes += item.bytes() as u64;
         self.process(item, rid)
+    }
+
+    /// Counts items that [`ItemFilter::may_pass`] refused, as if they were pushed: so many, of so many bytes in all.
+    pub fn leave_out(&mut self, items: u64, bytes: u64) {
+        self.metrics.items += items;
+        self.metrics.item_bytes += bytes;
     }
 
     /// As [`Execution::push`], for an item of which only an entry of an index was read ([`crate::Query::covering_path`]).

@@ -25,13 +25,7 @@ impl SubstringPrefilter {
     pub fn of(select: &Select) -> SubstringPrefilter {
         let mut prefilter = SubstringPrefilter::default();
         // Ranking also counts items that do not pass the filter.
-        let is_plain = !matches!(select.ordering, Ordering::Rank(_))
-            && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
-        if let Some(filter) = select
-            .filter
-            .as_ref()
-            .filter(|filter| is_plain && always_succeeds(filter))
-        {
+        if let Some(filter) = filter_without_effects(select) {
             prefilter.add(select, filter);
         }
         prefilter
@@ -117,6 +111,17 @@ fn is_in_document(select: &Select, path: &Scalar) -> bool {
         }
         _ => false,
     }
+}
+
+/// The filter of a query of which the items that do not pass may be left out: it has no effect besides its value and no error, and nor have the inputs. Ranking also
+/// counts items that do not pass.
+pub(super) fn filter_without_effects(select: &Select) -> Option<&Scalar> {
+    let is_plain = !matches!(select.ordering, Ordering::Rank(_))
+        && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
+    select
+        .filter
+        .as_ref()
+        .filter(|filter| is_plain && always_succeeds(filter))
 }
 
 fn is_inside_item(select: &Select, source: &Source) -> bool {

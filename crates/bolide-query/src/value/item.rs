@@ -71,7 +71,7 @@ impl<'a> Item<'a> {
     }
 
     /// Bytes of the complete text.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.system.map_or(self.document.len(), |system| {
             self.document.len() + self.comma().len() + system.members_bytes()
         })

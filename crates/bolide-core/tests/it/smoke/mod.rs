@@ -21,6 +21,7 @@ mod ghosts;
 mod index_build_crashes;
 mod items;
 mod limits;
+mod parallel_scans;
 mod property_indexes;
 mod purge;
 mod queries;

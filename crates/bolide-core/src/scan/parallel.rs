@@ -1,0 +1,419 @@
+//! Reads a large slice on several threads: that of the scan, and helpers.
+//!
+//! ```text
+//!   slice ─▶ parts of about one read, by their shares of the hashes
+//!   helper: next part ─▶ its rows ─▶ visible items ─▶ those that may have a row ─┐
+//!   scan:   what was read, in the order of the parts  ◀──────────────────────────┘
+//! ```
+//!
+//! The scan reads a part itself if no helper has begun it. A part that a helper could not read, for want of memory or because it had to end, is read by the scan
+//! too, which fails as if it were alone. So helpers change nothing but the time, and there may be any number of them, or none.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::Result;
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::partition_key::PartitionKeyDefinition;
+use bolide_model::rid::ContainerRid;
+use bolide_model::ttl::Horizon;
+use bolide_storage::{ReadRequest, Scan, Space};
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::Slice;
+use super::item_scan::{ROW_BYTES, ScannedItem, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
+use crate::content::StoredItem;
+use crate::executor::{Ending, Executor, Helper, Watch};
+use crate::memory::MemoryBudget;
+use crate::partition::{AsOf, Partition};
+
+/// Expected number of items in a part: fewer than one read returns, so that most parts take one read.
+const PART_ITEMS: f64 = 700.0;
+/// Parts from which on helpers are worth their start.
+const MIN_PARTS: u32 = 8;
+/// Number of helpers that a test demands.
+const FORCED: usize = 2;
+const MAX_PARTS: f64 = 1_000_000.0;
+/// Maximum number of parts that are begun before the scan takes them, in addition to one for each helper.
+const PARTS_AHEAD: usize = 2;
+/// Maximum number of reads of one part, and bytes after which no other follows. The scan reads the rest of the part: many items of one logical partition.
+const READS_OF_PART: usize = 16;
+const BYTES_OF_PART: usize = WALK_BYTES / 2;
+
+/// Judges an item for a helper: `None` if it may have a row, otherwise its size in bytes.
+pub(crate) type ItemTest = Box<dyn FnMut(&StoredItem) -> Option<u64>>;
+
+/// Where a scan gets helpers from, and what they do.
+pub(crate) struct Helpers {
+    pub executor: Arc<Executor>,
+    /// When they must end, like the scan.
+    pub limit: Duration,
+    pub ending: Ending,
+    /// The task of the scan.
+    pub watch: Arc<Watch>,
+    pub definition: PartitionKeyDefinition,
+    /// Two for a slice of any size, for tests. Otherwise one for each free processor, and for large slices.
+    pub is_forced: bool,
+    /// Makes, on the thread of a helper, the test of its items.
+    pub test: Arc<dyn Fn(&Arc<Watch>) -> ItemTest + Send + Sync>,
+}
+
+/// Items of a read that were left out.
+pub(crate) struct LeftOut {
+    /// The range they are in.
+    pub range: u32,
+    /// The index of the item that follows them.
+    pub before: usize,
+    pub items: u64,
+    pub bytes: u64,
+    /// The key of the last one.
+    pub last: Bytes,
+}
+
+/// What comes next in a slice that is read in parts.
+pub(super) enum Next {
+    /// Items that a helper has read up to the end of a part, or to a key before it.
+    Read { read: ScannedItems, rest: Option<Slice> },
+    /// A part to read.
+    Own(Slice),
+}
+
+/// A slice that is read in parts, and its helpers.
+pub(super) struct ParallelScan {
+    shared: Arc<Shared>,
+    watch: Arc<Watch>,
+    _helpers: Vec<Helper>,
+}
+
+impl ParallelScan {
+    /// Begins to read a slice as of the horizon of the scan; `None` if it is too small, or cannot be cut, or if there are no helpers now.
+    pub fn begin(
+        slice: &Slice,
+        rid: ContainerRid,
+        horizon: &Horizon,
+        memory: &MemoryBudget,
+        helpers: &Helpers,
+    ) -> Option<ParallelScan> {
+        let starts = part_starts(slice, helpers)?;
+        let shared = Arc::new(Shared {
+            reader: PartReader {
+                slice: slice.clone(),
+                rid,
+                horizon: horizon.clone(),
+                memory: memory.clone(),
+            },
+            starts,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let mut started = Vec::new();
+        while helpers.needs_more(started.len()) {
+            let (shared, executor) = (shared.clone(), helpers.executor.clone());
+            let (test, is_forced) = (helpers.test.clone(), helpers.is_forced);
+            let help = async move |watch: Arc<Watch>| {
+                let goes_on = || is_forced || !executor.is_crowded();
+                shared.help(&watch, test(&watch), goes_on).await;
+            };
+            match helpers.executor.help(helpers.limit, helpers.ending.clone(), help) {
+                Some(helper) => started.push(helper),
+                None => break,
+            }
+        }
+        shared.state.lock().ahead = started.len() + PARTS_AHEAD;
+        (!started.is_empty()).then(|| ParallelScan {
+            shared,
+            watch: helpers.watch.clone(),
+            _helpers: started,
+        })
+    }
+
+    /// Returns what comes next, and where the slice goes on behind it; waits for a helper that is reading it. `None` at the end.
+    pub fn next(&mut self) -> Option<(Next, Option<Bytes>)> {
+        let number = self.shared.take()?;
+        let part = self.shared.part(number);
+        let read = match self.shared.is_own(number) {
+            true => None,
+            false => self.shared.await_read(number, &self.watch),
+        };
+        let goes_on_at = self.shared.starts.get(number + 1).cloned();
+        let next = match read {
+            Some(PartRead { items, rest }) => Next::Read {
+                read: items,
+                rest: rest.map(|from| Slice { from, ..part }),
+            },
+            None => Next::Own(part),
+        };
+        Some((next, goes_on_at))
+    }
+}
+
+impl Drop for ParallelScan {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Helpers {
+    fn needs_more(&self, started: usize) -> bool {
+        match self.is_forced {
+            true => started < FORCED,
+            false => self.executor.has_free_processor(),
+        }
+    }
+}
+
+/// Returns where the parts of a slice begin; `None` if there would be too few.
+fn part_starts(slice: &Slice, helpers: &Helpers) -> Option<Vec<Bytes>> {
+    let whole = &slice.partition.epk;
+    let min = whole.min.as_bytes().max(&slice.from);
+    let max = slice
+        .to
+        .as_deref()
+        .unwrap_or(whole.max.as_bytes())
+        .min(whole.max.as_bytes());
+    let range = EpkRange::new(Epk::from_bytes(min), Epk::from_bytes(max));
+    let items = slice.partition.stored_items() as f64 * range.share_of(&helpers.definition, whole)?;
+    let parts = match helpers.is_forced {
+        true => MIN_PARTS,
+        false => (items / PART_ITEMS).min(MAX_PARTS) as u32,
+    };
+    if parts < MIN_PARTS {
+        return None;
+    }
+    let cuts = range.cuts(&helpers.definition, parts);
+    let starts = cuts.iter().map(|cut| Bytes::copy_from_slice(cut.as_bytes()));
+    (!cuts.is_empty()).then(|| std::iter::once(slice.from.clone()).chain(starts).collect())
+}
+
+/// What the scan and its helpers share.
+struct Shared {
+    reader: PartReader,
+    /// The first keys of all parts.
+    starts: Vec<Bytes>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of parts that were begun, by whomever.
+    begun: usize,
+    /// Number of parts that the scan has taken.
+    taken: usize,
+    /// Maximum number of parts that are begun before the scan takes them.
+    ahead: usize,
+    /// The parts that helpers have finished; `None` for those that they could not read.
+    finished: HashMap<usize, Option<PartRead>>,
+    is_closed: bool,
+}
+
+/// What a helper has read of a part.
+struct PartRead {
+    items: ScannedItems,
+    /// The key from which on nothing was read.
+    rest: Option<Bytes>,
+}
+
+impl Shared {
+    fn part(&self, number: usize) -> Slice {
+        let end = self.starts.get(number + 1).cloned();
+        Slice {
+            from: self.starts[number].clone(),
+            to: end.or_else(|| self.reader.slice.to.clone()),
+            ..self.reader.slice.clone()
+        }
+    }
+
+    /// Returns the number of the part that the scan takes now; `None` at the end.
+    fn take(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        let number = state.taken;
+        if number == self.starts.len() {
+            return None;
+        }
+        state.taken += 1;
+        self.changed.notify_all();
+        Some(number)
+    }
+
+    /// Returns whether no helper has begun a part, so that the scan begins it.
+    fn is_own(&self, number: usize) -> bool {
+        let mut state = self.state.lock();
+        let is_own = state.begun == number;
+        state.begun += usize::from(is_own);
+        is_own
+    }
+
+    /// Waits for a part that a helper has begun.
+    fn await_read(&self, number: usize, watch: &Watch) -> Option<PartRead> {
+        self.wait(watch, |state| state.finished.remove(&number)).flatten()
+    }
+
+    /// Begins the next part for a helper; `None` if it must end, or if no part is left.
+    fn begin(&self, watch: &Watch) -> Option<BegunPart<'_>> {
+        let number = self.wait(watch, |state| {
+            let is_far = state.begun >= state.taken + state.ahead;
+            let begins = state.begun < self.starts.len() && !is_far;
+            begins.then(|| {
+                state.begun += 1;
+                state.begun - 1
+            })
+        });
+        number.map(|number| BegunPart {
+            shared: self,
+            number,
+            read: None,
+        })
+    }
+
+    /// Waits until there is a result, the scan has ended, or no part is left to begin; other tasks run meanwhile.
+    fn wait<T>(&self, watch: &Watch, mut result: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+        let mut try_now = |state: &mut MutexGuard<'_, State>| match result(state) {
+            Some(done) => Some(Some(done)),
+            None if state.is_closed => Some(None),
+            None => None,
+        };
+        if let Some(done) = try_now(&mut self.state.lock()) {
+            return done;
+        }
+        watch.aside(|| {
+            let mut state = self.state.lock();
+            loop {
+                match try_now(&mut state) {
+                    Some(done) => return done,
+                    None => self.changed.wait(&mut state),
+                }
+            }
+        })
+    }
+
+    /// Reads one part after the other.
+    async fn help(&self, watch: &Watch, mut test: ItemTest, goes_on: impl Fn() -> bool) {
+        while goes_on() {
+            let Some(mut part) = self.begin(watch) else { return };
+            let read = self.reader.read(&self.part(part.number), &mut test, watch).await;
+            // The test of a helper that has to end lets everything pass, and the scan has to end, too.
+            let Ok(read) = read else { return };
+            part.read = Some(read);
+        }
+    }
+}
+
+/// A part that a helper has begun; finished when this is dropped, read or not.
+struct BegunPart<'s> {
+    shared: &'s Shared,
+    number: usize,
+    read: Option<PartRead>,
+}
+
+impl Drop for BegunPart<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.finished.insert(self.number, self.read.take());
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Reads parts of a slice for a helper.
+struct PartReader {
+    slice: Slice,
+    rid: ContainerRid,
+    horizon: Horizon,
+    memory: MemoryBudget,
+}
+
+impl PartReader {
+    async fn read(&self, part: &Slice, test: &mut ItemTest, watch: &Watch) -> Result<PartRead> {
+        let mut read = PartRead {
+            items: ScannedItems::default(),
+            rest: Some(part.from.clone()),
+        };
+        for _ in 0..READS_OF_PART {
+            let Some(from) = read.rest.take_if(|_| read.items.memory.bytes() < BYTES_OF_PART) else {
+                break;
+            };
+            watch.check()?;
+            read.rest = self.read_once(&mut read.items, from, part, test).await?;
+        }
+        Ok(read)
+    }
+
+    /// Adds the items of one read; returns the key from which on nothing was read.
+    async fn read_once(
+        &self,
+        items: &mut ScannedItems,
+        from: Bytes,
+        part: &Slice,
+        test: &mut ItemTest,
+    ) -> Result<Option<Bytes>> {
+        let scan = || Scan {
+            space: Space::Item,
+            from: from.clone(),
+            to: part.to.clone(),
+            reverse: false,
+            max_rows: WALK_ROWS,
+            max_bytes: WALK_BYTES,
+            keys_only: false,
+        };
+        let request = || ReadRequest {
+            scans: vec![scan()],
+            max_bytes: WALK_BYTES,
+            ..ReadRequest::default()
+        };
+        let partition: &Partition = &part.partition;
+        let mut snapshot = partition.snapshot(request, AsOf::Horizon(&self.horizon)).await?;
+        let memory = self.memory.try_take(snapshot.row_bytes(ROW_BYTES))?;
+        let (mut rows, mut rest) = (Vec::new(), None);
+        for page in snapshot.take_pages() {
+            rest = page.resumes_at();
+            rows.extend(page.rows.into_iter().filter(|row| part.has_prefix(row.key())));
+        }
+        let read = visible_items(
+            &snapshot,
+            rows,
+            (part.partition.range, self.rid),
+            (&self.memory, memory),
+        )?;
+        items.add_tested(read, test);
+        Ok(rest)
+    }
+}
+
+impl ScannedItems {
+    /// Appends the items of another read that may have a row.
+    fn add_tested(&mut self, mut read: ScannedItems, test: &mut ItemTest) {
+        let mut bytes = 0;
+        for scanned in read.items {
+            match test(&scanned.item) {
+                None => {
+                    bytes += scanned.memory_bytes();
+                    self.items.push(scanned);
+                }
+                Some(bytes) => self.leave_out(scanned, bytes),
+            }
+        }
+        read.memory.shrink_to(bytes);
+        self.memory.merge(read.memory);
+    }
+
+    fn leave_out(&mut self, scanned: ScannedItem, bytes: u64) {
+        let before = self.items.len();
+        match self.left_out.last_mut().filter(|others| others.before == before) {
+            Some(others) => {
+                others.items += 1;
+                others.bytes += bytes;
+                others.last = scanned.key;
+            }
+            None => self.left_out.push(LeftOut {
+                range: scanned.range,
+                before,
+                items: 1,
+                bytes,
+                last: scanned.key,
+            }),
+        }
+    }
+}

@@ -344,6 +344,11 @@ impl Query {
         index::spatial_conditions(&self.inner.bound, self.inner.schema.geometry, indexes)
     }
 
+    /// The paths of shapes in the filter on which an index might serve a condition.
+    pub fn shape_paths(&self) -> Vec<IndexPath> {
+        index::shape_paths(&self.inner.bound)
+    }
+
     /// The score by which the rows come, if it is one full-text score of single words and TOP or LIMIT select among the rows: then only the items with the
     /// highest scores need to be pushed, with [`Execution::rank_by`] if the query does not give the statistics itself.
     pub fn text_ranking(&self) -> Option<TextRanking> {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bolide_model::epk::Epk;
 use bolide_model::{Error, ErrorKind, Result};
-use bolide_query::index::IndexPath;
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
 use futures_util::future::OptionFuture;
@@ -27,7 +26,7 @@ use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::format::text_entries;
-use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, allows, named_vectors};
+use crate::index::{IndexKind, PropertyIndex, PropertyIndexes, WantedIndex, allowed_shape, allows, named_vectors};
 use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
@@ -210,15 +209,21 @@ impl Builder<'_> {
             .map(drop)
     }
 
-    /// Adds indexes on paths of which queries would profit.
-    async fn add(&self, wanted: Vec<IndexPath>) -> Result<()> {
+    /// Adds indexes of which queries would profit.
+    async fn add(&self, wanted: Vec<WantedIndex>) -> Result<()> {
         let state = self.container.state();
-        let policy = &state.properties.indexing_policy;
-        let kinds: Vec<IndexKind> = wanted
-            .into_iter()
-            .filter(|path| allows(policy, path) && state.indexes.has_room_for_automatic())
-            .map(|path| IndexKind::Values(Arc::new(path)))
-            .collect();
+        let properties = &state.properties;
+        let kind = |wanted| match wanted {
+            WantedIndex::Values(path) => {
+                allows(&properties.indexing_policy, &path).then(|| IndexKind::Values(Arc::new(path)))
+            }
+            WantedIndex::Spatial(path) => {
+                let index = allowed_shape(properties, &path)?;
+                Some(IndexKind::Spatial(Arc::new(index)))
+            }
+        };
+        let has_room = state.indexes.has_room_for_automatic();
+        let kinds: Vec<IndexKind> = wanted.into_iter().filter(|_| has_room).filter_map(kind).collect();
         if kinds.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Decides which paths get an index because queries would profit: those on which conditions made queries read many items in vain. An index that no query has used
+//! Decides which indexes are built because queries would profit: those for whose want queries read many items in vain. An index that no query has used
 //! for a day is given up.
 
 use std::collections::HashMap;
@@ -8,37 +8,45 @@ use bolide_query::index::IndexPath;
 
 use super::PropertyIndexes;
 
-/// Number of items read in vain after which a path gets an index: one query over a large container, or some over one of a few thousand items.
+/// Number of items read in vain after which an index is built: one query over a large container, or some over one of a few thousand items.
 const ITEMS_IN_VAIN: u64 = 20_000;
-/// Maximum number of paths that are counted. Later ones are not counted until one of these gets its index.
+/// Maximum number of indexes for which items are counted. Later ones are not counted until one of these is built.
 const MAX_PATHS: usize = 64;
 
 /// How long an automatic index is kept without being used.
 const KEPT_UNUSED: Duration = Duration::from_secs(24 * 3600);
 
+/// An index of which queries would profit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum WantedIndex {
+    /// Of the values at a path.
+    Values(IndexPath),
+    /// Of the shapes at a path.
+    Spatial(IndexPath),
+}
+
 /// Counts, in memory, the items that queries of a container read in vain.
 #[derive(Debug, Default)]
 pub(crate) struct IndexAdvisor {
-    in_vain: HashMap<IndexPath, u64>,
-    /// Paths that are to get an index.
-    wanted: Vec<IndexPath>,
+    in_vain: HashMap<WantedIndex, u64>,
+    wanted: Vec<WantedIndex>,
     /// When a query last used each index, by its id; before that, when the index was first looked at.
     used: HashMap<u32, Instant>,
 }
 
 impl IndexAdvisor {
-    /// Records that a query with a condition on a path read `items` items in vain. Returns whether the path is now to get an index.
-    pub fn record(&mut self, path: &IndexPath, items: u64) -> bool {
-        if self.wanted.contains(path) || (self.in_vain.len() >= MAX_PATHS && !self.in_vain.contains_key(path)) {
+    /// Records that a query that an index would serve read `items` items in vain. Returns whether that index is now to be built.
+    pub fn record(&mut self, index: &WantedIndex, items: u64) -> bool {
+        if self.wanted.contains(index) || (self.in_vain.len() >= MAX_PATHS && !self.in_vain.contains_key(index)) {
             return false;
         }
-        let sum = self.in_vain.entry(path.clone()).or_default();
+        let sum = self.in_vain.entry(index.clone()).or_default();
         *sum = sum.saturating_add(items);
         if *sum < ITEMS_IN_VAIN {
             return false;
         }
-        self.in_vain.remove(path);
-        self.wanted.push(path.clone());
+        self.in_vain.remove(index);
+        self.wanted.push(index.clone());
         true
     }
 
@@ -61,8 +69,8 @@ impl IndexAdvisor {
         unused
     }
 
-    /// Takes the paths that are to get an index.
-    pub fn take_wanted(&mut self) -> Vec<IndexPath> {
+    /// Takes the indexes that are to be built.
+    pub fn take_wanted(&mut self) -> Vec<WantedIndex> {
         std::mem::take(&mut self.wanted)
     }
 }
@@ -79,11 +87,13 @@ mod tests {
     #[test]
     fn a_path_gets_an_index_when_enough_was_read_in_vain() {
         let mut advisor = IndexAdvisor::default();
-        assert!(!advisor.record(&path("/a"), ITEMS_IN_VAIN - 1));
-        assert!(!advisor.record(&path("/b"), 1));
-        assert!(advisor.record(&path("/a"), 1));
-        assert!(!advisor.record(&path("/a"), ITEMS_IN_VAIN), "it is wanted already");
-        assert_eq!(advisor.take_wanted(), [path("/a")]);
+        let values = |text: &str| WantedIndex::Values(path(text));
+        assert!(!advisor.record(&values("/a"), ITEMS_IN_VAIN - 1));
+        assert!(!advisor.record(&values("/b"), 1));
+        assert!(!advisor.record(&WantedIndex::Spatial(path("/a")), 1));
+        assert!(advisor.record(&values("/a"), 1));
+        assert!(!advisor.record(&values("/a"), ITEMS_IN_VAIN), "it is wanted already");
+        assert_eq!(advisor.take_wanted(), [values("/a")]);
         assert_eq!(advisor.take_wanted(), []);
     }
 
@@ -113,7 +123,7 @@ mod tests {
     fn the_memory_for_paths_is_bounded() {
         let mut advisor = IndexAdvisor::default();
         for at in 0..10 * MAX_PATHS {
-            advisor.record(&path(&format!("/p{at}")), 1);
+            advisor.record(&WantedIndex::Values(path(&format!("/p{at}"))), 1);
         }
         assert_eq!(advisor.in_vain.len(), MAX_PATHS);
     }

@@ -20,9 +20,9 @@ use bolide_model::container::ContainerProperties;
 use bolide_query::index::{CompositeIndex, IndexOrder, IndexPath, NearestQuery, SpatialIndex, TextIndex};
 use bolide_query::schema::DistanceFunction;
 
-pub(crate) use advisor::IndexAdvisor;
+pub(crate) use advisor::{IndexAdvisor, WantedIndex};
 pub(crate) use documents::DocumentIndex;
-pub(crate) use policy::{NamedVector, allows, index_steps, named_vectors, property_path};
+pub(crate) use policy::{NamedVector, allowed_shape, allows, index_steps, named_vectors, property_path};
 pub(crate) use vector::{UNQUANTIZED, VectorIndex, WITHOUT_VECTOR};
 
 /// Maximum number of indexes of a container.
@@ -92,6 +92,14 @@ impl PropertyIndex {
         }
     }
 
+    /// Returns the index of shapes that it is; `None` for other kinds.
+    pub fn spatial(&self) -> Option<&SpatialIndex> {
+        match &self.kind {
+            IndexKind::Spatial(spatial) => Some(spatial),
+            _ => None,
+        }
+    }
+
     /// Returns the index of vectors that it is; `None` for other kinds.
     pub fn vector(&self) -> Option<&Arc<VectorIndex>> {
         match &self.kind {
@@ -140,6 +148,10 @@ impl PropertyIndexes {
             IndexKind::Values(path) => named.contains(path),
             IndexKind::Composite(index) => composite.contains(index),
             IndexKind::FullText(text) => texts.contains(text),
+            IndexKind::Spatial(spatial) if index.is_automatic => {
+                let is_named = shapes.iter().any(|named| named.path == spatial.path);
+                !is_named && allowed_shape(properties, &spatial.path).as_ref() == Some(spatial)
+            }
             IndexKind::Spatial(spatial) => shapes.contains(spatial),
             IndexKind::Vector(vector) => policy::names_vector(policy, &vector.path),
             IndexKind::Document(_) => true,
@@ -167,10 +179,13 @@ impl PropertyIndexes {
     /// Returns the spatial indexes that queries may use, each with its id.
     pub fn usable_spatial(&self) -> impl Iterator<Item = (u32, &SpatialIndex)> {
         let ready = self.list.iter().filter(|index| index.is_ready);
-        ready.filter_map(|index| match &index.kind {
-            IndexKind::Spatial(spatial) => Some((index.id, &**spatial)),
-            _ => None,
-        })
+        ready.filter_map(|index| Some((index.id, index.spatial()?)))
+    }
+
+    /// Whether there is an index of the shapes at a path.
+    pub fn has_shapes(&self, path: &IndexPath) -> bool {
+        let mut spatial = self.list.iter().filter_map(PropertyIndex::spatial);
+        spatial.any(|index| index.path == *path)
     }
 
     /// Returns the index on a path.

@@ -85,13 +85,8 @@ pub(crate) fn named_shapes(properties: &ContainerProperties) -> Vec<SpatialIndex
         return shapes;
     }
     for named in policy.spatial_indexes.iter().take(MAX_PATHS) {
-        let path = IndexPath::of_steps(&path_steps(named.path.steps()));
-        let path = path.filter(|path| has_entries(path) && !path.is_of_elements());
-        let surface = match properties.geospatial {
-            Geospatial::Geography => Some(CellSurface::Globe),
-            Geospatial::Geometry => named.bounding_box.and_then(plane),
-        };
-        let (Some(path), Some(surface)) = (path, surface) else {
+        let path = IndexPath::of_steps(&path_steps(named.path.steps())).filter(may_have_shapes);
+        let (Some(path), Some(surface)) = (path, surface_of(properties, named.bounding_box)) else {
             continue;
         };
         if !shapes.iter().any(|known| known.path == path) {
@@ -99,6 +94,32 @@ pub(crate) fn named_shapes(properties: &ContainerProperties) -> Vec<SpatialIndex
         }
     }
     shapes
+}
+
+/// Returns the spatial index on a path that a definition allows without naming it, by a wildcard that stands for the path.
+pub(crate) fn allowed_shape(properties: &ContainerProperties, path: &IndexPath) -> Option<SpatialIndex> {
+    let policy = &properties.indexing_policy;
+    let steps = index_steps(&path.steps());
+    let mut wildcards = policy.spatial_indexes.iter().take(MAX_PATHS).filter(|allowed| {
+        let above = allowed.path.steps();
+        allowed.path.as_str().ends_with('*') && above.len() < steps.len() && steps.starts_with(above)
+    });
+    let is_allowed = policy.mode == IndexingMode::Consistent && may_have_shapes(path);
+    let allowed = wildcards.next().filter(|_| is_allowed)?;
+    let surface = surface_of(properties, allowed.bounding_box)?;
+    let path = path.clone();
+    Some(SpatialIndex { path, surface })
+}
+
+fn may_have_shapes(path: &IndexPath) -> bool {
+    has_entries(path) && !path.is_of_elements()
+}
+
+fn surface_of(properties: &ContainerProperties, bounds: Option<BoundingBox>) -> Option<CellSurface> {
+    match properties.geospatial {
+        Geospatial::Geography => Some(CellSurface::Globe),
+        Geospatial::Geometry => bounds.and_then(plane),
+    }
 }
 
 fn plane(bounds: BoundingBox) -> Option<CellSurface> {
@@ -247,6 +268,24 @@ mod tests {
             found.iter().map(|index| Some(index.surface)).collect::<Vec<_>>(),
             [extent]
         );
+    }
+
+    #[test]
+    fn a_wildcard_allows_a_spatial_index_on_the_paths_below() {
+        let definition = json!({
+            "id": "c",
+            "partitionKey": {"paths": ["/pk"], "kind": "Hash"},
+            "indexingPolicy": {"spatialIndexes": [{"path": "/a/*", "types": ["Point"]}, {"path": "/b/c/?", "types": ["Point"]}]},
+        });
+        let properties = ContainerProperties::from_json(&definition).expect("a definition");
+        let allowed = |path: &str| allowed_shape(&properties, &IndexPath::parse(path).expect("a path"));
+        assert_eq!(
+            allowed("/a/b/c").map(|index| index.to_string()).as_deref(),
+            Some("/a/b/c/? (spatial)")
+        );
+        for path in ["/a", "/ab", "/b", "/b/c", "/b/c/d", "/a/[]"] {
+            assert_eq!(allowed(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bolide_query::index::IndexPath;
 use super::QueryMetrics;
 use super::candidates::Part;
 use crate::container::{Container, ContainerState};
-use crate::index::allows;
+use crate::index::{WantedIndex, allowed_shape, allows};
 
 /// A scan is not in vain if it returns a row for at most this many items.
 const SELECTED_FOR_SCAN: u64 = 8;
@@ -40,12 +40,25 @@ impl PageAdvice<'_> {
         if in_vain < MIN_IN_VAIN || state.collection.is_some() || !state.indexes.has_room_for_automatic() {
             return false;
         }
+        let wanted = self.wanted(state, query);
+        wanted.is_some_and(|index| container.advisor().record(&index, in_vain))
+    }
+
+    /// Returns the index of which the query would profit most, if the policy allows one.
+    fn wanted(&self, state: &ContainerState, query: &Query) -> Option<WantedIndex> {
+        let (properties, indexes) = (&state.properties, &state.indexes);
         // How many items an aggregate is made of is not known.
         let is_counted = !query.aggregates();
-        let policy = &state.properties.indexing_policy;
+        let shape = query.shape_paths().into_iter().find(|path| {
+            let allowed = allowed_shape(properties, path).filter(|_| is_counted && !indexes.has_shapes(path));
+            allowed.is_some_and(|index| !query.spatial_conditions(&[&index]).is_empty())
+        });
+        if let Some(path) = shape {
+            return Some(WantedIndex::Spatial(path));
+        }
         let mut conditions = query.index_conditions();
         conditions.retain(|condition| is_counted || condition.is_equality);
-        let can_be_added = |path: &IndexPath| allows(policy, path) && state.indexes.on(path).is_none();
+        let can_be_added = |path: &IndexPath| allows(&properties.indexing_policy, path) && indexes.on(path).is_none();
         conditions.retain(|condition| can_be_added(&condition.path));
         // An equality selects less than a range.
         conditions.sort_by_key(|condition| !condition.is_equality);
@@ -54,6 +67,6 @@ impl PageAdvice<'_> {
         let order = order.map(|order| order.path);
         let order = order.filter(can_be_added);
         let path = conditions.into_iter().map(|condition| condition.path).next().or(order);
-        path.is_some_and(|path| container.advisor().record(&path, in_vain))
+        path.map(WantedIndex::Values)
     }
 }

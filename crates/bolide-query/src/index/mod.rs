@@ -70,7 +70,7 @@ pub(crate) use covering::{
 pub(crate) use key::{KEY_OF_ARRAYS, KEY_OF_OBJECTS, after, key_of, key_of_string, of_prefix as key_of_prefix};
 pub(crate) use nearest::nearest;
 pub(crate) use order::order;
-pub(crate) use spatial_conditions::spatial_conditions;
+pub(crate) use spatial_conditions::{shape_paths, spatial_conditions};
 pub(crate) use text_conditions::text_conditions;
 pub(crate) use text_ranking::{text_aggregates, text_ranking};
 

@@ -56,6 +56,32 @@ pub(crate) fn spatial_conditions(bound: &Bound, is_plane: bool, indexes: &[&Spat
     filter_of_items(bound).map_or_else(Vec::new, |filter| analysis.of(filter))
 }
 
+/// Maximum number of paths of [`shape_paths`].
+const MAX_PATHS: usize = 8;
+
+/// The paths whose values the spatial functions of a filter get, whether or not an index would serve them.
+pub(crate) fn shape_paths(bound: &Bound) -> Vec<IndexPath> {
+    let mut paths = Vec::new();
+    if let Some(filter) = filter_of_items(bound) {
+        add_shape_paths(bound, filter, &mut paths);
+    }
+    paths
+}
+
+fn add_shape_paths(bound: &Bound, scalar: &Scalar, paths: &mut Vec<IndexPath>) {
+    let is_spatial = |name: &str| name.trim_start_matches('_').starts_with("ST_");
+    if let Scalar::Call(function, args) = scalar
+        && is_spatial(function.name)
+    {
+        for path in args.iter().filter_map(|arg| path_of(bound, arg)) {
+            if paths.len() < MAX_PATHS && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    scalar.for_each_operand(&mut |operand| add_shape_paths(bound, operand, paths));
+}
+
 struct Analysis<'q> {
     bound: &'q Bound,
     is_plane: bool,

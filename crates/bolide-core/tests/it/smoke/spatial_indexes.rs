@@ -1,9 +1,9 @@
 //! Spatial indexes: queries have the rows of a scan, without ghosts, wherever on the globe or the plane shapes are, and read little more than these.
 
-use bolide_core::{PurgeMode, QueryItems, ScanScope};
+use bolide_core::{IndexUse, PurgeMode, QueryItems, ScanScope};
 use serde_json::{Value, json};
 
-use super::both::{Both, all_pages};
+use super::both::{Both, all_pages, with_use};
 use crate::random::RandomChoices;
 use crate::test_container::{START, TestContainer, options, scope_of};
 
@@ -228,4 +228,51 @@ async fn a_query_inside_a_partition_key_has_its_items_only() {
         }
     }
     assert!(rows > 10, "only {rows} rows");
+}
+
+#[tokio::test]
+async fn under_a_wildcard_queries_that_read_many_items_in_vain_get_an_index() {
+    let allowing = |paths: &[&str]| {
+        let spatial: Vec<Value> = paths
+            .iter()
+            .map(|path| json!({"path": path, "types": ["Point"]}))
+            .collect();
+        json!({"indexingPolicy": {"spatialIndexes": spatial}})
+    };
+    let test = TestContainer::with_options(allowing(&["/*"]), None, with_use(IndexUse::Always)).await;
+    for n in 0..2_500 {
+        let place = json!({"type": "Point", "coordinates": [f64::from(n % 50), f64::from(n / 50)]});
+        let item = json!({"id": n.to_string(), "pk": n.to_string(), "at": {"place": place}});
+        test.create(item).await.unwrap();
+    }
+    let near = QueryItems {
+        text:
+            "SELECT VALUE c.id FROM c WHERE ST_DISTANCE(c.at.place, {'type': 'Point', 'coordinates': [7, 20]}) < 50000"
+                .to_owned(),
+        ..QueryItems::default()
+    };
+    // 2,499 items are read in vain each time.
+    for asked in 1..=8 {
+        let (rows, page) = all_pages(&test, near.clone()).await;
+        assert_eq!((rows, page.index), (vec![json!("1007")], None), "{asked}");
+    }
+    let mut indexes = all_pages(&test, near.clone()).await.1.index;
+    while indexes.is_none() {
+        tokio::task::yield_now().await;
+        indexes = all_pages(&test, near.clone()).await.1.index;
+    }
+    assert_eq!(indexes.as_deref(), Some("/at/place/? (spatial)"));
+    let (rows, page) = all_pages(&test, near.clone()).await;
+    assert_eq!(rows, [json!("1007")]);
+    assert!(page.metrics.retrieved_items < 10, "{:?}", page.metrics);
+    test.assert_sound().await;
+
+    // The policy names it: another one, which is not given up. Then it neither names nor allows it.
+    test.define(allowing(&["/at/place/?"])).await.unwrap();
+    let (rows, _) = all_pages(&test, near.clone()).await;
+    assert_eq!(rows, [json!("1007")]);
+    test.define(allowing(&["/other/*"])).await.unwrap();
+    let (rows, page) = all_pages(&test, near).await;
+    assert_eq!((rows, page.index), (vec![json!("1007")], None));
+    test.assert_sound().await;
 }

@@ -239,15 +239,9 @@ impl EpkRange {
     ///
     /// `None` if there is no key between the ends, or if the kind is Range, which has no hashes.
     pub fn midpoint(&self, definition: &PartitionKeyDefinition) -> Option<Epk> {
-        let space = HashSpace::of(definition)?;
-        let (low, high) = (space.position(&self.min)?, space.position(&self.max)?);
-        let middle = low + high.checked_sub(low)? / 2;
-        let epk = space.epk(middle);
-        (self.min < epk && epk < self.max).then_some(epk)
+        self.cuts(definition, 2).pop()
     }
-}
 
-impl EpkRange {
     /// The share of the hashes of `whole` that are in this range, which lies in it: from 0 to 1. `None` for the kind Range, which has no hashes.
     pub fn share_of(&self, definition: &PartitionKeyDefinition, whole: &EpkRange) -> Option<f64> {
         let space = HashSpace::of(definition)?;
@@ -258,8 +252,8 @@ impl EpkRange {
         }
     }
 
-    /// The keys at which to cut the range into `parts` parts with equal shares of the hashes, in order; fewer if there are not enough keys between the ends, and
-    /// none for the kind Range.
+    /// The keys at which to cut the range into `parts` parts with equal shares of the hashes, in order; none if there are too few keys between the ends,
+    /// or for the kind Range.
     pub fn cuts(&self, definition: &PartitionKeyDefinition, parts: u32) -> Vec<Epk> {
         let cuts = || {
             let space = HashSpace::of(definition)?;
@@ -281,13 +275,7 @@ impl EpkRange {
 ///
 /// Source: cosmos-rest §7.2.
 pub fn boundaries(definition: &PartitionKeyDefinition, n: u32) -> Vec<EpkRange> {
-    let inner = match HashSpace::of(definition) {
-        Some(space) if n > 1 => {
-            let share = space.last() / u128::from(n);
-            (1..n).map(|i| space.epk(u128::from(i) * share)).collect()
-        }
-        _ => Vec::new(),
-    };
+    let inner = EpkRange::all().cuts(definition, n);
     let starts = std::iter::once(Epk::start()).chain(inner.iter().cloned());
     let ends = inner.iter().cloned().chain(std::iter::once(Epk::end()));
     starts.zip(ends).map(|(min, max)| EpkRange::new(min, max)).collect()

@@ -1,14 +1,14 @@
 //! Queries over 1 KB items, compared with SQLite (JSON1) and DuckDB, which have the same JSON texts in tables.
 //!
 //! ```text
-//!   bolide    `Account::query` in this process, on one thread: plan, pages, continuations, the embedded engine below
+//!   bolide    `Account::query` in this process: plan, pages, continuations, the embedded engine below
 //!   memory    the same on the engine in memory (with `--memory`)
-//!   duckdb    a table of one JSON column in a database file, `threads = 1`       } one Python process that
-//!   sqlite    a table of one TEXT column in a database file                      } measures around the query
+//!   duckdb    a table of one JSON column in a database file                       } one Python process that
+//!   sqlite    a table of one TEXT column in a database file, on one thread        } measures around the query
 //! ```
 //!
-//! Every side reads all items: none has an index for the queries ([`growth`] measures those). Each returns its whole result, and the results must be equal. Stores are kept in a
-//! directory and filled only once, so that a run only measures.
+//! Bolide and DuckDB use all processors. Every side reads all items: none has an index for the queries ([`growth`] measures those). Each returns its whole result, and
+//! the results must be equal. Stores are kept in a directory and filled only once, so that a run only measures.
 
 pub mod data;
 pub mod growth;

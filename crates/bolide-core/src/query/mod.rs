@@ -25,6 +25,7 @@ mod nearest;
 mod ordered;
 mod page;
 mod page_done;
+mod parallel;
 mod ranked;
 mod request;
 mod route;
@@ -60,8 +61,9 @@ use advice::PageAdvice;
 pub(crate) use ahead::AheadCache;
 use candidates::{IndexReader, Part};
 pub use metrics::QueryMetrics;
-use page::{PageRun, ScanThreads, page_limit};
+use page::{PageRun, page_limit};
 use page_done::PageDone;
+use parallel::ScanThreads;
 pub use request::{QueryItems, QueryPage};
 pub use usage::QueryUsage;
 

@@ -1,7 +1,7 @@
 //! One page of a query: a scan of live items pushed into an execution.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Ahead, Environment, Execution, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
@@ -13,16 +13,17 @@ use super::ahead::{AheadOf, Heads, Kept};
 use super::candidates::{Candidates, IndexReader};
 use super::counting::{Counting, work};
 use super::page_done::PageDone;
+use super::parallel::ScanThreads;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation::query::{After, Owner, QueryPosition};
-use crate::executor::{Executor, Watch};
+use crate::executor::Watch;
 use crate::feeds::page_items;
 use crate::memory::MemoryBudget;
 use crate::partition::tombstones::TombstoneView;
 use crate::partition::visibility::Visibility;
 use crate::response::RangePosition;
-use crate::scan::{Helpers, ItemScan, ItemTest, LeftOut, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
+use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
 /// Maximum number of items, and of bytes (approximately), that are held to be processed in the order of creation: as much as one read returns.
@@ -61,15 +62,6 @@ pub(super) struct PageRun<'a> {
     pub ends_with_empty_page: bool,
     /// The time at which the page ends because it has taken long enough.
     pub until: Instant,
-}
-
-/// Threads that may help a scan, and when they must end.
-#[derive(Clone)]
-pub(super) struct ScanThreads {
-    pub executor: Arc<Executor>,
-    pub limit: Duration,
-    /// See [`crate::IndexUse::NeverInParallel`].
-    pub is_forced: bool,
 }
 
 impl PageRun<'_> {
@@ -253,11 +245,8 @@ impl PageRun<'_> {
             }
             self.watch.give_up_if_brief()?;
         }
-        if candidates.is_none()
-            && replayed.is_none()
-            && let Some(helpers) = self.helpers()
-        {
-            walk.read_with(helpers);
+        if candidates.is_none() && replayed.is_none() {
+            self.get_helpers(walk);
         }
         let mut has_advanced = false;
         let mut range = walk.next_range();
@@ -332,46 +321,6 @@ impl PageRun<'_> {
             }
         }
         Ok(left_out.any(|others| self.pass_over(execution, others, scanned)))
-    }
-
-    /// Counts items that were left out. Returns whether the page ends with them.
-    fn pass_over(&self, execution: &mut Counting, others: LeftOut, scanned: &mut Scanned) -> bool {
-        execution.enter(others.range);
-        execution.leave_out(others.items, others.bytes);
-        scanned.after = After::Key(others.last);
-        !self.query.rescans() && self.watch.clock().now() >= self.until
-    }
-
-    /// Returns what helps a scan of items, for a task with a thread of its own.
-    fn helpers(&self) -> Option<Helpers> {
-        // The documents of an unsharded collection are all in one place.
-        if self.watch.is_brief() || self.state.is_unsharded() {
-            return None;
-        }
-        let (query, environment) = (self.query.clone(), self.environment.clone());
-        let test = move |watch: &Arc<Watch>| -> ItemTest {
-            let environment = Environment {
-                interrupts: Some(watch.interrupts()),
-                ..environment.clone()
-            };
-            let mut filter = query.item_filter(environment);
-            Box::new(move |item| {
-                let filter = filter.as_mut()?;
-                // An item that cannot be read is for the execution to refuse.
-                let tested = Item::stored(item.document_json(), item).ok()?;
-                let passes = filter.may_pass(&tested, item.record().number());
-                (!passes).then(|| tested.bytes() as u64)
-            })
-        };
-        Some(Helpers {
-            executor: self.threads.executor.clone(),
-            limit: self.threads.limit,
-            ending: self.container.ending().clone(),
-            watch: self.watch.clone(),
-            definition: self.state.properties.partition_key.clone(),
-            is_forced: self.threads.is_forced,
-            test: Arc::new(test),
-        })
     }
 
     /// Returns the position after all of a range, so that the next page does not read in it again.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bolide_model::rid::ContainerRid;
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
@@ -11,21 +10,16 @@ use bolide_storage::{Key, ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
-use super::parallel::{Helpers, LeftOut, Next, ParallelScan};
+use super::parallel::{Helpers, Next, ParallelScan};
+use super::scanned_items::{ROW_BYTES, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
 use crate::container::{Container, ContainerState, ReadPin};
-use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::{AsOf, EntryRead, HeldIndex, IndexInterval, LiveIndex, Partition, Snapshot, StoredRow};
 use crate::response::RangePosition;
 
-/// Maximum number of rows, and of bytes, in one read. Large enough that reads are few, small enough that memory stays small.
-pub(super) const WALK_ROWS: usize = 1_000;
-pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of bytes in one read when memory is short.
 const SHORT_BYTES: usize = 32 * 1024;
-/// Memory for a row in addition to its key and its value, in bytes.
-pub(super) const ROW_BYTES: usize = 256;
 
 /// Number of slices in one read: in the first read, and at most. Scopes with many slices often consist of single keys with one or two items.
 const FIRST_SLICES: usize = 16;
@@ -67,59 +61,6 @@ pub(crate) struct ItemScan<'a> {
     reads: usize,
     /// Keeps the purge from removing items that are still live at the time of the scan.
     _pin: ReadPin,
-}
-
-/// A live item, and its key: a continuation starts after it.
-pub(crate) struct ScannedItem {
-    /// The range it is in.
-    pub range: u32,
-    pub key: Bytes,
-    pub item: StoredItem,
-}
-
-/// Live items, and their memory share: a caller may hold them while it waits for other tasks.
-#[derive(Default)]
-pub(crate) struct ScannedItems {
-    pub items: Vec<ScannedItem>,
-    /// What helpers have left out between the items, in order.
-    pub left_out: Vec<LeftOut>,
-    pub memory: MemoryShare,
-}
-
-impl ScannedItems {
-    /// Appends other items.
-    pub fn append(&mut self, mut others: ScannedItems) {
-        self.items.append(&mut others.items);
-        self.memory.merge(others.memory);
-    }
-
-    /// Sorts the items by creation, which is the order of their resource ids.
-    pub fn sort_by_creation(&mut self) {
-        self.items.sort_unstable_by_key(|scanned| scanned.item.rid().number);
-    }
-
-    /// Keeps the items that were created first: at least one, at most `max`, and no more than up to the one that reaches `bytes` bytes. Returns
-    /// whether all items were kept.
-    pub fn keep_oldest(&mut self, max: usize, bytes: usize) -> bool {
-        self.sort_by_creation();
-        let mut kept_bytes = 0;
-        let kept = self.items.iter().take(max).take_while(|scanned| {
-            let fits = kept_bytes < bytes;
-            kept_bytes += if fits { scanned.memory_bytes() } else { 0 };
-            fits
-        });
-        let kept = kept.count();
-        let is_all = kept == self.items.len();
-        self.items.truncate(kept);
-        self.memory.shrink_to(kept_bytes);
-        is_all
-    }
-}
-
-impl ScannedItem {
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.key.len() + self.item.record().bytes().len() + self.item.view_bytes() + ROW_BYTES
-    }
 }
 
 /// The rows of one read.
@@ -175,7 +116,7 @@ impl<'a> ItemScan<'a> {
     /// # Errors
     /// `Throttled` if there is no memory for them; a page that has items already ends there.
     pub async fn next_page(&mut self) -> Result<Option<ScannedItems>> {
-        if let Some(read) = self.next_of_helpers() {
+        if let Some(read) = self.next_of_helpers().await {
             return Ok(Some(read));
         }
         let Some(slice) = self.slices.front() else {
@@ -201,8 +142,8 @@ impl<'a> ItemScan<'a> {
         visible_items(&snapshot, rows, place, (&self.memory, memory)).map(Some)
     }
 
-    /// Returns the items that helpers have read next. If they have not, the first slice is what to read here.
-    fn next_of_helpers(&mut self) -> Option<ScannedItems> {
+    /// Returns the next items of a slice that is read with helpers. If there are none, the first slice is what to read here.
+    async fn next_of_helpers(&mut self) -> Option<ScannedItems> {
         if self.parallel.is_none() {
             self.get_help();
         }
@@ -211,7 +152,7 @@ impl<'a> ItemScan<'a> {
             return None;
         }
         let started = self.clock.now();
-        let next = parallel.next();
+        let next = parallel.next().await;
         self.read_time += self.clock.since(started);
         let goes_on_at = next.as_ref().and_then(|(_, goes_on_at)| goes_on_at.clone());
         match (goes_on_at, self.slices.front_mut()) {
@@ -228,7 +169,7 @@ impl<'a> ItemScan<'a> {
                 }
                 Some(read)
             }
-            Next::Own(part) => {
+            Next::Unread(part) => {
                 self.slices.push_front(part);
                 None
             }
@@ -495,31 +436,6 @@ impl<'a> ItemScan<'a> {
     pub fn touched(&self) -> &[RangePosition] {
         &self.touched
     }
-}
-
-/// Returns the items of some rows of a range that are visible, with the memory for all of them.
-pub(super) fn visible_items(
-    snapshot: &Snapshot,
-    rows: Vec<StoredRow>,
-    (range, container): (u32, ContainerRid),
-    (budget, mut memory): (&MemoryBudget, MemoryShare),
-) -> Result<ScannedItems> {
-    let mut items = Vec::with_capacity(rows.len());
-    for row in rows {
-        if let Some((key, record)) = snapshot.visible(row)? {
-            let item = StoredItem::new(container, record);
-            match item.view_bytes() {
-                0 => {}
-                bytes => budget.try_grow(&mut memory, bytes)?,
-            }
-            items.push(ScannedItem { range, key, item });
-        }
-    }
-    Ok(ScannedItems {
-        items,
-        memory,
-        ..ScannedItems::default()
-    })
 }
 
 /// Drops what lies before a key from slices.

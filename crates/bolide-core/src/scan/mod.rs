@@ -4,9 +4,11 @@
 
 mod item_scan;
 mod parallel;
+mod scanned_items;
 mod scope;
 
-pub(crate) use item_scan::{ItemScan, ScannedItem, ScannedItems, WALK_BYTES, add_charge, begin_at, record_range};
-pub(crate) use parallel::{Helpers, ItemTest, LeftOut};
+pub(crate) use item_scan::{ItemScan, add_charge, begin_at, record_range};
+pub(crate) use parallel::{Helpers, ItemTest};
+pub(crate) use scanned_items::{LeftOut, ScannedItem, ScannedItems, WALK_BYTES};
 pub use scope::ScanScope;
 pub(crate) use scope::Slice;

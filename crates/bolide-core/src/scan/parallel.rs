@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   slice ─▶ parts of about one read, by their shares of the hashes
-//!   helper: next part ─▶ its rows ─▶ visible items ─▶ those that may have a row ─┐
-//!   scan:   what was read, in the order of the parts  ◀──────────────────────────┘
+//!   helper, scan: next part ─▶ its rows ─▶ visible items ─▶ those that may have a row ─┐
+//!   scan:         what was read, in the order of the parts  ◀──────────────────────────┘
 //! ```
 //!
-//! The scan reads a part itself if no helper has begun it. A part that a helper could not read, for want of memory or because it had to end, is read by the scan
-//! too, which fails as if it were alone. So helpers change nothing but the time, and there may be any number of them, or none.
+//! While a helper reads the part that comes next, the scan reads later ones. A part that could not be read so, for want of memory or because a helper had to end, is
+//! read by the scan as if it were alone. So helpers change nothing but the time, and there may be any number of them, or none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Slice;
-use super::item_scan::{ROW_BYTES, ScannedItem, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
+use super::scanned_items::{ROW_BYTES, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
 use crate::content::StoredItem;
 use crate::executor::{Ending, Executor, Helper, Watch};
 use crate::memory::MemoryBudget;
@@ -33,17 +33,21 @@ use crate::partition::{AsOf, Partition};
 const PART_ITEMS: f64 = 700.0;
 /// Parts from which on helpers are worth their start.
 const MIN_PARTS: u32 = 8;
+/// Maximum number of helpers of a scan: their reads take memory that requests share, a few MB for each.
+const MAX_HELPERS: usize = 7;
 /// Number of helpers that a test demands.
 const FORCED: usize = 2;
 const MAX_PARTS: f64 = 1_000_000.0;
 /// Maximum number of parts that are begun before the scan takes them, in addition to one for each helper.
-const PARTS_AHEAD: usize = 2;
+const PARTS_AHEAD: usize = 4;
 /// Maximum number of reads of one part, and bytes after which no other follows. The scan reads the rest of the part: many items of one logical partition.
 const READS_OF_PART: usize = 16;
 const BYTES_OF_PART: usize = WALK_BYTES / 2;
+/// What a row that is kept may keep in memory beside itself: the block of a table that it is a part of.
+const BLOCK_BYTES: usize = 16 * 1024;
 
-/// Judges an item for a helper: `None` if it may have a row, otherwise its size in bytes.
-pub(crate) type ItemTest = Box<dyn FnMut(&StoredItem) -> Option<u64>>;
+/// Judges an item: `None` if it may have a row, otherwise its size in bytes.
+pub(crate) type ItemTest = Box<dyn FnMut(&StoredItem) -> Option<u64> + Send>;
 
 /// Where a scan gets helpers from, and what they do.
 pub(crate) struct Helpers {
@@ -56,34 +60,23 @@ pub(crate) struct Helpers {
     pub definition: PartitionKeyDefinition,
     /// Two for a slice of any size, for tests. Otherwise one for each free processor, and for large slices.
     pub is_forced: bool,
-    /// Makes, on the thread of a helper, the test of its items.
+    /// Makes the test of the items that a task reads.
     pub test: Arc<dyn Fn(&Arc<Watch>) -> ItemTest + Send + Sync>,
-}
-
-/// Items of a read that were left out.
-pub(crate) struct LeftOut {
-    /// The range they are in.
-    pub range: u32,
-    /// The index of the item that follows them.
-    pub before: usize,
-    pub items: u64,
-    pub bytes: u64,
-    /// The key of the last one.
-    pub last: Bytes,
 }
 
 /// What comes next in a slice that is read in parts.
 pub(super) enum Next {
-    /// Items that a helper has read up to the end of a part, or to a key before it.
+    /// Items up to the end of a part, or to a key before it.
     Read { read: ScannedItems, rest: Option<Slice> },
-    /// A part to read.
-    Own(Slice),
+    /// A part that could not be read.
+    Unread(Slice),
 }
 
 /// A slice that is read in parts, and its helpers.
 pub(super) struct ParallelScan {
     shared: Arc<Shared>,
     watch: Arc<Watch>,
+    test: ItemTest,
     _helpers: Vec<Helper>,
 }
 
@@ -96,7 +89,7 @@ impl ParallelScan {
         memory: &MemoryBudget,
         helpers: &Helpers,
     ) -> Option<ParallelScan> {
-        let starts = part_starts(slice, helpers)?;
+        let starts = helpers.needs_more(0).then(|| part_starts(slice, helpers))??;
         let shared = Arc::new(Shared {
             reader: PartReader {
                 slice: slice.clone(),
@@ -110,10 +103,10 @@ impl ParallelScan {
         });
         let mut started = Vec::new();
         while helpers.needs_more(started.len()) {
-            let (shared, executor) = (shared.clone(), helpers.executor.clone());
+            let (shared, executor, memory) = (shared.clone(), helpers.executor.clone(), memory.clone());
             let (test, is_forced) = (helpers.test.clone(), helpers.is_forced);
             let help = async move |watch: Arc<Watch>| {
-                let goes_on = || is_forced || !executor.is_crowded();
+                let goes_on = || is_forced || !(executor.is_crowded() || memory.is_short());
                 shared.help(&watch, test(&watch), goes_on).await;
             };
             match helpers.executor.help(helpers.limit, helpers.ending.clone(), help) {
@@ -125,25 +118,29 @@ impl ParallelScan {
         (!started.is_empty()).then(|| ParallelScan {
             shared,
             watch: helpers.watch.clone(),
+            test: (helpers.test)(&helpers.watch),
             _helpers: started,
         })
     }
 
-    /// Returns what comes next, and where the slice goes on behind it; waits for a helper that is reading it. `None` at the end.
-    pub fn next(&mut self) -> Option<(Next, Option<Bytes>)> {
+    /// Returns what comes next, and where the slice goes on behind it. `None` at the end.
+    pub async fn next(&mut self) -> Option<(Next, Option<Bytes>)> {
         let number = self.shared.take()?;
-        let part = self.shared.part(number);
-        let read = match self.shared.is_own(number) {
-            true => None,
-            false => self.shared.await_read(number, &self.watch),
+        let read = loop {
+            match self.shared.turn(number, &self.watch) {
+                Turn::Finished(read) => break read,
+                Turn::Begin(part) => self.shared.read(part, &mut self.test, &self.watch).await,
+                Turn::End => break None,
+            };
         };
+        let part = self.shared.part(number);
         let goes_on_at = self.shared.starts.get(number + 1).cloned();
         let next = match read {
             Some(PartRead { items, rest }) => Next::Read {
                 read: items,
                 rest: rest.map(|from| Slice { from, ..part }),
             },
-            None => Next::Own(part),
+            None => Next::Unread(part),
         };
         Some((next, goes_on_at))
     }
@@ -160,7 +157,7 @@ impl Helpers {
     fn needs_more(&self, started: usize) -> bool {
         match self.is_forced {
             true => started < FORCED,
-            false => self.executor.has_free_processor(),
+            false => started < MAX_HELPERS && self.executor.has_free_processor(),
         }
     }
 }
@@ -205,12 +202,12 @@ struct State {
     taken: usize,
     /// Maximum number of parts that are begun before the scan takes them.
     ahead: usize,
-    /// The parts that helpers have finished; `None` for those that they could not read.
+    /// The parts that are finished; `None` for those that could not be read.
     finished: HashMap<usize, Option<PartRead>>,
     is_closed: bool,
 }
 
-/// What a helper has read of a part.
+/// What was read of a part.
 struct PartRead {
     items: ScannedItems,
     /// The key from which on nothing was read.
@@ -239,30 +236,30 @@ impl Shared {
         Some(number)
     }
 
-    /// Returns whether no helper has begun a part, so that the scan begins it.
-    fn is_own(&self, number: usize) -> bool {
-        let mut state = self.state.lock();
-        let is_own = state.begun == number;
-        state.begun += usize::from(is_own);
-        is_own
-    }
-
-    /// Waits for a part that a helper has begun.
-    fn await_read(&self, number: usize, watch: &Watch) -> Option<PartRead> {
-        self.wait(watch, |state| state.finished.remove(&number)).flatten()
+    /// Returns what the scan does for a part that it has taken: it reads others while a helper reads this one.
+    fn turn(&self, number: usize, watch: &Watch) -> Turn<'_> {
+        let turn = self.wait(watch, |state| match state.finished.remove(&number) {
+            Some(read) => Some(Turn::Finished(read)),
+            None => self.next_part(state).map(Turn::Begin),
+        });
+        turn.unwrap_or(Turn::End)
     }
 
     /// Begins the next part for a helper; `None` if it must end, or if no part is left.
     fn begin(&self, watch: &Watch) -> Option<BegunPart<'_>> {
-        let number = self.wait(watch, |state| {
-            let is_far = state.begun >= state.taken + state.ahead;
-            let begins = state.begun < self.starts.len() && !is_far;
-            begins.then(|| {
-                state.begun += 1;
-                state.begun - 1
-            })
+        let part = self.wait(watch, |state| match state.begun == self.starts.len() {
+            true => Some(None),
+            false => self.next_part(state).map(Some),
         });
-        number.map(|number| BegunPart {
+        part.flatten()
+    }
+
+    /// Begins the next part, unless it is too far ahead of the scan.
+    fn next_part(&self, state: &mut State) -> Option<BegunPart<'_>> {
+        let number = state.begun;
+        let begins = number < self.starts.len() && number < state.taken + state.ahead;
+        state.begun += usize::from(begins);
+        begins.then(|| BegunPart {
             shared: self,
             number,
             read: None,
@@ -293,16 +290,31 @@ impl Shared {
     /// Reads one part after the other.
     async fn help(&self, watch: &Watch, mut test: ItemTest, goes_on: impl Fn() -> bool) {
         while goes_on() {
-            let Some(mut part) = self.begin(watch) else { return };
-            let read = self.reader.read(&self.part(part.number), &mut test, watch).await;
-            // The test of a helper that has to end lets everything pass, and the scan has to end, too.
-            let Ok(read) = read else { return };
-            part.read = Some(read);
+            let Some(part) = self.begin(watch) else { return };
+            if !self.read(part, &mut test, watch).await {
+                return;
+            }
         }
+    }
+
+    /// Reads a part that was begun; returns whether it could.
+    async fn read(&self, mut part: BegunPart<'_>, test: &mut ItemTest, watch: &Watch) -> bool {
+        let read = self.reader.read(&self.part(part.number), test, watch).await;
+        part.read = read.ok();
+        part.read.is_some()
     }
 }
 
-/// A part that a helper has begun; finished when this is dropped, read or not.
+/// What the scan does next.
+enum Turn<'s> {
+    /// It takes the part that was read, or reads it otherwise.
+    Finished(Option<PartRead>),
+    /// It reads a part.
+    Begin(BegunPart<'s>),
+    End,
+}
+
+/// A part that someone has begun; finished when this is dropped, read or not.
 struct BegunPart<'s> {
     shared: &'s Shared,
     number: usize,
@@ -317,7 +329,7 @@ impl Drop for BegunPart<'_> {
     }
 }
 
-/// Reads parts of a slice for a helper.
+/// Reads parts of a slice.
 struct PartReader {
     slice: Slice,
     rid: ContainerRid,
@@ -385,7 +397,7 @@ impl PartReader {
 impl ScannedItems {
     /// Appends the items of another read that may have a row.
     fn add_tested(&mut self, mut read: ScannedItems, test: &mut ItemTest) {
-        let mut bytes = 0;
+        let (before, mut bytes) = (self.items.len() + self.left_out.len(), 0);
         for scanned in read.items {
             match test(&scanned.item) {
                 None => {
@@ -395,25 +407,8 @@ impl ScannedItems {
                 Some(bytes) => self.leave_out(scanned, bytes),
             }
         }
-        read.memory.shrink_to(bytes);
+        let kept = self.items.len() + self.left_out.len() - before;
+        read.memory.shrink_to(bytes + kept * BLOCK_BYTES);
         self.memory.merge(read.memory);
-    }
-
-    fn leave_out(&mut self, scanned: ScannedItem, bytes: u64) {
-        let before = self.items.len();
-        match self.left_out.last_mut().filter(|others| others.before == before) {
-            Some(others) => {
-                others.items += 1;
-                others.bytes += bytes;
-                others.last = scanned.key;
-            }
-            None => self.left_out.push(LeftOut {
-                range: scanned.range,
-                before,
-                items: 1,
-                bytes,
-                last: scanned.key,
-            }),
-        }
     }
 }

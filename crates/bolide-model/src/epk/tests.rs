@@ -303,6 +303,34 @@ fn midpoint_of_everything_is_the_boundary_of_two() {
 }
 
 #[test]
+fn cuts_divide_the_hashes_of_a_range_evenly() {
+    for version in [1, 2] {
+        let definition = definition("Hash", version, 1);
+        let whole = EpkRange::all();
+        let half = EpkRange::new(boundaries(&definition, 2)[1].min.clone(), Epk::end());
+        assert_eq!(whole.share_of(&definition, &whole), Some(1.0));
+        assert!((half.share_of(&definition, &whole).unwrap() - 0.5).abs() < 1e-9);
+        let cuts = half.cuts(&definition, 3);
+        let ends: Vec<Epk> = [half.min].into_iter().chain(cuts).chain([half.max]).collect();
+        assert_eq!(ends.len(), 4);
+        for pair in ends.windows(2) {
+            let part = EpkRange::new(pair[0].clone(), pair[1].clone());
+            assert!((part.share_of(&definition, &whole).unwrap() - 1.0 / 6.0).abs() < 1e-9);
+        }
+    }
+    let version_2 = definition("Hash", 2, 1);
+    let three = range("00000000000000000000000000000001", "00000000000000000000000000000004");
+    let cuts = three.cuts(&version_2, 3);
+    assert_eq!(cuts.iter().map(|cut| cut.as_bytes()[15]).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(three.cuts(&version_2, 9), [], "there are not nine keys");
+    assert_eq!(EpkRange::all().cuts(&definition("Range", 1, 1), 4), []);
+    assert_eq!(
+        EpkRange::all().share_of(&definition("Range", 1, 1), &EpkRange::all()),
+        None
+    );
+}
+
+#[test]
 fn no_midpoint_lies_between_neighbours() {
     let definition = definition("Hash", 2, 1);
     let neighbours = range("00000000000000000000000000000001", "00000000000000000000000000000002");

@@ -152,8 +152,8 @@ impl Executor {
         }
     }
 
-    /// Starts a task that helps one that runs already, on a thread of its own; `None` if it cannot start now. Its result is not waited for. It may also run while
-    /// no processor is free for it, see [`Executor::has_free_processor`].
+    /// Starts a task that helps one that runs already, on a thread of its own; `None` if it cannot start now. Nobody waits for its result. Ask
+    /// [`Executor::has_free_processor`] first: it takes time slices like any task.
     pub fn help<F, W>(&self, limit: Duration, ending: Ending, work: W) -> Option<Helper>
     where
         F: Future<Output = ()>,

@@ -106,7 +106,7 @@ impl Queries<'_> {
             threads: ScanThreads {
                 executor: self.runtime.executor().clone(),
                 limit: self.runtime.query_time(),
-                is_forced: index_use == IndexUse::NeverInParallel,
+                is_forced: index_use == IndexUse::ParallelScan,
             },
         };
         let may_be_brief = job.udfs.is_none() && brief::may_be(query);

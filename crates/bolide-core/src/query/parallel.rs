@@ -16,7 +16,7 @@ use crate::scan::{Helpers, ItemScan, ItemTest, LeftOut};
 pub(super) struct ScanThreads {
     pub executor: Arc<Executor>,
     pub limit: Duration,
-    /// See [`crate::IndexUse::NeverInParallel`].
+    /// See [`crate::IndexUse::ParallelScan`].
     pub is_forced: bool,
 }
 

@@ -23,7 +23,7 @@ pub enum IndexUse {
     /// Nowhere.
     Never,
     /// Nowhere, and several threads scan every part of a container, however small it is, for tests.
-    NeverInParallel,
+    ParallelScan,
 }
 
 impl IndexUse {
@@ -34,7 +34,7 @@ impl IndexUse {
 
     /// Whether no index is used.
     pub(crate) fn is_never(self) -> bool {
-        matches!(self, IndexUse::Never | IndexUse::NeverInParallel)
+        matches!(self, IndexUse::Never | IndexUse::ParallelScan)
     }
 }
 

@@ -78,7 +78,7 @@ fn index_use(call: &Call<'_>) -> Result<Option<IndexUse>> {
     }
     match word {
         "never" => Ok(Some(IndexUse::Never)),
-        "parallel" => Ok(Some(IndexUse::NeverInParallel)),
+        "parallel" => Ok(Some(IndexUse::ParallelScan)),
         "always" => Ok(Some(IndexUse::Always)),
         "order" => Ok(Some(IndexUse::AlwaysInOrder)),
         _ => Err(Error::bad_request(format!(

@@ -381,7 +381,7 @@ fn a_test_says_how_a_page_uses_indexes() {
     );
     // The condition finds two items, of which one passes the filter; the order begins with those two, and the first read takes a few more than a row needs.
     let sorted = "SELECT TOP 1 VALUE c.n FROM c WHERE c.n IN (3, 8) AND c.even ORDER BY c.n";
-    for word in ["never", "always", "order"] {
+    for word in ["never", "parallel", "always", "order"] {
         assert_eq!(read(sorted, word).0, json!([8]), "{word}");
     }
     assert_eq!(read(sorted, "always").1, 2.0);

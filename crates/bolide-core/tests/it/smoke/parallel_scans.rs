@@ -74,7 +74,7 @@ async fn compare(test: &TestContainer, size: usize) -> usize {
         let mut alone = query(text, IndexUse::Never, size);
         loop {
             let helped = QueryItems {
-                index_use: Some(IndexUse::NeverInParallel),
+                index_use: Some(IndexUse::ParallelScan),
                 ..alone.clone()
             };
             let (expected, found) = (page(test, &alone).await, page(test, &helped).await);
@@ -118,7 +118,7 @@ async fn every_page_has_the_same_rows_continuation_and_cost() {
 #[tokio::test]
 async fn helpers_read_at_the_same_time_and_end_with_the_request() {
     let test = filled(json!({})).await;
-    let scan = query("SELECT VALUE c.id FROM c WHERE c.n < 0", IndexUse::NeverInParallel, 100);
+    let scan = query("SELECT VALUE c.id FROM c WHERE c.n < 0", IndexUse::ParallelScan, 100);
     test.engine.hold_scans();
     let (account, container, ctx) = (test.account.clone(), test.container.clone(), test.begin().await);
     let asked = tokio::spawn(async move { account.query(&ctx, &container, &scan).await });
@@ -147,7 +147,7 @@ async fn what_helpers_cannot_keep_in_memory_is_read_without_them() {
     }
     let sum = query(
         "SELECT VALUE SUM(c.n) FROM c WHERE LENGTH(c.text) > 5",
-        IndexUse::NeverInParallel,
+        IndexUse::ParallelScan,
         100,
     );
     let asked = (0..4).map(|_| page(&test, &sum));

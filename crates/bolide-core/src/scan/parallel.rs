@@ -49,6 +49,9 @@ const BLOCK_BYTES: usize = 16 * 1024;
 /// Judges an item: `None` if it may have a row, otherwise its size in bytes.
 pub(crate) type ItemTest = Box<dyn FnMut(&StoredItem) -> Option<u64> + Send>;
 
+/// Makes the test of a task.
+type MakeTest = dyn Fn(&Arc<Watch>) -> ItemTest + Send + Sync;
+
 /// Where a scan gets helpers from, and what they do.
 pub(crate) struct Helpers {
     pub executor: Arc<Executor>,
@@ -61,7 +64,7 @@ pub(crate) struct Helpers {
     /// Two for a slice of any size, for tests. Otherwise one for each free processor, and for large slices.
     pub is_forced: bool,
     /// Makes the test of the items that a task reads.
-    pub test: Arc<dyn Fn(&Arc<Watch>) -> ItemTest + Send + Sync>,
+    pub test: Arc<MakeTest>,
 }
 
 /// What comes next in a slice that is read in parts.

@@ -50,7 +50,6 @@ peers = {
     "sqlite": sqlite3.connect(made("peer.sqlite", make_sqlite)),
     "duckdb": duckdb.connect(made("peer.duckdb", make_duckdb), read_only=True),
 }
-# Both use all processors.
 peers["duckdb"].execute("SET enable_progress_bar = false")
 # Enough for reading the whole table.
 peers["sqlite"].execute("PRAGMA mmap_size = 4294967296")

@@ -6,12 +6,12 @@ use std::time::Duration;
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
-use bolide_storage::{Key, ReadRequest, Scan, Space};
+use bolide_storage::{Key, ReadRequest, Space};
 use bytes::Bytes;
 
 use super::Slice;
 use super::parallel::{Helpers, Next, ParallelScan};
-use super::scanned_items::{ROW_BYTES, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
+use super::scanned_items::{KeyRange, ROW_BYTES, ScannedItems, WALK_BYTES, read_of, visible_items};
 use crate::container::{Container, ContainerState, ReadPin};
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
@@ -307,21 +307,7 @@ impl<'a> ItemScan<'a> {
 
     /// Reads ranges of items. Reads less if there is no memory for what a read returned.
     async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Snapshot, MemoryShare)> {
-        let scan = |(from, to): &KeyRange, page_bytes: usize| Scan {
-            space: Space::Item,
-            from: from.clone(),
-            to: to.clone(),
-            reverse: false,
-            max_rows: WALK_ROWS.div_ceil(ranges.len()),
-            max_bytes: page_bytes.div_ceil(ranges.len()),
-            keys_only: false,
-        };
-        let request = |page_bytes| ReadRequest {
-            scans: ranges.iter().map(|range| scan(range, page_bytes)).collect(),
-            max_bytes: page_bytes,
-            ..ReadRequest::default()
-        };
-        self.snapshot(partition, request).await
+        self.snapshot(partition, |page_bytes| read_of(ranges, page_bytes)).await
     }
 
     /// Reads the items of single keys, up to the first that does not fit in the read.
@@ -445,9 +431,6 @@ pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
         slice.from = slice.from.clone().max(from.clone());
     }
 }
-
-/// The first key, inclusive, and the end, exclusive; `None` is the end of all items.
-type KeyRange = (Bytes, Option<Bytes>);
 
 /// Returns whether a slice's partition ends before `key`.
 fn is_before(slice: &Slice, key: &[u8]) -> bool {

@@ -18,16 +18,15 @@ use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::PartitionKeyDefinition;
 use bolide_model::rid::ContainerRid;
 use bolide_model::ttl::Horizon;
-use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Slice;
-use super::scanned_items::{ROW_BYTES, ScannedItems, WALK_BYTES, WALK_ROWS, visible_items};
+use super::scanned_items::{ROW_BYTES, ScannedItems, WALK_BYTES, read_of, visible_items};
 use crate::content::StoredItem;
 use crate::executor::{Ending, Executor, Helper, Watch};
 use crate::memory::MemoryBudget;
-use crate::partition::{AsOf, Partition};
+use crate::partition::AsOf;
 
 /// Expected number of items in a part: fewer than one read returns, so that most parts take one read.
 const PART_ITEMS: f64 = 700.0;
@@ -133,7 +132,6 @@ impl ParallelScan {
             match self.shared.turn(number, &self.watch) {
                 Turn::Finished(read) => break read,
                 Turn::Begin(part) => self.shared.read(part, &mut self.test, &self.watch).await,
-                Turn::End => break None,
             };
         };
         let part = self.shared.part(number);
@@ -245,7 +243,7 @@ impl Shared {
             Some(read) => Some(Turn::Finished(read)),
             None => self.next_part(state).map(Turn::Begin),
         });
-        turn.unwrap_or(Turn::End)
+        turn.unwrap_or(Turn::Finished(None))
     }
 
     /// Begins the next part for a helper; `None` if it must end, or if no part is left.
@@ -314,7 +312,6 @@ enum Turn<'s> {
     Finished(Option<PartRead>),
     /// It reads a part.
     Begin(BegunPart<'s>),
-    End,
 }
 
 /// A part that someone has begun; finished when this is dropped, read or not.
@@ -364,22 +361,9 @@ impl PartReader {
         part: &Slice,
         test: &mut ItemTest,
     ) -> Result<Option<Bytes>> {
-        let scan = || Scan {
-            space: Space::Item,
-            from: from.clone(),
-            to: part.to.clone(),
-            reverse: false,
-            max_rows: WALK_ROWS,
-            max_bytes: WALK_BYTES,
-            keys_only: false,
-        };
-        let request = || ReadRequest {
-            scans: vec![scan()],
-            max_bytes: WALK_BYTES,
-            ..ReadRequest::default()
-        };
-        let partition: &Partition = &part.partition;
-        let mut snapshot = partition.snapshot(request, AsOf::Horizon(&self.horizon)).await?;
+        let range = [(from, part.to.clone())];
+        let (request, as_of) = (|| read_of(&range, WALK_BYTES), AsOf::Horizon(&self.horizon));
+        let mut snapshot = part.partition.snapshot(request, as_of).await?;
         let memory = self.memory.try_take(snapshot.row_bytes(ROW_BYTES))?;
         let (mut rows, mut rest) = (Vec::new(), None);
         for page in snapshot.take_pages() {

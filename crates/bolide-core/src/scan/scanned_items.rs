@@ -2,6 +2,7 @@
 
 use bolide_model::Result;
 use bolide_model::rid::ContainerRid;
+use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use crate::content::StoredItem;
@@ -13,6 +14,27 @@ pub(super) const WALK_ROWS: usize = 1_000;
 pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
 /// Memory for a row in addition to its key and its value, in bytes.
 pub(super) const ROW_BYTES: usize = 256;
+
+/// The first key, inclusive, and the end, exclusive; `None` is the end of all items.
+pub(super) type KeyRange = (Bytes, Option<Bytes>);
+
+/// Asks for the items of ranges, which together give at most about `bytes` bytes.
+pub(super) fn read_of(ranges: &[KeyRange], bytes: usize) -> ReadRequest {
+    let scan = |(from, to): &KeyRange| Scan {
+        space: Space::Item,
+        from: from.clone(),
+        to: to.clone(),
+        reverse: false,
+        max_rows: WALK_ROWS.div_ceil(ranges.len()),
+        max_bytes: bytes.div_ceil(ranges.len()),
+        keys_only: false,
+    };
+    ReadRequest {
+        scans: ranges.iter().map(scan).collect(),
+        max_bytes: bytes,
+        ..ReadRequest::default()
+    }
+}
 
 /// A live item, and its key: a continuation starts after it.
 pub(crate) struct ScannedItem {

@@ -72,11 +72,10 @@ fn conditions(filter: &Scalar) -> &[Scalar] {
     }
 }
 
-/// Whether an expression reads nothing but the item.
+/// Whether an expression without effects reads nothing but the item.
 fn is_of_item(scalar: &Scalar) -> bool {
     let is_own = match scalar {
         Scalar::Slot(slot) | Scalar::Path { slot, .. } => *slot == ITEM_SLOT,
-        Scalar::Subquery(..) | Scalar::Computed(_) | Scalar::Udf(..) => false,
         _ => true,
     };
     let mut all = is_own;

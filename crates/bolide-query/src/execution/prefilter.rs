@@ -24,7 +24,6 @@ impl SubstringPrefilter {
     /// The substrings that `select` requires in every item.
     pub fn of(select: &Select) -> SubstringPrefilter {
         let mut prefilter = SubstringPrefilter::default();
-        // Ranking also counts items that do not pass the filter.
         if let Some(filter) = filter_without_effects(select) {
             prefilter.add(select, filter);
         }

@@ -110,11 +110,9 @@ impl fmt::Debug for Item<'_> {
 }
 
 fn utf8(text: &[u8]) -> Result<&str> {
-    // Every item of a scan is checked: the standard library's check was a twelfth of the time of a filter.
-    simdutf8::basic::from_utf8(text).map_err(|_| {
-        let error = simdutf8::compat::from_utf8(text).err();
-        QueryError::BadItem(error.map(|error| error.to_string()).unwrap_or_default())
-    })
+    // Every item of a scan is checked: the standard library's check, which says how a text is wrong, was a twelfth of the time of a filter.
+    let checked = simdutf8::basic::from_utf8(text).or_else(|_| std::str::from_utf8(text));
+    checked.map_err(|error| QueryError::BadItem(error.to_string()))
 }
 
 /// Reads an item's members in order: each is read once, and only as far as the paths of a query require.

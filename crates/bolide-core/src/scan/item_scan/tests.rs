@@ -5,6 +5,7 @@ use bolide_model::epk::{Epk, EpkRange};
 use bolide_storage::Space;
 use serde_json::json;
 
+use super::super::scanned_items::WALK_ROWS;
 use super::*;
 use crate::content::logical;
 use crate::fixture::{Fixture, key};

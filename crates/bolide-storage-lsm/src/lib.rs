@@ -30,6 +30,7 @@ mod space;
 mod store;
 mod store_dir;
 mod tables;
+mod versions;
 mod view;
 
 pub use engine::{LsmEngine, ReplaceError, Successor};

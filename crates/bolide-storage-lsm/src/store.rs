@@ -22,6 +22,7 @@ use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::memtables::Memtables;
 use crate::tables::{self, Damage};
+use crate::versions::Versions;
 use crate::{Durability, LsmOptions, OpenError, journal, priority};
 
 /// Memtable size per space. Small where rows are small: a space that is rarely flushed keeps old journals alive. With 16 MiB for items and indexes a
@@ -49,6 +50,7 @@ pub(crate) struct Store {
     pub(crate) spaces: [Keyspace; Space::ALL.len()],
     pub(crate) damage: Damage,
     memtables: Memtables,
+    versions: Versions,
 }
 
 /// What the engine finds when it opens a store.
@@ -180,22 +182,20 @@ impl Store {
     }
 
     /// Deletes tables that were merged into others, and frees memtables that were flushed, if no reader at `oldest` or later can read them. Returns whether
-    /// some are kept.
+    /// some are kept: call it again a little later.
     pub(crate) fn release_versions(&self, oldest: SeqNo) -> bool {
         self.memtables.note_active(&self.spaces);
-        let mut is_kept = false;
-        for space in &self.spaces {
-            if space.tree.version_free_list_len() == 0 {
-                continue;
-            }
-            let released = space.tree.get_version_history_lock().maintenance(space.path(), oldest);
-            if let Err(error) = released {
-                tracing::warn!(%error, "tables that were merged are still there");
-            }
-            is_kept |= space.tree.version_free_list_len() > 0;
-        }
+        let is_kept = self.versions.release(&self.spaces, oldest);
         self.memtables.free_unused();
         is_kept
+    }
+
+    /// As [`Store::release_versions`], until nothing is kept for a reader that is gone.
+    #[cfg(test)]
+    pub(crate) fn release_all_versions(&self, oldest: SeqNo) {
+        while self.release_versions(oldest) {
+            self.versions.wait();
+        }
     }
 
     fn begin_writing_out(&self) -> fjall::Result<()> {
@@ -244,6 +244,7 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         spaces,
         damage: Damage::default(),
         memtables: Memtables::default(),
+        versions: Versions::default(),
     })
 }
 

@@ -68,7 +68,7 @@ fn nothing_is_left_of_deleted_rows() {
 
     // Merged tables are kept for readers of earlier snapshots; there are none.
     views.publish(&store, []);
-    store.release_versions(views.oldest());
+    store.release_all_versions(views.oldest());
     let files = fs::read_dir(space.path().join("tables")).unwrap().count();
     assert_eq!(files, space.table_count());
 }
@@ -195,7 +195,7 @@ fn rows_that_a_reader_sees_outlive_their_compaction() {
     drop((before, held));
 
     views.publish(&store, []);
-    store.release_versions(views.oldest());
+    store.release_all_versions(views.oldest());
     let now = store.db.snapshot();
     assert_eq!(fjall::Readable::iter(&now, space).count(), 0);
 }

@@ -31,7 +31,7 @@ pub struct Query {
 
 #[derive(Debug)]
 struct Inner {
-    ast: ast::Query,
+    ast: Arc<ast::Query>,
     bound: Bound,
     parameters: Parameters,
     schema: Arc<Schema>,
@@ -89,9 +89,7 @@ impl Query {
         let session = Session::new(environment, schema.geometry);
         let memory = &session.memory;
         memory.take(parameters.bytes())?;
-        let before = memory.used();
-        let ast = text::parse(text, memory).map_err(|error| error.relocated(text))?;
-        let tree_bytes = memory.used() - before;
+        let (ast, tree_bytes) = text::parse_or_recall(text, memory).map_err(|error| error.relocated(text))?;
         let bound = bind(&ast, parameters, schema, &session).map_err(|error| error.relocated(text))?;
         let identity = identity(text, &ast, &bound, parameters);
         let inner = Inner {

@@ -20,13 +20,14 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
-use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -144,7 +145,12 @@ impl Executor {
         let signal = Arc::new(Signal::brief(self.is_closing.clone(), ending.clone(), deadline));
         let slice = TimeSlice::none(&self.time_slices, signal.clone());
         let watch = Arc::new(Watch::new(signal.clone(), slice));
-        let done = catch_unwind(AssertUnwindSafe(|| work(watch).now_or_never()));
+        // Pinned where it is made: the future of a query has several kilobytes, which should not be copied.
+        let once = || match pin!(work(watch)).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => Some(done),
+            Poll::Pending => None,
+        };
+        let done = catch_unwind(AssertUnwindSafe(once));
         match done {
             Err(_) => Some(Err(Error::internal("a query panicked"))),
             Ok(Some(Err(_))) if signal.has_given_up() || ending.is_wanted() => None,

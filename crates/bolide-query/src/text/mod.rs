@@ -5,7 +5,9 @@ mod lexer;
 mod parser;
 mod parser_expression;
 pub mod printer;
+mod recent;
 #[cfg(test)]
 mod tests;
 
 pub use parser::{parse, parse_condition, tree_bytes};
+pub use recent::parse_or_recall;

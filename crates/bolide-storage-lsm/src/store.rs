@@ -45,12 +45,13 @@ const FLUSH_CHECK_INTERVAL: Duration = Duration::from_micros(200);
 
 /// An open store.
 pub(crate) struct Store {
+    /// The first to be dropped, while the store is locked.
+    versions: Versions,
     pub(crate) db: Database,
     /// In the order of [`Space::ALL`].
     pub(crate) spaces: [Keyspace; Space::ALL.len()],
     pub(crate) damage: Damage,
     memtables: Memtables,
-    versions: Versions,
 }
 
 /// What the engine finds when it opens a store.
@@ -240,11 +241,11 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     let [item, log, expiry, index, meta] = Space::ALL;
     let spaces = [open(item)?, open(log)?, open(expiry)?, open(index)?, open(meta)?];
     Ok(Store {
+        versions: Versions::default(),
         db,
         spaces,
         damage: Damage::default(),
         memtables: Memtables::default(),
-        versions: Versions::default(),
     })
 }
 

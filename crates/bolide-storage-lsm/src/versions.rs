@@ -2,26 +2,27 @@
 //!
 //! Every version of a key space is a list of tables. The store deletes the file of a table together with the last version that has it, and the file of a
 //! version itself with the version; meanwhile it holds a lock that every read and write of the key space takes. Where the file system discards the blocks of
-//! deleted files at once, each takes 10 ms, and a merge leaves dozens: all requests waited for a third of a second. So each version has one more reference here,
-//! and a thread that nobody waits for does the deleting:
+//! deleted files at once, each takes 10 ms, and a merge leaves dozens: all requests waited for a third of a second. So each version has one more reference
+//! here, and its file is open. Then the store only removes the names of versions' files, and a thread that nobody waits for deletes the tables and frees the
+//! blocks:
 //!
 //! ```text
-//!   current ──a newer one is current──▶ its file is deleted ──nobody reads it──▶ the store forgets it ──one look later──▶ its tables are deleted
+//!   current ──a newer one is current, and nobody reads this one──▶ forgotten by the store ──one look later──▶ dropped here, with its tables
 //! ```
 //!
 //! The look in between is for reads that had begun: the last of them would delete the tables.
 //!
 //! Source: lsm-tree 3.1.10 (`version/super_version.rs`, `table/inner.rs`); the version is pinned.
 
+use std::any::Any;
 use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::File;
 use std::thread::JoinHandle;
 
 use fjall::{AbstractTree as _, Keyspace, SeqNo};
 use parking_lot::Mutex;
 
-/// The versions of all key spaces that are not deleted yet. When it is dropped they are, so drop it before another store is opened in the same place.
+/// The versions of all key spaces that are not deleted yet. They are when it is dropped: drop it before another store is opened in the same place.
 #[derive(Default)]
 pub(crate) struct Versions(Mutex<State>);
 
@@ -34,28 +35,17 @@ struct State {
 
 /// The versions of one key space, the newest last.
 #[derive(Default)]
-struct OfSpace {
-    kept: VecDeque<Kept>,
-    /// Whether the store was not told to forget versions at the last look, because their files had to be deleted first.
-    has_waited: bool,
-}
+struct OfSpace(VecDeque<Kept>);
 
-/// A version, with its reference.
 struct Kept {
     id: u64,
-    /// Drops the reference.
-    delete: Box<dyn FnOnce() + Send>,
-    has_file: bool,
+    reference: Reference,
     /// Whether the store had forgotten the version at the last look.
     is_forgotten: bool,
 }
 
-/// What can be deleted now.
-#[derive(Default)]
-struct Unused {
-    files: Vec<PathBuf>,
-    tables: Vec<Box<dyn FnOnce() + Send>>,
-}
+/// A version and its file, of which nothing but their end matters here.
+type Reference = Box<dyn Any + Send>;
 
 impl Versions {
     /// Lets the store forget versions that no reader at `oldest` or later can read, and deletes what nobody needs any more. Returns whether something is left:
@@ -63,22 +53,23 @@ impl Versions {
     pub(crate) fn release(&self, spaces: &[Keyspace], oldest: SeqNo) -> bool {
         let mut state = self.0.lock();
         state.spaces.resize_with(spaces.len(), OfSpace::default);
-        let all = state.spaces.iter_mut().zip(spaces);
-        all.for_each(|(kept, space)| kept.note_current(space));
-        if state.deleting.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            return true;
-        }
-        let mut unused = Unused::default();
-        let mut is_left = false;
+        let is_deleting = state.deleting.as_ref().is_some_and(|thread| !thread.is_finished());
+        let mut unused = Vec::new();
+        let mut is_left = is_deleting;
         for (kept, space) in state.spaces.iter_mut().zip(spaces) {
-            kept.release(space, oldest, &mut unused);
-            is_left |= kept.kept.len() > 1 || space.tree.version_free_list_len() > 0;
+            kept.note_current(space);
+            forget(space, oldest);
+            if !is_deleting {
+                unused.extend(kept.take_forgotten());
+            }
+            kept.note_forgotten(first_of(space));
+            is_left |= kept.0.len() > 1 || space.tree.version_free_list_len() > 0;
         }
-        let deletes = !unused.is_empty();
-        if deletes {
-            state.deleting = unused.delete_elsewhere();
+        if !unused.is_empty() {
+            state.deleting = delete_elsewhere(unused);
+            is_left |= state.deleting.is_some();
         }
-        is_left || deletes
+        is_left
     }
 
     /// Waits until everything is deleted that was found before.
@@ -98,54 +89,40 @@ impl Drop for Versions {
 }
 
 impl OfSpace {
+    /// Keeps the current version. One that was current between two looks only is deleted by the store; its tables are usually those of others, too.
     fn note_current(&mut self, space: &Keyspace) {
         let version = space.tree.current_version();
         let id = version.id();
-        if self.kept.back().is_none_or(|newest| newest.id != id) {
-            self.kept.push_back(Kept {
+        if self.0.back().is_none_or(|newest| newest.id != id) {
+            let file = File::open(space.path().join(format!("v{id}"))).ok();
+            self.0.push_back(Kept {
                 id,
-                delete: Box::new(move || drop(version)),
-                has_file: true,
+                reference: Box::new((version, file)),
                 is_forgotten: false,
             });
         }
     }
 
-    fn release(&mut self, space: &Keyspace, oldest: SeqNo, unused: &mut Unused) {
-        let files = self.take_files(space.path());
-        // Under a stream of new versions there are always files: then the store deletes some.
-        let waits = !files.is_empty() && !self.has_waited;
-        self.has_waited = waits;
-        unused.files.extend(files);
-        if !waits && space.tree.version_free_list_len() > 0 {
-            let forgotten = space.tree.get_version_history_lock().maintenance(space.path(), oldest);
-            if let Err(error) = forgotten {
-                tracing::warn!(%error, "tables that were merged are still there");
-            }
-        }
-        if self.kept.len() > 1 {
-            unused.tables.extend(self.take_forgotten(first_of(space)));
-        }
+    /// The versions that had been forgotten at the last look.
+    fn take_forgotten(&mut self) -> impl Iterator<Item = Reference> {
+        let forgotten = self.0.iter().take_while(|version| version.is_forgotten).count();
+        self.0.drain(..forgotten).map(|version| version.reference)
     }
 
-    /// The files of versions that another one has replaced: only the current one is read, when the store is opened.
-    fn take_files(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let replaced = self.kept.len().saturating_sub(1);
-        let with_file = self.kept.iter_mut().take(replaced).filter(|version| version.has_file);
-        let taken = with_file.map(|version| {
-            version.has_file = false;
-            folder.join(format!("v{}", version.id))
-        });
-        taken.collect()
-    }
-
-    /// The versions that had been forgotten at the last look. `first` is the oldest that the store still has.
-    fn take_forgotten(&mut self, first: u64) -> Vec<Box<dyn FnOnce() + Send>> {
-        let taken = self.kept.iter().take_while(|version| version.is_forgotten).count();
-        let taken = self.kept.drain(..taken).map(|version| version.delete).collect();
-        let forgotten = self.kept.iter_mut().take_while(|version| version.id < first);
+    /// `first` is the oldest version that the store still has.
+    fn note_forgotten(&mut self, first: u64) {
+        let forgotten = self.0.iter_mut().take_while(|version| version.id < first);
         forgotten.for_each(|version| version.is_forgotten = true);
-        taken
+    }
+}
+
+fn forget(space: &Keyspace, oldest: SeqNo) {
+    if space.tree.version_free_list_len() == 0 {
+        return;
+    }
+    let forgotten = space.tree.get_version_history_lock().maintenance(space.path(), oldest);
+    if let Err(error) = forgotten {
+        tracing::warn!(%error, "tables that were merged are still there");
     }
 }
 
@@ -155,26 +132,16 @@ fn first_of(space: &Keyspace) -> u64 {
     newest.saturating_sub(space.tree.version_free_list_len() as u64)
 }
 
-impl Unused {
-    fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.tables.is_empty()
-    }
-
-    /// Deletes everything on a thread of its own; `None` if it was deleted here, because there are no threads.
-    fn delete_elsewhere(self) -> Option<JoinHandle<()>> {
-        let delete = move || {
-            crate::priority::lower();
-            for file in self.files {
-                // The store deletes what is left, and reports errors.
-                let _ = fs::remove_file(file);
-            }
-            self.tables.into_iter().for_each(|delete| delete());
-        };
-        std::thread::Builder::new()
-            .name("bolide-deleting".into())
-            .spawn(delete)
-            .ok()
-    }
+/// Drops references on a thread of their own; `None` if they were dropped here, because there are no threads.
+fn delete_elsewhere(unused: Vec<Reference>) -> Option<JoinHandle<()>> {
+    let delete = move || {
+        crate::priority::lower();
+        drop(unused);
+    };
+    std::thread::Builder::new()
+        .name("bolide-deleting".into())
+        .spawn(delete)
+        .ok()
 }
 
 #[cfg(test)]

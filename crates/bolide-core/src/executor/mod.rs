@@ -5,6 +5,7 @@
 //!   request ──▶ admitted? ──▶ task on a thread of low priority, in time slices ──▶ answer
 //!                 │ no: the oldest ▲ checks every millisecond: is the request still there? do other tasks wait?
 //!                 │ task ends (Throttled)
+//! ```
 //!
 //! A task that is likely to take less than a millisecond runs on the thread of its caller first ([`Executor::run_here`]).
 //!

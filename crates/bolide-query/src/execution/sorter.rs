@@ -137,7 +137,12 @@ pub(super) struct Sorter {
     seen: u64,
     /// With DISTINCT: the first row of each value.
     by_value: Option<HashMap<SameKey, Entry>>,
+    /// Where rows are written, before it is known how long they are.
+    scratch: Vec<u8>,
 }
+
+/// A longer row is written to memory of its own.
+const SCRATCH_BYTES: usize = 16 * 1024;
 
 impl Sorter {
     /// Keeps at most `max_rows` rows, all of them after `boundary` and accepted by `filter`.
@@ -164,6 +169,7 @@ impl Sorter {
             unsure: Vec::new(),
             seen: 0,
             by_value: is_distinct.then(HashMap::new),
+            scratch: Vec::new(),
         }
     }
 
@@ -222,14 +228,13 @@ impl Sorter {
             self.seen += 1;
             return Ok(());
         }
-        let mut out = Vec::new();
-        if !write(row, &mut out)? {
+        let Some(text) = self.text(row, write)? else {
             return Ok(());
-        }
+        };
         self.seen += 1;
         let entry = Entry {
             position,
-            row: out.into(),
+            row: text,
             directions: self.directions,
             written: Written::Row,
             stamp: self.stamp,
@@ -241,6 +246,23 @@ impl Sorter {
             return Ok(());
         }
         self.keep(entry, memory)
+    }
+
+    /// What `write` appends; `None` if it has no result.
+    fn text<'a>(
+        &mut self,
+        row: &mut Row<'a>,
+        write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
+    ) -> Result<Option<Box<[u8]>>> {
+        let mut out = std::mem::take(&mut self.scratch);
+        out.clear();
+        let is_written = write(row, &mut out)?;
+        if out.capacity() > SCRATCH_BYTES {
+            return Ok(is_written.then(|| out.into()));
+        }
+        let text = is_written.then(|| Box::from(&*out));
+        self.scratch = out;
+        Ok(text)
     }
 
     /// The position of a row; `None` if it lacks a required key, or the client already has it.

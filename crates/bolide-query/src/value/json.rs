@@ -116,7 +116,23 @@ pub fn write_json(value: &Value<'_>, out: &mut Vec<u8>) {
 
 /// Appends a quoted JSON string.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
+    if has_escapes(text) {
+        write_escaped(text, out);
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+}
+
+/// Whether characters of a text must be escaped. Looks at all of it, so that the compiler can look at several bytes at a time: few texts need escapes.
+fn has_escapes(text: &str) -> bool {
+    let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    text.bytes().fold(false, |found, byte| found | is_escaped(byte))
+}
+
+fn write_escaped(text: &str, out: &mut Vec<u8>) {
     let mut plain_from = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escaped: &[u8] = match byte {
@@ -139,5 +155,7 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
         plain_from = at + 1;
     }
     out.extend_from_slice(&text.as_bytes()[plain_from..]);
-    out.push(b'"');
 }
+
+#[cfg(test)]
+mod tests;

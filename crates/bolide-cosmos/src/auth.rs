@@ -77,9 +77,7 @@ fn authorization(head: &Parts) -> Result<&str, Failure> {
         .get(http::header::AUTHORIZATION)
         .filter(|value| !value.is_empty())
         .ok_or_else(missing)?;
-    value
-        .to_str()
-        .map_err(|_| Failure::malformed_authorization("it has bytes outside ASCII"))
+    headers::ascii(value).ok_or_else(|| Failure::malformed_authorization("it has bytes outside ASCII"))
 }
 
 /// A decoded and parsed authorization header.
@@ -184,9 +182,8 @@ impl SignedDate {
                     "A signed request needs its date in the header 'x-ms-date' or 'date'.",
                 )
             })?;
-        let text = value
-            .to_str()
-            .map_err(|_| Failure::malformed_authorization("the date has bytes outside ASCII"))?
+        let text = headers::ascii(value)
+            .ok_or_else(|| Failure::malformed_authorization("the date has bytes outside ASCII"))?
             .to_ascii_lowercase();
         Ok(SignedDate {
             text,

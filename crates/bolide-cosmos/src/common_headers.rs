@@ -57,7 +57,7 @@ fn milliseconds(duration: Duration) -> HeaderValue {
 /// The request's activity id, or a new one.
 pub(crate) fn activity_id(headers: &HeaderMap) -> HeaderValue {
     let sent = headers.get(&headers::ACTIVITY_ID);
-    let usable = sent.filter(|id| (1..=ACTIVITY_ID_BYTES).contains(&id.len()) && id.to_str().is_ok());
+    let usable = sent.filter(|id| (1..=ACTIVITY_ID_BYTES).contains(&id.len()) && id.as_bytes().is_ascii());
     usable.cloned().unwrap_or_else(new_activity_id)
 }
 

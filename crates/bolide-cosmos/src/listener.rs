@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use http::HeaderValue;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
 
 use crate::status::Failure;
+use crate::wire::headers;
 
 /// What a listener is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub(crate) fn authority(head: &Parts) -> Result<Option<&str>, Failure> {
     if another.is_some() {
         return Err(Failure::bad_request("a request has one `Host` header"));
     }
-    let host = host.map(HeaderValue::to_str).transpose();
-    let host = host.map_err(|_| Failure::bad_request("the `Host` header has bytes outside ASCII"))?;
+    let outside = || Failure::bad_request("the `Host` header has bytes outside ASCII");
+    let host = host.map(|host| headers::ascii(host).ok_or_else(outside)).transpose()?;
     let host = host.filter(|host| !host.is_empty());
     // HTTP/2 has it in the target, as requests to proxies do.
     let target = head.uri.authority().map(Authority::as_str);

@@ -89,7 +89,7 @@ impl CosmosService {
         let started = self.state.account.monotonic().now();
         let (head, body) = request.into_parts();
         let activity_id = common_headers::activity_id(&head.headers);
-        let id = activity_id.to_str().unwrap_or_default();
+        let id = headers::ascii(&activity_id).unwrap_or_default();
         let (page, (operation, answer)) = match self.check_source(&head, listener) {
             Ok(Some(page)) if names::is_preflight(&head) => {
                 body.dismiss(Refused::Unknown);

@@ -1,7 +1,7 @@
 //! The headers of the protocol, and typed access to those of requests.
 
 use bolide_model::{Error, Result};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 macro_rules! headers {
     ($($name:ident = $text:literal,)*) => {
@@ -155,6 +155,14 @@ pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Opti
     let text = std::str::from_utf8(value.as_bytes());
     let text = text.map_err(|_| Error::bad_request(format!("header `{name}` is not UTF-8")))?;
     Ok(Some(text.trim()))
+}
+
+/// The text of a value that is ASCII. As `HeaderValue::to_str`, which looks at each byte by itself: that took 4 % of a point read.
+pub(crate) fn ascii(value: &HeaderValue) -> Option<&str> {
+    let bytes = value.as_bytes();
+    // A value never has control characters, except for the tab.
+    let text = bytes.is_ascii().then(|| std::str::from_utf8(bytes));
+    text.and_then(Result::ok)
 }
 
 /// Reads a header as text; an empty one counts as absent.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn map(name: &'static str, value: &'static str) -> HeaderMap {
-    HeaderMap::from_iter([(HeaderName::from_static(name), http::HeaderValue::from_static(value))])
+    HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))])
 }
 
 #[test]
@@ -53,4 +53,19 @@ fn values_of_headers_are_checked_in_any_case() {
 fn a_header_that_is_not_a_number_is_refused_by_name() {
     let error = integer(&map("x-ms-max-item-count", "many"), &MAX_ITEM_COUNT).expect_err("no number");
     assert!(error.to_string().contains("x-ms-max-item-count"), "{error}");
+}
+
+#[test]
+fn text_is_ascii_as_the_library_has_it() {
+    let values = (0..=u8::MAX).filter_map(|byte| HeaderValue::from_bytes(&[b'a', byte]).ok());
+    let mut count = 0;
+    for value in values {
+        assert_eq!(ascii(&value), value.to_str().ok(), "{value:?}");
+        count += 1;
+    }
+    assert_eq!(
+        count,
+        256 - 32,
+        "all bytes but control characters, of which the tab is allowed and DEL is not"
+    );
 }

@@ -36,6 +36,7 @@ struct Operation {
 const OPERATIONS: &[Operation] = &[
     operation("query-filter", 10, 40),
     operation("index-probe", 100, 600),
+    operation("index-order", 100, 600),
     operation("purge-step", 10, 100),
     operation("point-write-lsm", 1_000, 4_000),
     operation("point-write", 1_000, 4_000),

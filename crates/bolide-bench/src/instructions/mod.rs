@@ -51,6 +51,8 @@ enum Operation {
     QueryFilter,
     /// A query that finds one of two thousand items by an index.
     IndexProbe,
+    /// A query for the first twenty of two thousand items in the order of an index, whose entries have all that it selects.
+    IndexOrder,
     /// Removes ten expired items.
     PurgeStep,
     /// Answers a signed request that reads an item of 1 KB.
@@ -78,6 +80,7 @@ pub fn run(options: &Options) -> Result<()> {
             }
             Operation::QueryFilter => filters(options.times).await,
             Operation::IndexProbe => probes(options.times).await,
+            Operation::IndexOrder => ordered(options.times).await,
             Operation::PurgeStep => purge_steps(options.times).await,
             Operation::HttpRead => wire_reads(options.times).await,
             Operation::HttpCreate => wire_creates(options.times).await,
@@ -117,10 +120,25 @@ async fn probes(times: u64) -> Result<()> {
     for number in 0..times {
         let created = data::FIRST_CREATED + number % INDEXED_ITEMS;
         let (rows, retrieved) = store
-            .query(&format!("SELECT * FROM c WHERE c.created = {created}"))
+            .query_with(
+                "SELECT * FROM c WHERE c.created = @created",
+                &[("@created", created.into())],
+            )
             .await?;
         expect("rows", 1, rows)?;
         expect("items that the query read through its index", 1, retrieved)?;
+    }
+    Ok(())
+}
+
+async fn ordered(times: u64) -> Result<()> {
+    let store = Store::in_memory(&Contents::orders(INDEXED_ITEMS, &["/created/?"])).await?;
+    let query = "SELECT TOP 20 c.id, c.created FROM c WHERE c.created >= @from ORDER BY c.created";
+    for number in 0..times {
+        let from = data::FIRST_CREATED + number % (INDEXED_ITEMS / 2);
+        let (rows, retrieved) = store.query_with(query, &[("@from", from.into())]).await?;
+        expect("rows", 20, rows)?;
+        expect("items that the query read besides its entries", 0, retrieved)?;
     }
     Ok(())
 }

@@ -158,8 +158,17 @@ impl Store {
 
     /// The number of rows of a query, which must end with its first page, and the number of items that it read.
     pub async fn query(&self, query: &str) -> Result<(u64, u64)> {
+        self.query_with(query, &[]).await
+    }
+
+    /// As [`Store::query`], with parameters.
+    pub async fn query_with(&self, query: &str, parameters: &[(&str, Value)]) -> Result<(u64, u64)> {
+        let parameters = parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()));
         let request = QueryItems {
             text: query.to_owned(),
+            parameters: Arc::new(parameters.collect()),
             cross_partition: true,
             max_items: Some(1_000),
             ..QueryItems::default()

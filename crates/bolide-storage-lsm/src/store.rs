@@ -191,6 +191,11 @@ impl Store {
         is_kept
     }
 
+    /// Called when tables of a key space were merged.
+    pub(crate) fn note_version(&self, space: Space) {
+        self.versions.note_current(space, self.space(space));
+    }
+
     /// As [`Store::release_versions`], until nothing is kept for a reader that is gone.
     #[cfg(test)]
     pub(crate) fn release_all_versions(&self, oldest: SeqNo) {

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::thread::JoinHandle;
 
+use bolide_storage::Space;
 use fjall::{AbstractTree as _, Keyspace, SeqNo};
 use parking_lot::Mutex;
 
@@ -28,8 +29,8 @@ pub(crate) struct Versions(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// In the order of the key spaces.
-    spaces: Vec<OfSpace>,
+    /// In the order of [`Space::ALL`].
+    spaces: [OfSpace; Space::ALL.len()],
     deleting: Option<JoinHandle<()>>,
 }
 
@@ -47,12 +48,16 @@ struct Kept {
 /// A version and its file, of which nothing but their end matters here.
 type Reference = Box<dyn Any + Send>;
 
+/// Maximum number of versions of a key space whose files are open. Of others, which are there as long as a reader keeps them, the store frees the file.
+const OPEN_FILES: usize = 4;
+/// Descriptors of all key spaces.
+pub(crate) const DESCRIPTORS: usize = OPEN_FILES * Space::ALL.len();
+
 impl Versions {
     /// Lets the store forget versions that no reader at `oldest` or later can read, and deletes what nobody needs any more. Returns whether something is left:
     /// then look again.
     pub(crate) fn release(&self, spaces: &[Keyspace], oldest: SeqNo) -> bool {
         let mut state = self.0.lock();
-        state.spaces.resize_with(spaces.len(), OfSpace::default);
         let is_deleting = state.deleting.as_ref().is_some_and(|thread| !thread.is_finished());
         let mut unused = Vec::new();
         let mut is_left = is_deleting;
@@ -72,6 +77,11 @@ impl Versions {
         is_left
     }
 
+    /// Keeps the current version of a key space until it is released: call it when a merge has ended, because the next one may end before the next look.
+    pub(crate) fn note_current(&self, number: Space, space: &Keyspace) {
+        self.0.lock().spaces[number as usize].note_current(space);
+    }
+
     /// Waits until everything is deleted that was found before.
     pub(crate) fn wait(&self) {
         let deleting = self.0.lock().deleting.take();
@@ -89,12 +99,13 @@ impl Drop for Versions {
 }
 
 impl OfSpace {
-    /// Keeps the current version. One that was current between two looks only is deleted by the store; its tables are usually those of others, too.
+    /// Keeps the current version.
     fn note_current(&mut self, space: &Keyspace) {
         let version = space.tree.current_version();
         let id = version.id();
         if self.0.back().is_none_or(|newest| newest.id != id) {
-            let file = File::open(space.path().join(format!("v{id}"))).ok();
+            let path = space.path().join(format!("v{id}"));
+            let file = (self.0.len() < OPEN_FILES).then(|| File::open(path).ok());
             self.0.push_back(Kept {
                 id,
                 reference: Box::new((version, file)),

@@ -11,7 +11,8 @@ use super::parser::parse;
 use crate::error::Result;
 use crate::memory::Memory;
 
-/// Number of trees that a thread keeps, and the largest size of one in bytes, its text included: 128 KiB for each thread that compiles queries.
+/// Number of trees that a thread keeps, and the largest size of one in bytes, its text included: 128 KiB for each thread that compiles queries,
+/// beside the memory that queries count. Threads for long queries end when they are idle.
 const TREES: usize = 16;
 const TREE_BYTES: usize = 8 * 1024;
 

@@ -63,6 +63,10 @@ impl Committer {
     }
 
     pub(super) fn try_reopen(&mut self) -> Result<(), String> {
+        if let Some(store) = &self.store {
+            // Tables that were merged may have the space that is missing.
+            store.release_versions(self.views.oldest());
+        }
         let free = self.options.free_space.at(self.store_dir.path());
         if free < self.options.reserve_bytes {
             return Err(format!("too little space. free_bytes={free}"));

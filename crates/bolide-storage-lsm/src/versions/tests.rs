@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fjall::Database;
 
@@ -105,6 +105,34 @@ fn versions_are_deleted_under_a_stream_of_new_ones_too() {
         assert!(spaces[0].tree.version_free_list_len() <= 4, "round {round}");
         assert!(versions.0.lock().spaces[0].0.len() <= 4, "round {round}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn few_files_are_open_however_long_a_reader_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, spaces) = key_space_of_two_tables(dir.path());
+    let space = &spaces[0];
+    let versions = Versions::default();
+    let reader = db.snapshot();
+    for round in 0..3 * OPEN_FILES {
+        space.insert("key", format!("{round}")).unwrap();
+        space.rotate_memtable_and_wait().unwrap();
+        versions.note_current(Space::Item, space);
+    }
+    let open = open_files(space.path());
+    assert_eq!(open.len(), OPEN_FILES, "{open:?}");
+    drop(reader);
+    release_all(&versions, &spaces, u64::MAX);
+    assert_eq!(open_files(space.path()).len(), 0);
+}
+
+/// The files of versions that this process has open, whether or not they have been deleted.
+#[cfg(target_os = "linux")]
+fn open_files(folder: &Path) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir("/proc/self/fd").unwrap();
+    let files = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    files.filter(|file| file.parent() == Some(folder)).collect()
 }
 
 #[test]

@@ -163,6 +163,7 @@ impl Run<'_> {
         self.attempt(space, || tree.compact(Arc::new(strategy), self.pace.gc_watermark()))?;
         let has_merged = tree.current_version().id() != before;
         if has_merged {
+            self.store.note_version(space);
             self.pace.rest();
         }
         Ok(has_merged)

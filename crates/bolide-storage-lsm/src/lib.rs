@@ -15,6 +15,7 @@
 //!
 //! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
 mod committer;
+mod deleted_journals;
 mod durable_watermark;
 mod engine;
 mod error;

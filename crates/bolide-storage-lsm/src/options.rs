@@ -73,5 +73,5 @@ impl LsmOptions {
 }
 
 /// Descriptors besides those of cached tables: lock files, watermark and journal (5); what a flush and a compaction read and write (one table of each
-/// run, where each new table is a run of its own); reads of tables that are not cached yet; and versions of key spaces.
-const UNCACHED_FILES: usize = 64 + crate::versions::DESCRIPTORS;
+/// run, where each new table is a run of its own); reads of tables that are not cached yet; versions of key spaces; and journals.
+const UNCACHED_FILES: usize = 64 + crate::versions::DESCRIPTORS + crate::deleted_journals::OPEN_JOURNALS;

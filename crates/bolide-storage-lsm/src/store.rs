@@ -17,6 +17,7 @@ use fjall::{
 };
 
 use crate::committer::{filter_of, idle};
+use crate::deleted_journals::DeletedJournals;
 use crate::durable_watermark::Numbers;
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
@@ -52,6 +53,7 @@ pub(crate) struct Store {
     pub(crate) spaces: [Keyspace; Space::ALL.len()],
     pub(crate) damage: Damage,
     memtables: Memtables,
+    journals: DeletedJournals,
 }
 
 /// What the engine finds when it opens a store.
@@ -191,6 +193,14 @@ impl Store {
         is_kept
     }
 
+    /// Frees journals that the store has deleted. `journal`: the current one of the store at `path`. Returns whether to call it again a little later.
+    pub(crate) fn free_journals(&self, path: &Path, journal: Option<u64>) -> bool {
+        if let Some(number) = journal {
+            self.journals.note(path, number);
+        }
+        self.journals.free()
+    }
+
     /// Called when tables of a key space were merged.
     pub(crate) fn note_version(&self, space: Space) {
         self.versions.note_current(space, self.space(space));
@@ -251,6 +261,7 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         spaces,
         damage: Damage::default(),
         memtables: Memtables::default(),
+        journals: DeletedJournals::default(),
     })
 }
 

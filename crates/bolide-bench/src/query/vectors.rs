@@ -24,6 +24,8 @@ const CLUSTERS: u64 = 1_000;
 const SPREAD: f64 = 0.7;
 /// Rows of a query.
 const ROWS: usize = 10;
+/// Maximum time of a query: without an index, a million vectors take longer than a server would let one take on a busy machine.
+const QUERY_TIME: Duration = Duration::from_secs(600);
 
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
@@ -160,7 +162,11 @@ async fn fill(vectors: Vectors, items: u64) -> Result<Filled> {
         ..LsmOptions::default()
     };
     let engine = Arc::new(LsmEngine::open(dir.path(), Arc::new(Clock::System), options)?);
-    let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
+    let options = AccountOptions {
+        query_time: QUERY_TIME,
+        ..AccountOptions::default()
+    };
+    let account = Account::open(engine, options).await.map_err(text)?;
     let ctx = account.begin().await.map_err(text)?;
     let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
     let definition = json!({

@@ -9,6 +9,7 @@ use fjall::PersistMode;
 use super::failure::REOPEN_INTERVAL;
 use super::{Committer, WATERMARK_INTERVAL, removal};
 use crate::durable_watermark::Position;
+use crate::presence::Presence;
 
 /// How often to check whether the store has written tables since the last view.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
@@ -116,7 +117,9 @@ impl Committer {
         }
         // Tables that were merged stay on the disk for readers of earlier snapshots.
         let is_kept = store.release_versions(self.views.oldest());
-        self.refresh_at = (is_moving || is_behind || is_kept).then(|| now + REFRESH_INTERVAL);
+        let journal = self.presence.as_ref().and_then(Presence::journal);
+        let is_freeing = store.free_journals(&self.store_dir.store_path(), journal);
+        self.refresh_at = (is_moving || is_behind || is_kept || is_freeing).then(|| now + REFRESH_INTERVAL);
     }
 
     /// Makes everything written so far durable. Returns whether this succeeded.

@@ -5,6 +5,7 @@
 //! Streams return rows while items come in; the other stages hold theirs until [`Execution::finish`].
 
 mod ahead;
+mod best_rows;
 mod distinct;
 mod emitted_rows;
 mod item_filter;

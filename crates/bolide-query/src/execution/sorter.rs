@@ -5,7 +5,7 @@
 mod wanted;
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
+use std::collections::{HashMap, VecDeque, hash_map};
 use std::sync::Arc;
 
 use bolide_model::UnixSeconds;
@@ -13,6 +13,7 @@ use bolide_model::ttl::{Class, Stamp};
 use smallvec::SmallVec;
 
 use super::ahead::{Ahead, KeepLimit};
+use super::best_rows::BestRows;
 use super::emitted_rows;
 use super::output::{Offer, Output, Written};
 use super::resume_filter::ResumeFilter;
@@ -114,12 +115,12 @@ const UNKNOWN: Stamp = Stamp {
 #[derive(Debug)]
 pub(super) struct Sorter {
     directions: Directions,
-    heap: BinaryHeap<Entry>,
+    best: BestRows<Entry>,
     /// Maximum number of rows that the page needs.
     max_rows: Option<usize>,
     /// How much to keep beyond them.
     keep_limit: KeepLimit,
-    heap_bytes: usize,
+    best_bytes: usize,
     /// The first position whose row was not kept.
     dropped: Option<SortPosition>,
     /// The rows of the page and those after it, if an earlier page has sorted them.
@@ -155,10 +156,10 @@ impl Sorter {
     ) -> Sorter {
         Sorter {
             directions: Directions::of(keys),
-            heap: BinaryHeap::new(),
+            best: BestRows::default(),
             max_rows,
             keep_limit: KeepLimit::NONE,
-            heap_bytes: 0,
+            best_bytes: 0,
             dropped: None,
             restored: None,
             ahead: None,
@@ -190,7 +191,7 @@ impl Sorter {
 
     /// Whether the rows begin with the first, and none was added.
     pub fn is_fresh(&self) -> bool {
-        self.boundary.is_none() && self.filter.is_none() && self.heap.is_empty() && self.unsure.is_empty()
+        self.boundary.is_none() && self.filter.is_none() && self.best.is_empty() && self.unsure.is_empty()
     }
 
     /// Keeps at most so many rows from now on.
@@ -382,8 +383,8 @@ impl Sorter {
         }
         let is_worst = self.is_full()
             && self
-                .heap
-                .peek()
+                .best
+                .worst()
                 .is_none_or(|worst| compare(position, &worst.position).is_ge());
         if is_worst {
             self.dropped = Some(position.clone());
@@ -393,22 +394,22 @@ impl Sorter {
 
     fn is_full(&self) -> bool {
         self.max_rows.is_some_and(|max_rows| {
-            let beyond = self.heap.len().checked_sub(max_rows);
-            beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.heap_bytes >= self.keep_limit.bytes)
+            let beyond = self.best.len().checked_sub(max_rows);
+            beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.best_bytes >= self.keep_limit.bytes)
         })
     }
 
     fn keep(&mut self, entry: Entry, memory: &Memory) -> Result<()> {
         memory.take(entry.bytes())?;
-        self.heap_bytes += entry.bytes();
-        self.heap.push(entry);
+        self.best_bytes += entry.bytes();
+        self.best.add(entry);
         while self.max_rows.is_some_and(|max_rows| {
-            let beyond = self.heap.len().saturating_sub(max_rows);
-            beyond > self.keep_limit.rows || (beyond > 0 && self.heap_bytes > self.keep_limit.bytes)
+            let beyond = self.best.len().saturating_sub(max_rows);
+            beyond > self.keep_limit.rows || (beyond > 0 && self.best_bytes > self.keep_limit.bytes)
         }) {
-            let Some(worst) = self.heap.pop() else { break };
+            let Some(worst) = self.best.take_worst() else { break };
             memory.release(worst.bytes());
-            self.heap_bytes -= worst.bytes();
+            self.best_bytes -= worst.bytes();
             self.dropped = Some(worst.position);
         }
         Ok(())
@@ -421,7 +422,7 @@ impl Sorter {
             self.ahead = Some(Ahead { entries: left, is_all });
             return Ok(());
         }
-        let mut entries = std::mem::take(&mut self.heap).into_sorted_vec();
+        let mut entries = std::mem::take(&mut self.best).into_sorted();
         let unsorted = self.by_value.take().unwrap_or_default().into_values();
         let unsorted: Vec<Entry> = unsorted.chain(std::mem::take(&mut self.unsure)).collect();
         let is_sorted = unsorted.is_empty();

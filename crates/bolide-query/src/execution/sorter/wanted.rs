@@ -47,7 +47,7 @@ impl Sorter {
 
     /// The same of the row behind which none is wanted.
     fn last_wanted(&self) -> Option<(&[SortValue], Option<u64>)> {
-        let worst = self.heap.peek().filter(|_| self.is_full());
+        let worst = self.best.worst().filter(|_| self.is_full());
         worst.map(|worst| (&worst.position.values[..], Some(worst.position.rid)))
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::journal;
+use crate::{journal, priority};
 
 /// Bytes that are given back at a time, and the pause after them.
 const STEP_BYTES: u64 = 2 << 20;
@@ -57,13 +57,9 @@ impl DeletedJournals {
         if deleted.is_empty() {
             return false;
         }
-        let free = move || {
-            crate::priority::lower();
-            deleted.iter().for_each(|(_, file)| free_in_steps(file));
-        };
+        let free = move || deleted.iter().for_each(|(_, file)| free_in_steps(file));
         // Without a thread they are closed here, all at once.
-        let thread = std::thread::Builder::new().name("bolide-freeing".into()).spawn(free);
-        state.freeing = thread.ok();
+        state.freeing = priority::spawn("bolide-freeing", free).ok();
         true
     }
 }

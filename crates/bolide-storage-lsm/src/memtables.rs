@@ -10,6 +10,8 @@ use std::sync::Arc;
 use fjall::{AbstractTree as _, Keyspace};
 use parking_lot::Mutex;
 
+use crate::priority;
+
 /// A memtable, of which nothing but its end matters here.
 type Memtable = Arc<dyn Any + Send + Sync>;
 
@@ -43,12 +45,8 @@ impl Memtables {
         if unused.is_empty() {
             return;
         }
-        let free = move || {
-            crate::priority::lower();
-            drop(unused);
-        };
         // Without a thread they are freed here.
-        let _ = std::thread::Builder::new().name("bolide-freeing".into()).spawn(free);
+        let _ = priority::spawn("bolide-freeing", move || drop(unused));
     }
 }
 

@@ -1,5 +1,22 @@
 //! The priority of threads that nobody waits for.
 
+use std::io;
+use std::thread::JoinHandle;
+
+/// Starts a thread of lower priority, see [`lower`].
+///
+/// # Errors
+/// If there are no threads; `work` is dropped then.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    std::thread::Builder::new().name(name.into()).spawn(move || {
+        lower();
+        work()
+    })
+}
+
 /// Lowers the priority of this thread below that of the threads that serve requests: a merge keeps a processor for milliseconds at a time. Not as low as
 /// that of queries: without merges, writes have to wait in the end, and a thread cannot raise its priority again.
 #[cfg(target_os = "linux")]

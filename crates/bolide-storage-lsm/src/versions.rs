@@ -23,6 +23,8 @@ use bolide_storage::Space;
 use fjall::{AbstractTree as _, Keyspace, SeqNo};
 use parking_lot::Mutex;
 
+use crate::priority;
+
 /// The versions of all key spaces that are not deleted yet. They are when it is dropped: drop it before another store is opened in the same place.
 #[derive(Default)]
 pub(crate) struct Versions(Mutex<State>);
@@ -71,7 +73,8 @@ impl Versions {
             is_left |= kept.0.len() > 1 || space.tree.version_free_list_len() > 0;
         }
         if !unused.is_empty() {
-            state.deleting = delete_elsewhere(unused);
+            // Without a thread they are dropped here.
+            state.deleting = priority::spawn("bolide-deleting", move || drop(unused)).ok();
             is_left |= state.deleting.is_some();
         }
         is_left
@@ -141,18 +144,6 @@ fn forget(space: &Keyspace, oldest: SeqNo) {
 fn first_of(space: &Keyspace) -> u64 {
     let newest = space.tree.current_version().id();
     newest.saturating_sub(space.tree.version_free_list_len() as u64)
-}
-
-/// Drops references on a thread of their own; `None` if they were dropped here, because there are no threads.
-fn delete_elsewhere(unused: Vec<Reference>) -> Option<JoinHandle<()>> {
-    let delete = move || {
-        crate::priority::lower();
-        drop(unused);
-    };
-    std::thread::Builder::new()
-        .name("bolide-deleting".into())
-        .spawn(delete)
-        .ok()
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub(crate) use pace::filter_of;
 use run::{MergeReport, Run, is_full};
 
 use crate::layout::SPACE_NAMES;
+use crate::priority;
 use crate::store::Store;
 use crate::view::Views;
 
@@ -181,13 +182,8 @@ impl Compactor {
             self.spaces[*space as usize].in_memtable = 0;
         }
         let (store, pace) = (store.clone(), self.pace.clone());
-        let thread = std::thread::Builder::new()
-            .name("bolide-compactor".into())
-            .spawn(move || {
-                crate::priority::lower();
-                Run::over(&store, &pace, waits).merge_all(&due)
-            });
-        match thread {
+        let merge = move || Run::over(&store, &pace, waits).merge_all(&due);
+        match priority::spawn("bolide-compactor", merge) {
             Ok(thread) => self.running = Some(thread),
             Err(error) => self.note_failures(Space::ALL.map(|_| Some(error.to_string()))),
         }

@@ -39,6 +39,7 @@ tool is missing only its part fails, with the hint how to install it.
 
 import argparse
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runner import emulator, parts, readme
@@ -88,11 +89,15 @@ def main():
     options = arguments()
     places = Places.of_repository(options.binary, options.cases, options.mongoose)
     report = Report()
-    for name in options.only or default_parts(options):
-        if name in TOURS:
-            TOURS[name](places, report)
-        else:
-            SUITES[name](places, report, options.whole)
+    names = options.only or default_parts(options)
+    # A tour mostly waits for one server, so the tours run beside the suites. Only one suite runs at a time: some of their tests have time limits.
+    lanes = [
+        lambda: [TOURS[name](places, report) for name in names if name in TOURS],
+        lambda: [SUITES[name](places, report, options.whole) for name in names if name in SUITES],
+    ]
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        for ended in [pool.submit(lane) for lane in lanes]:
+            ended.result()
     report.print_summary()
     if options.results:
         Results(options.results).take(report)

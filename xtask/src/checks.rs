@@ -80,7 +80,9 @@ pub fn unit(project: &Project) -> Result<()> {
     succeed(
         &mut project.cargo(&["test", "--workspace", "--no-fail-fast"]),
         "cargo test",
-    )
+    )?;
+    project.tests_are_built();
+    Ok(())
 }
 
 /// Runs only the tests that kill the server under load.

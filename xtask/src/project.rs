@@ -1,5 +1,6 @@
 //! The project's directory, and the cargo that runs this task.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,9 +9,13 @@ use serde_json::Value;
 
 use crate::Result;
 
+/// Makes cargo tell what it built, one object a line, and show errors as always.
+const JSON_MESSAGES: &str = "--message-format=json-render-diagnostics";
+
 /// The workspace that this task belongs to.
 pub struct Project {
     root: PathBuf,
+    tests_are_built: Cell<bool>,
 }
 
 impl Project {
@@ -23,6 +28,7 @@ impl Project {
         let root = Path::new(&manifest).parent().ok_or("xtask has no parent directory")?;
         Ok(Self {
             root: root.to_path_buf(),
+            tests_are_built: Cell::new(false),
         })
     }
 
@@ -50,8 +56,18 @@ impl Project {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// Builds the server in the development profile and returns the path of the executable.
+    /// Notes that all tests were built just now.
+    pub fn tests_are_built(&self) {
+        self.tests_are_built.set(true);
+    }
+
+    /// Builds the server in the development profile and returns the path of the executable. If all tests were built just now, it is the one that they ran:
+    /// built alone, it would have fewer features of dependencies, so that most of it would be built once more.
     pub fn build_server(&self) -> Result<PathBuf> {
+        if self.tests_are_built.get() {
+            let tests = self.cargo(&["test", "--workspace", "--no-run", JSON_MESSAGES]);
+            return executable_of_build(tests, "bolide");
+        }
         self.build(&["--package=bolide-server", "--bin=bolide"], "bolide")
     }
 
@@ -73,12 +89,9 @@ impl Project {
 
     /// The path comes from cargo's messages, so that target directories and triples set elsewhere are respected.
     fn build(&self, arguments: &[&str], name: &str) -> Result<PathBuf> {
-        let mut cargo = self.cargo(&["build", "--message-format=json-render-diagnostics"]);
-        let output = cargo.args(arguments).stderr(Stdio::inherit()).output()?;
-        if !output.status.success() {
-            return Err(format!("{name} does not build").into());
-        }
-        executable_of(&output.stdout, name)
+        let mut cargo = self.cargo(&["build", JSON_MESSAGES]);
+        cargo.args(arguments);
+        executable_of_build(cargo, name)
     }
 
     /// The output of `cargo metadata` for a target, with all dependencies.
@@ -137,12 +150,22 @@ impl Project {
     }
 }
 
+fn executable_of_build(mut build: Command, name: &str) -> Result<PathBuf> {
+    let output = build.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{name} does not build").into());
+    }
+    executable_of(&output.stdout, name)
+}
+
 /// The path of an executable, from the messages of the cargo that built it.
 pub fn executable_of(messages: &[u8], name: &str) -> Result<PathBuf> {
     String::from_utf8_lossy(messages)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == name)
+        // The executable of its unit tests has the same name.
+        .filter(|message| message["profile"]["test"] == false)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
         .ok_or_else(|| format!("cargo built no executable named {name}").into())
 }

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import threading
+from functools import wraps
 from pathlib import Path
 
 from runner.places import CLIENTS
@@ -47,8 +49,23 @@ RUST_FLAGS = [
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
+# Held while something is prepared: parts that run side by side share the virtual environment.
+PREPARING = threading.RLock()
+
+
 class Missing(Exception):
     """A tool is missing or could not prepare its part. The message is for the user."""
+
+
+def one_at_a_time(prepare):
+    """Lets a function prepare only while no other prepares anything."""
+
+    @wraps(prepare)
+    def alone(*arguments, **named):
+        with PREPARING:
+            return prepare(*arguments, **named)
+
+    return alone
 
 
 def prepare_venv(places):
@@ -56,6 +73,7 @@ def prepare_venv(places):
     prepare_environment(places.venv, REQUIREMENTS)
 
 
+@one_at_a_time
 def prepare_environment(venv, requirements):
     """Creates a virtual environment with the packages of a file, unless it has them already."""
     for module in ("venv", "ensurepip"):
@@ -71,6 +89,7 @@ def prepare_environment(venv, requirements):
     stamp.write_text(wanted)
 
 
+@one_at_a_time
 def prepare_python_sdk_tests(places):
     """Unpacks the tests of the pinned azure-cosmos from its source archive; returns their folder."""
     requirement = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("azure-cosmos=="))
@@ -85,6 +104,7 @@ def prepare_python_sdk_tests(places):
     return folder / "tests"
 
 
+@one_at_a_time
 def prepare_node_modules(folder=CLIENTS / "node"):
     """Installs exactly what a folder's lock file names; returns the node executable."""
     node, npm = shutil.which("node"), shutil.which("npm")
@@ -108,6 +128,7 @@ def cargo_command():
     return cargo
 
 
+@one_at_a_time
 def build_rust_tour(places, folder=CLIENTS / "rust", name="bolide-rust-tour"):
     """Builds the Rust tour of a folder beside the main build; returns its executable."""
     cargo = cargo_command()
@@ -117,6 +138,7 @@ def build_rust_tour(places, folder=CLIENTS / "rust", name="bolide-rust-tour"):
     return target / "debug" / name
 
 
+@one_at_a_time
 def build_rust_sdk_tests(places):
     """Builds the tests of the pinned azure_data_cosmos and its driver from their archives.
 
@@ -157,6 +179,7 @@ def go_command():
     return go
 
 
+@one_at_a_time
 def prepare_go_sdk_tests(places):
     """Unpacks the pinned azcosmos with its tests; returns the folder, which may be changed."""
     download = [go_command(), "mod", "download", "-json", AZCOSMOS]
@@ -164,6 +187,7 @@ def prepare_go_sdk_tests(places):
     return unpack(source, places.scratch / "azcosmos")
 
 
+@one_at_a_time
 def build_go_tour(places, folder=CLIENTS / "go", name="bolide-go-tour"):
     """Builds the Go tour of a folder; returns its executable."""
     go = go_command()
@@ -172,6 +196,7 @@ def build_go_tour(places, folder=CLIENTS / "go", name="bolide-go-tour"):
     return tour
 
 
+@one_at_a_time
 def build_mongo_tools(places):
     """Builds the programs of mongo-tools; returns their folder."""
     go = go_command()
@@ -183,6 +208,7 @@ def build_mongo_tools(places):
     return folder
 
 
+@one_at_a_time
 def build_java_tour(places, folder=CLIENTS / "java", name="java"):
     """Builds the Java tour of a folder; returns the command line that starts it."""
     java, maven = shutil.which("java"), shutil.which("mvn")

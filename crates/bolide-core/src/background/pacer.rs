@@ -16,8 +16,10 @@ const COUNTED_BESIDE_USERS: u64 = 200;
 /// How long users count as active after a request. Most steps are shorter than the time between two requests of a busy user, so a single step
 /// does not show whether users are active.
 pub(super) const USERS_STAY_FOR: Duration = Duration::from_secs(1);
-/// Maximum number of items of a step while users are active, so that a user's write in the same batch waits about half a millisecond.
+/// Number of items of a step while users are active, so that a user's write in the same batch waits about a quarter of a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
+/// Maximum number of items of a step that has to make up for the time for which the step before it waited for a user's write.
+const MAX_ITEMS_BESIDE_USERS: u64 = 25;
 /// While users are active, the purge rests at most this many times as long as its last step took: then it is some two per cent of a processor.
 const MAX_RESTS: u32 = 60;
 /// Longest rest: nothing interrupts it.
@@ -45,6 +47,10 @@ pub(super) struct PurgePacer {
     backlog_since: Option<Instant>,
     /// How long the last step took.
     last_took: Duration,
+    /// When the last step began.
+    last_began: Option<Instant>,
+    /// The time between the beginnings of the last two steps.
+    last_cycle: Duration,
 }
 
 impl PurgePacer {
@@ -57,6 +63,8 @@ impl PurgePacer {
             backlog: 0,
             backlog_since: None,
             last_took: Duration::ZERO,
+            last_began: None,
+            last_cycle: Duration::ZERO,
         }
     }
 
@@ -65,12 +73,21 @@ impl PurgePacer {
     /// a user's write. The items that it removes without rests when a second begins are too few to slow users down.
     pub fn rest_after(&mut self, began: Instant, took: Duration) -> Duration {
         self.last_took = took;
-        self.rest(began) - self.patience(began)
+        self.rest(began) - self.waiting_part(began)
     }
 
-    /// Returns how long the next step may wait for a user's write to be committed with, because syncs of its own are what users would feel most: up to
-    /// half of its rest, and less if a write comes.
+    /// Returns how long the next step may wait for a user's write to be committed with, because syncs of its own are what users would feel most: the
+    /// part of its rest that is left for this, and longer as long as a larger step makes up for it.
     pub fn patience(&self, now: Instant) -> Duration {
+        let (rest, part) = (self.rest(now), self.waiting_part(now));
+        let largest = self.time_of(MAX_ITEMS_BESIDE_USERS, now).saturating_sub(self.last_took);
+        match rest.is_zero() {
+            true => Duration::ZERO,
+            false => part.max(largest.saturating_sub(rest - part).min(MAX_PATIENCE)),
+        }
+    }
+
+    fn waiting_part(&self, now: Instant) -> Duration {
         (self.rest(now) / 2).min(MAX_PATIENCE)
     }
 
@@ -79,16 +96,29 @@ impl PurgePacer {
         if !self.is_beside_users(now) || self.unrested > 0 {
             return Duration::ZERO;
         }
-        let age = self
-            .backlog_since
-            .map_or(Duration::ZERO, |since| now.duration_since(since));
-        let left = REMOVED_WITHIN.saturating_sub(age).max(LEAST_TIME_LEFT);
-        let steps = self.backlog.div_ceil(ITEMS_BESIDE_USERS).max(1);
-        let between_steps = left.div_f64(steps as f64);
-        between_steps
+        self.time_of(ITEMS_BESIDE_USERS, now)
             .saturating_sub(self.last_took)
             .min(self.last_took * MAX_RESTS)
             .min(MAX_REST)
+    }
+
+    /// Returns the time in which a number of items is removed at the even pace of the backlog.
+    fn time_of(&self, items: u64, now: Instant) -> Duration {
+        self.time_left(now).div_f64(self.backlog.div_ceil(items).max(1) as f64)
+    }
+
+    /// Returns the time in which the backlog is to be removed.
+    fn time_left(&self, now: Instant) -> Duration {
+        let age = self
+            .backlog_since
+            .map_or(Duration::ZERO, |since| now.duration_since(since));
+        REMOVED_WITHIN.saturating_sub(age).max(LEAST_TIME_LEFT)
+    }
+
+    /// Returns the number of items of a step at the even pace: as many as belong to the time since the step before it, as far as that is known.
+    fn items_beside_users(&self, now: Instant) -> u64 {
+        let due = self.backlog as f64 * self.last_cycle.div_duration_f64(self.time_left(now));
+        (due.round() as u64).clamp(ITEMS_BESIDE_USERS, MAX_ITEMS_BESIDE_USERS)
     }
 
     /// Records how many items are to be removed.
@@ -125,7 +155,7 @@ impl PurgePacer {
         match self.rest(now).is_zero() && !self.last_took.is_zero() {
             // Small steps are too slow.
             true => items,
-            false => items.min(ITEMS_BESIDE_USERS),
+            false => items.min(self.items_beside_users(now)),
         }
     }
 
@@ -134,12 +164,15 @@ impl PurgePacer {
         self.bucket.take(items);
         self.unrested = self.unrested.saturating_sub(items);
         self.backlog_since.get_or_insert(began);
+        let last = self.last_began.replace(began).unwrap_or(began);
+        self.last_cycle = began.duration_since(last);
     }
 
     /// Records that everything that was due has been removed.
     pub fn drained(&mut self) {
         self.unrested = UNRESTED_ITEMS;
         self.backlog_since = None;
+        self.last_began = None;
     }
 }
 

@@ -12,7 +12,7 @@ use super::write_batch::{Decision, Stop};
 /// are read for the transactions that need them, one transaction after the other.
 const WRITE_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// The rows that were read so far for a write batch, all at one head.
+/// The rows that were read so far for a write batch, as they are at one head.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(super) gets: HashMap<Key, Option<Bytes>>,
@@ -29,6 +29,7 @@ pub(super) struct ScanId {
     space: Space,
     from: Bytes,
     to: Option<Bytes>,
+    reverse: bool,
 }
 
 impl ScanId {
@@ -37,7 +38,21 @@ impl ScanId {
             space: scan.space,
             from: scan.from.clone(),
             to: scan.to.clone(),
+            reverse: scan.reverse,
         }
+    }
+
+    /// Tells whether the page might be another one if the scan were made after `key` was written.
+    fn depends_on(&self, page: &Page, key: &Key) -> bool {
+        let bytes = &key.bytes;
+        let is_in_range =
+            key.space == self.space && *bytes >= self.from && self.to.as_ref().is_none_or(|to| bytes < to);
+        let is_after_page = match page.rows.last().filter(|_| page.more) {
+            Some((last, _)) if self.reverse => bytes < last,
+            Some((last, _)) => bytes > last,
+            None => false,
+        };
+        is_in_range && !is_after_page
     }
 }
 
@@ -82,6 +97,14 @@ impl Loaded {
         let ids = missing.scans.iter().map(ScanId::of);
         self.scans
             .extend(ids.zip(response.pages).filter(|(_, page)| page.is_made()));
+    }
+
+    /// Removes the rows that depend on a key that was written after they were read.
+    pub(super) fn forget_written(&mut self, key: &Key) {
+        if let Some(value) = self.gets.remove(key) {
+            self.bytes -= value.as_ref().map_or(0, Bytes::len);
+        }
+        self.scans.retain(|scan, page| !scan.depends_on(page, key));
     }
 
     /// Tells whether as many bytes were read as a write batch of several transactions may read.

@@ -19,6 +19,7 @@ mod pending;
 mod prepared;
 mod purge_rate;
 mod ranked_texts;
+mod recent_writes;
 mod schedule;
 mod shared;
 mod signals;

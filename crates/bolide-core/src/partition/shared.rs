@@ -13,6 +13,7 @@ use super::dirty_keys::DirtyKeys;
 use super::endings::Endings;
 use super::purge_rate::PurgeRate;
 use super::ranked_texts::RankedTexts;
+use super::recent_writes::Interest;
 use super::schedule::Schedule;
 use super::state::PartitionState;
 use super::statistics::PublishedStatistics;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub tombstones: PublishedTombstones,
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
+    /// Held while it matters which keys are written.
+    pub interest: Interest,
     pub schedule: Schedule,
     pub statistics: PublishedStatistics,
     /// Request units that users consumed and that the purge may spend.
@@ -53,6 +56,7 @@ impl Shared {
             tombstones: PublishedTombstones::default(),
             purge_rate: PurgeRate::default(),
             dirty_keys: Arc::default(),
+            interest: Interest::default(),
             schedule: Schedule::new(wakeup),
             statistics: PublishedStatistics::default(),
             meter: RwLock::new(meter),

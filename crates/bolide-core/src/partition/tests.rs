@@ -7,7 +7,7 @@ use bolide_model::time::{Clock, Monotonic};
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Engine, Head, Key, PartitionId, Space};
+use bolide_storage::{Engine, Head, Key, PartitionId, Scan, Space};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,16 +19,23 @@ use super::after_commit::AfterCommit;
 use super::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use super::state::PartitionState;
 use super::write_batch::{Loaded, Stop, WriteBatch};
-use super::{Partition, Placement, Signals};
+use super::{Decision, Partition, Placement, Signals};
 use crate::partition::orders::Order;
 use crate::throughput::{Meter, Pacing, PacingSettings};
 
 async fn partition() -> Arc<Partition> {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
-    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new(clock));
-    let id = PartitionId(1);
+    partition_in(Arc::new(MemoryEngine::new(clock))).await
+}
+
+async fn partition_in(engine: Arc<dyn Engine>) -> Arc<Partition> {
     let head = Head::first(UnixMillis(0));
-    engine.create(id, head).await.expect("memory is there");
+    engine.create(PartitionId(1), head).await.expect("memory is there");
+    open_in(engine).await
+}
+
+async fn open_in(engine: Arc<dyn Engine>) -> Arc<Partition> {
+    let id = PartitionId(1);
     let placement = Placement {
         id,
         range: 0,
@@ -38,14 +45,14 @@ async fn partition() -> Arc<Partition> {
     let meter = Meter::shared(&PacingSettings::of(None), 1, UnixSeconds(0));
     Partition::open(engine, placement, meter, Signals::default())
         .await
-        .expect("the partition was just created")
+        .expect("the partition was created")
 }
 
 #[tokio::test]
 async fn a_decision_that_panics_fails_alone() {
     let partition = partition().await;
     let broken = partition
-        .write(|_| -> super::Decision<()> { panic!("a bug in a decision") })
+        .write(|_| -> Decision<()> { panic!("a bug in a decision") })
         .await;
     assert_eq!(broken.map_err(|error| error.kind), Err(ErrorKind::Internal));
     let next = partition.write(|batch| Ok(batch.next_lsn())).await;
@@ -129,59 +136,145 @@ fn numbered(number: usize) -> Key {
     Key::new(Space::Meta, Bytes::from(format!("k{number}")))
 }
 
-async fn put(partition: &Partition, value: &'static str) -> Result<(), Error> {
+async fn put(partition: &Partition, number: usize, value: &'static str) -> Result<(), Error> {
     let put = move |batch: &mut WriteBatch<'_>| {
-        batch.put(numbered(0), Bytes::from_static(value.as_bytes()));
+        batch.put(numbered(number), Bytes::from_static(value.as_bytes()));
         Ok(())
     };
     partition.write(put).await
 }
 
-#[tokio::test]
-async fn rows_read_before_are_used_at_their_head_only() {
-    // TTL-265
-    for is_changed in [false, true] {
-        let partition = partition().await;
-        put(&partition, "old").await.expect("nothing refuses it");
-        let misses = Arc::new(AtomicUsize::new(0));
-        let decide = {
-            let misses = misses.clone();
-            move |batch: &mut WriteBatch<'_>| {
-                let read = batch.get_raw(&numbered(0));
-                let is_missing = matches!(read, Err(Stop::NeedsRead));
-                misses.fetch_add(usize::from(is_missing), Ordering::Relaxed);
-                read
-            }
+/// A decision that reads a row and scans two of four, and the number of times that something was missing.
+fn reading(
+    misses: &Arc<AtomicUsize>,
+) -> impl FnMut(&mut WriteBatch<'_>) -> Decision<Vec<Option<Bytes>>> + Send + 'static {
+    let misses = misses.clone();
+    move |batch| {
+        let row = batch.get_raw(&numbered(0));
+        let scan = Scan {
+            space: Space::Meta,
+            from: numbered(1).bytes,
+            to: Some(numbered(5).bytes),
+            reverse: false,
+            max_rows: 2,
+            max_bytes: 1000,
+            keys_only: false,
         };
+        let pages = batch.scan_raw(&[scan]);
+        misses.fetch_add(
+            usize::from(row.is_err()) + usize::from(pages.is_err()),
+            Ordering::Relaxed,
+        );
+        let row = row?;
+        let rows = pages?.remove(0).rows.into_iter().map(|(_, value)| Some(value));
+        Ok(std::iter::once(row).chain(rows).collect())
+    }
+}
+
+fn texts(values: &[&'static str]) -> Vec<Option<Bytes>> {
+    values
+        .iter()
+        .map(|value| Some(Bytes::from_static(value.as_bytes())))
+        .collect()
+}
+
+#[tokio::test]
+async fn rows_read_before_are_used_as_long_as_nothing_they_depend_on_is_written() {
+    // TTL-265
+    let cases: [(Option<usize>, usize, &[&str]); 6] = [
+        (None, 0, &["old", "old", "old"]),
+        (Some(0), 1, &["new", "old", "old"]),
+        (Some(1), 1, &["old", "new", "old"]),
+        (Some(2), 1, &["old", "old", "new"]),
+        // In the range of the scan, but after its page.
+        (Some(4), 0, &["old", "old", "old"]),
+        (Some(9), 0, &["old", "old", "old"]),
+    ];
+    for (changed, misses_after, expected) in cases {
+        let partition = partition().await;
+        for number in 0..5 {
+            put(&partition, number, "old").await.expect("nothing refuses it");
+        }
+        let misses = Arc::new(AtomicUsize::new(0));
+        let mut decide = reading(&misses);
         let prepared = partition.prepare(|batch, _| decide(batch)).await;
-        assert!(prepared.is_some(), "nothing was committed meanwhile");
-        assert_eq!(misses.swap(0, Ordering::Relaxed), 1);
-        if is_changed {
-            put(&partition, "new").await.expect("nothing refuses it");
+        assert!(prepared.is_some());
+        assert_eq!(misses.swap(0, Ordering::Relaxed), 2);
+        if let Some(changed) = changed {
+            put(&partition, changed, "new").await.expect("nothing refuses it");
         }
         let read = partition
             .background_beside_users((None, prepared), |_| (), move |batch, ()| decide(batch))
             .await;
-        let expected = if is_changed { "new" } else { "old" };
-        assert_eq!(read, Ok(Some(Bytes::from_static(expected.as_bytes()))));
-        assert_eq!(
-            misses.load(Ordering::Relaxed),
-            usize::from(is_changed),
-            "the worker reads what was not read before"
-        );
+        assert_eq!(read, Ok(texts(expected)), "{changed:?}");
+        assert_eq!(misses.load(Ordering::Relaxed), misses_after, "{changed:?}");
     }
 }
 
 #[tokio::test]
-async fn rows_read_while_others_commit_are_not_used() {
+async fn rows_that_are_written_while_others_are_read_are_read_again() {
     let partition = partition().await;
     let keys: Vec<Key> = (0..100).map(numbered).collect();
     let (prepared, written) = tokio::join!(
         partition.prepare(|batch, _| batch.get_all_raw(&keys)),
-        put(&partition, "new")
+        // Some of the rows are read after it, some before.
+        async {
+            put(&partition, 0, "new").await?;
+            put(&partition, 99, "new").await
+        }
     );
     assert_eq!(written, Ok(()));
-    assert!(prepared.is_none());
+    assert!(prepared.is_some());
+    let all = keys.clone();
+    let read = move |batch: &mut WriteBatch<'_>, (): &()| {
+        batch.get_all_raw(&all)?;
+        Ok([
+            batch.get_raw(&all[0])?,
+            batch.get_raw(&all[50])?,
+            batch.get_raw(&all[99])?,
+        ])
+    };
+    let read = partition.background_beside_users((None, prepared), |_| (), read).await;
+    let new = Some(Bytes::from_static(b"new"));
+    assert_eq!(read, Ok([new.clone(), None, new]));
+}
+
+#[tokio::test]
+async fn rows_read_before_are_not_used_after_others_wrote_the_partition() {
+    let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
+    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new(clock));
+    let (one, other) = (partition_in(engine.clone()).await, open_in(engine).await);
+    let misses = Arc::new(AtomicUsize::new(0));
+    for written_first in [true, false] {
+        let decide = {
+            let misses = misses.clone();
+            move |batch: &mut WriteBatch<'_>| {
+                let read = batch.get_raw(&numbered(0));
+                misses.fetch_add(usize::from(read.is_err()), Ordering::Relaxed);
+                read
+            }
+        };
+        if written_first {
+            put(&other, 0, "first").await.expect("nothing refuses it");
+        }
+        let prepared = one.prepare(|batch, _| decide(batch)).await;
+        if !written_first {
+            put(&other, 0, "second").await.expect("nothing refuses it");
+        }
+        misses.store(0, Ordering::Relaxed);
+        // It writes, so that its commit finds out that somebody else has written.
+        let read_and_put = move |batch: &mut WriteBatch<'_>, (): &()| {
+            let read = decide(batch)?;
+            batch.put(numbered(1), Bytes::new());
+            Ok(read)
+        };
+        let read = one
+            .background_beside_users((None, prepared), |_| (), read_and_put)
+            .await;
+        let expected = if written_first { "first" } else { "second" };
+        assert_eq!(read, Ok(Some(Bytes::from_static(expected.as_bytes()))));
+        assert!(misses.load(Ordering::Relaxed) > 0, "the worker has read it again");
+    }
 }
 
 /// What happened, in this order.
@@ -266,7 +359,7 @@ fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
     batch.put(key("changed"), Bytes::from_static(b"before"));
     batch.put(key("removed"), Bytes::from_static(b"before"));
     batch.delete(key("written"));
-    let refused = batch.batch(|batch| -> super::Decision<()> {
+    let refused = batch.batch(|batch| -> Decision<()> {
         for value in ["first", "second"] {
             batch.put(key("changed"), Bytes::from_static(value.as_bytes()));
             batch.put(key("new"), Bytes::from_static(value.as_bytes()));
@@ -334,7 +427,7 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
     let partition = partition().await;
     let spent = RequestUnits(7.0);
     let refused = partition
-        .write(move |batch| -> super::Decision<()> {
+        .write(move |batch| -> Decision<()> {
             batch.batch(|batch| {
                 batch.next_lsn();
                 batch.after.spend_on_purge(spent);

@@ -30,6 +30,7 @@ use futures_util::FutureExt;
 use super::commit_times::InProgress;
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
 use super::prepared::Prepared;
+use super::recent_writes::RecentWrites;
 use super::shared::Shared;
 use super::state::PartitionState;
 use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
@@ -56,6 +57,7 @@ pub(crate) struct Worker {
     tokens: Tokens,
     /// Keys of commits on the current head whose outcome is unknown, while a [`Recording`](super::dirty_keys::Recording) is active.
     unresolved: Vec<Key>,
+    recent_writes: RecentWrites,
     /// Commits on the current head whose outcome is unknown: readers of changes wait until it is known.
     undecided: Vec<Arc<InProgress>>,
     /// How far the ends of documents are written into the history.
@@ -88,6 +90,7 @@ impl Worker {
             engine,
             partition,
             head,
+            recent_writes: RecentWrites::of(&shared.interest),
             shared,
             state,
             tokens: Tokens::new(),
@@ -185,7 +188,7 @@ impl Worker {
         taken: &mut usize,
         prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
-        let prepared = prepared.and_then(|prepared| prepared.of_head(self.head));
+        let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
@@ -292,6 +295,7 @@ impl Worker {
 
     async fn commit_changes(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
         let keys = self.shared.dirty_keys.keys_of(&changes);
+        let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
@@ -311,7 +315,8 @@ impl Worker {
                 resolved.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
             }
         };
-        if head.is_some() {
+        if let Some(head) = head {
+            self.recent_writes.note(self.head.lsn, head.lsn, written);
             // Commits on the previous head that are still unresolved were not applied, and never will be.
             self.unresolved.clear();
             self.shared.dirty_keys.record(keys);

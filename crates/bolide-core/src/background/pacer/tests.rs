@@ -30,7 +30,7 @@ fn beside_users_the_first_items_go_at_once() {
 }
 
 #[test]
-fn beside_users_a_step_waits_for_half_of_its_rest() {
+fn beside_users_a_step_waits_for_a_users_write() {
     // TTL-265
     let clock = Monotonic::manual();
     let mut pacer = beside_users(&clock);
@@ -39,11 +39,42 @@ fn beside_users_a_step_waits_for_half_of_its_rest() {
         Duration::ZERO,
         "no step has taken long yet"
     );
+    // Half of the rest, if that is long: 60 times 500 us.
     let took = Duration::from_micros(500);
     assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(15));
-    assert_eq!(pacer.patience(clock.now()), Duration::from_millis(15));
-    pacer.rest_after(clock.now(), 2 * took);
     assert_eq!(pacer.patience(clock.now()), MAX_PATIENCE);
+    // 10 items in 5 ms, or 25 in 12.5 ms.
+    pacer.look_at_backlog(840_000);
+    assert_eq!(pacer.rest_after(clock.now(), 2 * took), Duration::from_millis(2));
+    assert_eq!(pacer.patience(clock.now()), Duration::from_micros(9_500));
+    // Later than the pace already.
+    pacer.look_at_backlog(8_400_000);
+    assert_eq!(pacer.rest_after(clock.now(), 2 * took), Duration::ZERO);
+    assert_eq!(pacer.patience(clock.now()), Duration::ZERO);
+}
+
+#[test]
+fn beside_users_a_step_makes_up_for_the_wait_of_the_one_before() {
+    // TTL-265
+    let clock = Monotonic::manual();
+    let mut pacer = beside_users(&clock);
+    // 10 items in 5 ms.
+    pacer.look_at_backlog(840_000);
+    pacer.rest_after(clock.now(), Duration::from_millis(1));
+    let mut items_after = |wait| {
+        clock.advance(wait);
+        pacer.look_for_users(pacer.users.calls() + 1, clock.now());
+        pacer.take(10, clock.now());
+        pacer.items(clock.now())
+    };
+    assert_eq!(items_after(Duration::from_millis(5)), 10);
+    assert!((15..=17).contains(&items_after(Duration::from_millis(8))));
+    assert_eq!(items_after(Duration::from_millis(2)), 10, "the rests are long enough");
+    assert_eq!(
+        items_after(Duration::from_millis(100)),
+        25,
+        "a user's write waits for it"
+    );
 }
 
 #[test]
@@ -54,7 +85,7 @@ fn beside_users_a_backlog_is_removed_in_time_at_an_even_pace() {
     let took = Duration::from_millis(1);
     let rest = |pacer: &mut PurgePacer, clock: &Monotonic| {
         pacer.look_for_users(pacer.users.calls() + 1, clock.now());
-        pacer.rest_after(clock.now(), took) + pacer.patience(clock.now())
+        pacer.rest_after(clock.now(), took) + pacer.waiting_part(clock.now())
     };
     pacer.look_at_backlog(10);
     assert_eq!(rest(&mut pacer, &clock), took * MAX_RESTS, "a small one has time");

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::beside::{self, Foreground, Round};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
 use crate::figures::{median, median_ratio, micros, percent};
 use crate::load::{Client, Measured, closed_loop};
-use crate::purge::{self, POLL, Round};
+use crate::purge::POLL;
 use crate::query::growth::document;
 use crate::query::indexed::fill;
 use crate::query::store::runtime;
@@ -49,7 +50,7 @@ pub struct Options {
     /// Requests per second beside the build, half of them reads and half of them creates.
     #[arg(long, default_value_t = 500)]
     rate: u32,
-    /// Seconds measured before the build.
+    /// Seconds measured before the build, and as many after it.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     /// Rounds of creates with each policy.
@@ -146,10 +147,10 @@ fn build(bolide: &Path, options: &Options) -> Result<String> {
     let server = Server::start_on(bolide, dir.path())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let build = runtime.block_on(measure_build(&server, options))?;
-    let seconds = (build.ended - build.began).as_secs_f64();
-    let table = purge::latencies(&[build]);
+    let seconds = build.seconds();
+    let tables = beside::latencies(&[build]);
     Ok(format!(
-        "## Building an index\n\n{} items of 1 KB, {} requests/s; the build took {:.1} s.\n\n{table}",
+        "## Building an index\n\n{} items of 1 KB, {} requests/s; the build took {:.1} s.\n\n{tables}",
         options.items, options.rate, seconds
     ))
 }
@@ -157,9 +158,9 @@ fn build(bolide: &Path, options: &Options) -> Result<String> {
 async fn measure_build(server: &Server, options: &Options) -> Result<Round> {
     let requests = Arc::new(Requests::to(server.address));
     let mut control = Connection::open(server.address).await?;
-    purge::create_read_items(&mut control, &requests).await?;
+    beside::create_read_items(&mut control, &requests).await?;
     tokio::time::sleep(SETTLE).await;
-    let (load, counted_from) = purge::start_load(server, &requests, (options.rate, options.seconds)).await;
+    let foreground = Foreground::start(server, &requests, (options.rate, options.seconds)).await;
     let began = Instant::now();
     control.expect(200, &requests.set_indexing_policy(&policy(2))).await?;
     while !requests.are_indexes_ready(&mut control).await? {
@@ -169,11 +170,5 @@ async fn measure_build(server: &Server, options: &Options) -> Result<Round> {
         tokio::time::sleep(POLL).await;
     }
     let ended = Instant::now();
-    Ok(Round {
-        samples: load.finish().await?,
-        counted_from,
-        began,
-        ended,
-        checks: 0,
-    })
+    foreground.finish(began..ended).await
 }

@@ -35,6 +35,7 @@
 #![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
 
 mod bare;
+mod beside;
 mod connection;
 mod cosmos;
 mod creates;
@@ -62,6 +63,7 @@ mod server;
 mod split;
 mod stalls;
 mod start;
+mod steal;
 mod table;
 mod workloads;
 

@@ -1,49 +1,37 @@
-//! Latencies of point reads and creates at a modest fixed rate, before and while 100,000 expired items are purged.
+//! Latencies of point reads and creates at a modest fixed rate, while 100,000 expired items are purged and without that.
 //!
 //! One container on the embedded engine, with every write durable before its response, and without a throughput that would slow down the purge:
 //!
 //!   1. 100,000 items without their own ttl are created, then one more, the last in the purge queue; and items with `ttl` -1 to be read.
-//!   2. Half of the requests read, half create items with `ttl` -1. Latencies count from the intended start of a request.
+//!   2. Requests begin ([`crate::beside`]); what they create has `ttl` -1.
 //!   3. After some seconds the container's default ttl is set to 1 s: all items of step 1 are due at once.
 //!   4. The purge is finished when the last item of the queue is not stored any more, live or not.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::beside::{self, Foreground, Round};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
-use crate::figures::{Latencies, median, median_ratio, micros};
-use crate::item;
-use crate::load::{OpenLoop, Planned, Sample};
+use crate::figures::median;
 use crate::server::{Server, Store};
-use crate::table::Table;
+use crate::{Result, item};
 
 /// Connections that create the items to be purged.
 const FILLING: usize = 64;
-/// Connections that requests at a fixed rate may use at the same time.
-const FOREGROUND: usize = 64;
-/// Items that are read in turn.
-const READ_ITEMS: u64 = 1_000;
 /// Timeout of a purge.
 const TIMEOUT: Duration = Duration::from_secs(1200);
 /// Pause after filling the store, and for each item: its tables are being merged.
 const REST: Duration = Duration::from_secs(3);
 const REST_PER_ITEM: Duration = Duration::from_micros(30);
-const WARM_UP: Duration = Duration::from_secs(1);
 pub const POLL: Duration = Duration::from_millis(50);
 /// An item that never expires, whatever the container's default is.
 const NEVER: Option<i32> = Some(-1);
 
 /// The indexed path of [`Options::check`].
 const CHECKED_PATH: &str = "/id/?";
-
-// Ids begin at different numbers, so that none is used twice.
-const READ_IDS: u64 = 1 << 33;
-const CREATED_IDS: u64 = 1 << 34;
 
 /// The size of the measurement.
 #[derive(Debug, Clone, clap::Args)]
@@ -57,7 +45,7 @@ pub struct Options {
     /// Requests per second, half of them reads and half of them creates.
     #[arg(long, default_value_t = 500)]
     rate: u32,
-    /// Seconds measured before the purge.
+    /// Seconds measured before the purge, and as many after it.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     /// Meanwhile ask again and again, through an index on the ids, whether an item that has expired shows. Latencies include those queries then.
@@ -81,86 +69,28 @@ impl Default for Options {
     }
 }
 
-/// What a request does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Read,
-    Create,
-}
-
-/// The result of a round: all requests, and when what they are measured beside began and ended.
-pub struct Round {
-    pub samples: Vec<Sample<Kind>>,
-    pub counted_from: Instant,
-    pub began: Instant,
-    pub ended: Instant,
-    /// Number of queries that looked for items that have expired, and found none.
-    pub checks: u64,
-}
-
-impl Round {
-    fn before(&self, kind: Kind) -> Latencies {
-        self.between(kind, self.counted_from, self.began)
-    }
-
-    fn during(&self, kind: Kind) -> Latencies {
-        self.between(kind, self.began, self.ended)
-    }
-
-    fn between(&self, kind: Kind, from: Instant, to: Instant) -> Latencies {
-        let inside = self
-            .samples
-            .iter()
-            .filter(|sample| sample.kind == kind && (from..to).contains(&sample.intended));
-        inside.map(|sample| sample.latency).collect()
-    }
-
-    /// The samples as lines of comma-separated values.
-    fn to_csv(&self) -> String {
-        let mut text = String::from("kind,ms,us\n");
-        for Sample {
-            kind,
-            intended,
-            latency,
-            ..
-        } in &self.samples
-        {
-            let since = intended.saturating_duration_since(self.began).as_secs_f64();
-            let until = self.began.saturating_duration_since(*intended).as_secs_f64();
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{kind:?},{:.0},{:.0}", (since - until) * 1e3, micros(*latency));
-        }
-        text
-    }
-
-    fn purge_seconds(&self) -> f64 {
-        (self.ended - self.began).as_secs_f64()
-    }
-}
-
 /// Runs the benchmark.
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut rounds = Vec::new();
+    let (mut rounds, mut checks) = (Vec::new(), 0);
     for _ in 0..options.rounds {
         let server = Server::start(bolide, Store::Embedded)?;
-        rounds.push(runtime.block_on(measure(&server, options))?);
+        let (round, checked) = runtime.block_on(measure(&server, options))?;
+        rounds.push(round);
+        checks += checked;
     }
     if let (Some(path), Some(round)) = (&options.samples, rounds.last()) {
         std::fs::write(path, round.to_csv())?;
     }
-    let table = latencies(&rounds);
-    let seconds = median(rounds.iter().map(Round::purge_seconds));
+    let tables = beside::latencies(&rounds);
+    let seconds = median(rounds.iter().map(Round::seconds));
     let checks = match options.check {
-        true => format!(
-            " {} queries looked for expired items and found none.",
-            rounds.iter().map(|round| round.checks).sum::<u64>()
-        ),
+        true => format!(" {checks} queries looked for expired items and found none."),
         false => String::new(),
     };
     Ok(format!(
-        "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before each purge. {} items were purged in {seconds:.1} s, \
-         {:.0} per second (median).{checks}\n\n{table}",
+        "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before and after each purge. {} items were purged in {seconds:.1} s, \
+         {:.0} per second (median).{checks}\n\n{tables}",
         options.rounds,
         options.rate,
         options.seconds,
@@ -169,44 +99,8 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     ))
 }
 
-/// Returns the latencies before and during, for each operation.
-pub fn latencies(rounds: &[Round]) -> Table {
-    let mut table = Table::new([
-        "operation",
-        "p50 before µs",
-        "p50 during µs",
-        "p99 before µs",
-        "p99 during µs",
-        "p99 ratio",
-    ]);
-    for (name, kind) in [("point read", Kind::Read), ("create", Kind::Create)] {
-        let percentile = |percent, latencies: fn(&Round, Kind) -> Latencies| {
-            format!(
-                "{:.0}",
-                median(
-                    rounds
-                        .iter()
-                        .map(|round| micros(latencies(round, kind).percentile(percent)))
-                )
-            )
-        };
-        let p99 = |latencies: Latencies| micros(latencies.percentile(99.0));
-        let pairs = rounds
-            .iter()
-            .map(|round| (p99(round.during(kind)), p99(round.before(kind))));
-        table.row([
-            name.to_owned(),
-            percentile(50.0, Round::before),
-            percentile(50.0, Round::during),
-            percentile(99.0, Round::before),
-            percentile(99.0, Round::during),
-            format!("{:.2}", median_ratio(pairs)),
-        ]);
-    }
-    table
-}
-
-async fn measure(server: &Server, options: &Options) -> Result<Round> {
+/// Returns the requests, and the number of queries that looked for items that have expired, and found none.
+async fn measure(server: &Server, options: &Options) -> Result<(Round, u64)> {
     let requests = Arc::new(Requests::to(server.address));
     let mut control = Connection::open(server.address).await?;
     // TTL is on, but by default nothing expires.
@@ -220,11 +114,11 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     // No other request is in progress, so this one is last in the log.
     let last = item::id(options.items);
     control.expect(201, &requests.create(&last, None)).await?;
-    create_read_items(&mut control, &requests).await?;
+    beside::create_read_items(&mut control, &requests).await?;
     let items = u32::try_from(options.items).unwrap_or(u32::MAX);
     tokio::time::sleep(REST + REST_PER_ITEM * items).await;
 
-    let (load, counted_from) = start_load(server, &requests, (options.rate, options.seconds)).await;
+    let foreground = Foreground::start(server, &requests, (options.rate, options.seconds)).await;
     let began = Instant::now();
     let checker = match options.check {
         true => {
@@ -245,32 +139,11 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
         tokio::time::sleep(POLL).await;
     }
     let ended = Instant::now();
-    Ok(Round {
-        samples: load.finish().await?,
-        counted_from,
-        began,
-        ended,
-        checks: match checker {
-            Some(checker) => checker.finish().await?,
-            None => 0,
-        },
-    })
-}
-
-/// Starts the requests at a rate, and waits for so many seconds; returns when these began.
-pub async fn start_load(
-    server: &Server,
-    requests: &Arc<Requests>,
-    (rate, seconds): (u32, f64),
-) -> (OpenLoop<Kind>, Instant) {
-    let plan_requests = requests.clone();
-    let load = OpenLoop::start(server.address, rate, FOREGROUND, move |number| {
-        plan(&plan_requests, number)
-    });
-    tokio::time::sleep(WARM_UP).await;
-    let counted_from = Instant::now();
-    tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
-    (load, counted_from)
+    let checks = match checker {
+        Some(checker) => checker.finish().await?,
+        None => 0,
+    };
+    Ok((foreground.finish(began..ended).await?, checks))
 }
 
 /// Asks again and again whether an item that has expired shows.
@@ -284,7 +157,7 @@ impl Checker {
         let is_over = Arc::new(AtomicBool::new(false));
         let connection = Connection::open(server.address).await?;
         // The ids of items that never expire are greater than all others.
-        let first_live = item::id(READ_IDS);
+        let first_live = item::id(beside::READ_IDS);
         let questions = [
             (
                 format!("SELECT VALUE c.id FROM c WHERE c.id <= '{last}'"),
@@ -336,15 +209,6 @@ async fn check(
     Ok(checks)
 }
 
-/// Creates the items that [`plan`] reads.
-pub async fn create_read_items(control: &mut Connection, requests: &Requests) -> Result<()> {
-    for number in 0..READ_ITEMS {
-        let create = requests.create(&item::id(READ_IDS + number), NEVER);
-        control.expect(201, &create).await?;
-    }
-    Ok(())
-}
-
 /// Creates items that expire by the container's default.
 async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<()> {
     let numbers = Arc::new(AtomicU64::new(0));
@@ -368,22 +232,4 @@ async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<(
         done??;
     }
     Ok(())
-}
-
-/// The `number`-th request: reads and creates in turn.
-fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
-    if number.is_multiple_of(2) {
-        let id = item::id(READ_IDS + number / 2 * 31 % READ_ITEMS);
-        return Planned {
-            kind: Kind::Read,
-            request: requests.read(&id),
-            expected: 200,
-        };
-    }
-    let id = item::id(CREATED_IDS + number);
-    Planned {
-        kind: Kind::Create,
-        request: requests.create(&id, NEVER),
-        expected: 201,
-    }
 }

@@ -67,11 +67,16 @@ pub fn fmt(project: &Project) -> Result<()> {
     succeed(&mut project.cargo(&["fmt", "--all", "--check"]), "cargo fmt")
 }
 
-/// Runs clippy on all targets of all crates.
+/// Runs clippy on all targets of all crates, and checks that the server alone compiles: tests and tools add features to its dependencies, with which one
+/// that it lacks would not show.
 pub fn lint(project: &Project) -> Result<()> {
     succeed(
         &mut project.cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny=warnings"]),
         "cargo clippy",
+    )?;
+    succeed(
+        &mut project.cargo(&["check", "--package=bolide-server"]),
+        "cargo check of the server alone",
     )
 }
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-from functools import wraps
 from pathlib import Path
 
 from runner.places import CLIENTS
@@ -49,23 +48,12 @@ RUST_FLAGS = [
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
-# Held while something is prepared: parts that run side by side share the virtual environment.
-PREPARING = threading.RLock()
+# Held while a virtual environment is made: parts that run side by side share it, and nothing else that is made here.
+PREPARING = threading.Lock()
 
 
 class Missing(Exception):
     """A tool is missing or could not prepare its part. The message is for the user."""
-
-
-def one_at_a_time(prepare):
-    """Lets a function prepare only while no other prepares anything."""
-
-    @wraps(prepare)
-    def alone(*arguments, **named):
-        with PREPARING:
-            return prepare(*arguments, **named)
-
-    return alone
 
 
 def prepare_venv(places):
@@ -73,7 +61,6 @@ def prepare_venv(places):
     prepare_environment(places.venv, REQUIREMENTS)
 
 
-@one_at_a_time
 def prepare_environment(venv, requirements):
     """Creates a virtual environment with the packages of a file, unless it has them already."""
     for module in ("venv", "ensurepip"):
@@ -81,15 +68,15 @@ def prepare_environment(venv, requirements):
             raise Missing(f"Python has no `{module}` module; on Debian and Ubuntu: apt install python3-venv")
     stamp, python = venv / "clients-requirements.sha256", venv / "bin" / "python"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
-        return
-    if not python.exists():
-        run([sys.executable, "-m", "venv", venv], "python3 -m venv")
-    pip(python, "install", "--requirement", requirements)
-    stamp.write_text(wanted)
+    with PREPARING:
+        if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+            return
+        if not python.exists():
+            run([sys.executable, "-m", "venv", venv], "python3 -m venv")
+        pip(python, "install", "--requirement", requirements)
+        stamp.write_text(wanted)
 
 
-@one_at_a_time
 def prepare_python_sdk_tests(places):
     """Unpacks the tests of the pinned azure-cosmos from its source archive; returns their folder."""
     requirement = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("azure-cosmos=="))
@@ -104,7 +91,6 @@ def prepare_python_sdk_tests(places):
     return folder / "tests"
 
 
-@one_at_a_time
 def prepare_node_modules(folder=CLIENTS / "node"):
     """Installs exactly what a folder's lock file names; returns the node executable."""
     node, npm = shutil.which("node"), shutil.which("npm")
@@ -128,7 +114,6 @@ def cargo_command():
     return cargo
 
 
-@one_at_a_time
 def build_rust_tour(places, folder=CLIENTS / "rust", name="bolide-rust-tour"):
     """Builds the Rust tour of a folder beside the main build; returns its executable."""
     cargo = cargo_command()
@@ -138,7 +123,6 @@ def build_rust_tour(places, folder=CLIENTS / "rust", name="bolide-rust-tour"):
     return target / "debug" / name
 
 
-@one_at_a_time
 def build_rust_sdk_tests(places):
     """Builds the tests of the pinned azure_data_cosmos and its driver from their archives.
 
@@ -179,7 +163,6 @@ def go_command():
     return go
 
 
-@one_at_a_time
 def prepare_go_sdk_tests(places):
     """Unpacks the pinned azcosmos with its tests; returns the folder, which may be changed."""
     download = [go_command(), "mod", "download", "-json", AZCOSMOS]
@@ -187,7 +170,6 @@ def prepare_go_sdk_tests(places):
     return unpack(source, places.scratch / "azcosmos")
 
 
-@one_at_a_time
 def build_go_tour(places, folder=CLIENTS / "go", name="bolide-go-tour"):
     """Builds the Go tour of a folder; returns its executable."""
     go = go_command()
@@ -196,7 +178,6 @@ def build_go_tour(places, folder=CLIENTS / "go", name="bolide-go-tour"):
     return tour
 
 
-@one_at_a_time
 def build_mongo_tools(places):
     """Builds the programs of mongo-tools; returns their folder."""
     go = go_command()
@@ -208,7 +189,6 @@ def build_mongo_tools(places):
     return folder
 
 
-@one_at_a_time
 def build_java_tour(places, folder=CLIENTS / "java", name="java"):
     """Builds the Java tour of a folder; returns the command line that starts it."""
     java, maven = shutil.which("java"), shutil.which("mvn")

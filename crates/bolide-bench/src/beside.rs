@@ -25,7 +25,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Pause before the requests after it are counted: what it left is being merged.
 const REST: Duration = Duration::from_secs(10);
 /// An item that never expires, whatever the container's default is.
-const NEVER: Option<i32> = Some(-1);
+pub const NEVER: Option<i32> = Some(-1);
 
 // Ids begin at different numbers, so that none is used twice. Those below are for what the requests run beside.
 pub const READ_IDS: u64 = 1 << 33;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::beside::{self, Foreground, Round};
+use crate::beside::{self, Foreground, NEVER, Round};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
 use crate::figures::median;
@@ -27,8 +27,6 @@ const TIMEOUT: Duration = Duration::from_secs(1200);
 const REST: Duration = Duration::from_secs(3);
 const REST_PER_ITEM: Duration = Duration::from_micros(30);
 pub const POLL: Duration = Duration::from_millis(50);
-/// An item that never expires, whatever the container's default is.
-const NEVER: Option<i32> = Some(-1);
 
 /// The indexed path of [`Options::check`].
 const CHECKED_PATH: &str = "/id/?";

@@ -96,7 +96,11 @@ impl Ticks {
     }
 
     fn stolen_since(self, earlier: Ticks) -> f64 {
-        let (stolen, all) = (self.stolen - earlier.stolen, self.all - earlier.all);
+        // That of iowait can go back (proc(5)).
+        let (stolen, all) = (
+            self.stolen.saturating_sub(earlier.stolen),
+            self.all.saturating_sub(earlier.all),
+        );
         stolen as f64 / all.max(1) as f64
     }
 }

@@ -73,22 +73,20 @@ impl PurgePacer {
     /// a user's write. The items that it removes without rests when a second begins are too few to slow users down.
     pub fn rest_after(&mut self, began: Instant, took: Duration) -> Duration {
         self.last_took = took;
-        self.rest(began) - self.waiting_part(began)
+        let rest = self.rest(began);
+        rest - waiting_part(rest)
     }
 
     /// Returns how long the next step may wait for a user's write to be committed with, because syncs of its own are what users would feel most: the
     /// part of its rest that is left for this, and longer as long as a larger step makes up for it.
     pub fn patience(&self, now: Instant) -> Duration {
-        let (rest, part) = (self.rest(now), self.waiting_part(now));
-        let largest = self.time_of(MAX_ITEMS_BESIDE_USERS, now).saturating_sub(self.last_took);
-        match rest.is_zero() {
-            true => Duration::ZERO,
-            false => part.max(largest.saturating_sub(rest - part).min(MAX_PATIENCE)),
+        let rest = self.rest(now);
+        if rest.is_zero() {
+            return Duration::ZERO;
         }
-    }
-
-    fn waiting_part(&self, now: Instant) -> Duration {
-        (self.rest(now) / 2).min(MAX_PATIENCE)
+        let part = waiting_part(rest);
+        let largest = self.time_of(MAX_ITEMS_BESIDE_USERS, now).saturating_sub(self.last_took);
+        part.max(largest.saturating_sub(rest - part).min(MAX_PATIENCE))
     }
 
     /// Returns the time between the last step and the next one.
@@ -174,6 +172,11 @@ impl PurgePacer {
         self.backlog_since = None;
         self.last_began = None;
     }
+}
+
+/// Returns the part of a rest that the next step may spend waiting for a user's write.
+fn waiting_part(rest: Duration) -> Duration {
+    (rest / 2).min(MAX_PATIENCE)
 }
 
 /// The number of items that may still be removed at the maximum rate.

@@ -85,7 +85,7 @@ fn beside_users_a_backlog_is_removed_in_time_at_an_even_pace() {
     let took = Duration::from_millis(1);
     let rest = |pacer: &mut PurgePacer, clock: &Monotonic| {
         pacer.look_for_users(pacer.users.calls() + 1, clock.now());
-        pacer.rest_after(clock.now(), took) + pacer.waiting_part(clock.now())
+        pacer.rest_after(clock.now(), took) + waiting_part(pacer.rest(clock.now()))
     };
     pacer.look_at_backlog(10);
     assert_eq!(rest(&mut pacer, &clock), took * MAX_RESTS, "a small one has time");

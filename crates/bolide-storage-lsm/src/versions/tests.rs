@@ -124,7 +124,9 @@ fn few_files_are_open_however_long_a_reader_reads() {
     assert_eq!(open.len(), OPEN_FILES, "{open:?}");
     drop(reader);
     release_all(&versions, &spaces, u64::MAX);
-    assert_eq!(open_files(space.path()).len(), 0);
+    // That of the current version, if the store's own thread made it while the others were released.
+    let open = open_files(space.path());
+    assert!(open.len() <= 1, "{open:?}");
 }
 
 /// The files of versions that this process has open, whether or not they have been deleted.

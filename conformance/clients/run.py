@@ -12,7 +12,8 @@ Parts, each of which can be named with `--only`:
     emulator      the Testcontainers modules of four languages, and the SDKs' tours, against `--emulator`; with `--whole` or
                   named only
     readme        the snippets of the README, as they stand there
-    python-suite  the test files that azure-cosmos ships in its source archive
+    python-suite  the test files that azure-cosmos ships in its source archive: half of those that are there for the
+                  synchronous and for the asynchronous client, with `--whole` all
     go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests
     rust-suite    the tests of azure_data_cosmos and of its driver that ask a server; with `--whole` or named only
 

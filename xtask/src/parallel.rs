@@ -28,3 +28,15 @@ fn take<'a, T>(next: &AtomicUsize, all: &'a [T]) -> Option<(usize, &'a T)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     all.get(index).map(|one| (index, one))
 }
+
+/// Lowers the priority of this thread and of the programs that it starts from now on.
+#[cfg(target_os = "linux")]
+pub fn lower_priority() {
+    const NICE: i32 = 10;
+    // On Linux a priority belongs to a thread, here to the calling one. If it cannot be lowered, others only get less of the processors.
+    let _ = rustix::process::setpriority_process(None, NICE);
+}
+
+/// Elsewhere priorities belong to processes.
+#[cfg(not(target_os = "linux"))]
+pub fn lower_priority() {}

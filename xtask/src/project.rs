@@ -1,9 +1,9 @@
 //! The project's directory, and the cargo that runs this task.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const JSON_MESSAGES: &str = "--message-format=json-render-diagnostics";
 /// The workspace that this task belongs to.
 pub struct Project {
     root: PathBuf,
-    tests_are_built: Cell<bool>,
+    tests_are_built: AtomicBool,
 }
 
 impl Project {
@@ -28,7 +28,7 @@ impl Project {
         let root = Path::new(&manifest).parent().ok_or("xtask has no parent directory")?;
         Ok(Self {
             root: root.to_path_buf(),
-            tests_are_built: Cell::new(false),
+            tests_are_built: AtomicBool::new(false),
         })
     }
 
@@ -58,13 +58,13 @@ impl Project {
 
     /// Notes that all tests were built just now.
     pub fn tests_are_built(&self) {
-        self.tests_are_built.set(true);
+        self.tests_are_built.store(true, Ordering::Relaxed);
     }
 
     /// Builds the server in the development profile and returns the path of the executable. If all tests were built just now, it is the one that they ran:
     /// built alone, it would have fewer features of dependencies, so that most of it would be built once more.
     pub fn build_server(&self) -> Result<PathBuf> {
-        if self.tests_are_built.get() {
+        if self.tests_are_built.load(Ordering::Relaxed) {
             let tests = self.cargo(&["test", "--workspace", "--no-run", JSON_MESSAGES]);
             return executable_of_build(tests, "bolide");
         }

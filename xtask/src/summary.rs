@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::{Result, parallel};
 
 /// The result of a check that did not fail.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,19 +39,43 @@ struct Row {
 }
 
 impl Summary {
-    /// Prints the name of a check, runs it and keeps its result; a failure does not stop the following checks.
-    pub fn run(&mut self, name: &'static str, check: impl FnOnce() -> Result<Outcome>) {
-        println!("\n── {name} ──");
-        let start = Instant::now();
-        let result = check().map_err(|error| error.to_string());
-        if let Err(error) = &result {
-            println!("{name}: {error}");
-        }
-        self.rows.push(Row {
-            name,
-            result,
-            time: start.elapsed(),
+    /// Prints the names of checks, runs them side by side and keeps their results; a failure does not stop the following checks.
+    ///
+    /// The first has the usual priority, the others take what it leaves.
+    pub fn run<T: Sync>(
+        &mut self,
+        checks: &[(&'static str, T)],
+        run: impl Fn(&(&'static str, T)) -> Result<Outcome> + Sync,
+    ) {
+        let names: Vec<&str> = checks.iter().map(|(name, _)| *name).collect();
+        println!("\n── {} ──", names.join(", "));
+        let timed = |number: usize, check: &(&'static str, T)| {
+            if number > 0 {
+                parallel::lower_priority();
+            }
+            let start = Instant::now();
+            let result = run(check).map_err(|error| error.to_string());
+            if let Err(error) = &result {
+                println!("{}: {error}", check.0);
+            }
+            Row {
+                name: check.0,
+                result,
+                time: start.elapsed(),
+            }
+        };
+        let rows = std::thread::scope(|scope| {
+            let threads: Vec<_> = checks
+                .iter()
+                .enumerate()
+                .map(|(number, check)| scope.spawn(move || timed(number, check)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
         });
+        for row in rows {
+            self.rows
+                .push(row.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
     }
 
     /// Prints the table; fails if any check failed, naming all of them.

@@ -69,7 +69,7 @@ def run_dotnet_tour(places, report):
     run_tours(places, report, "dotnet", commands)
 
 
-def run_python_suite(places, report, _whole):
+def run_python_suite(places, report, whole):
     """The tests from azure-cosmos' source archive."""
 
     def prepare():
@@ -77,7 +77,7 @@ def run_python_suite(places, report, _whole):
         return tools.prepare_python_sdk_tests(places)
 
     def run(tests, server):
-        python_suite.run(places, report, tests, server)
+        python_suite.run(places, report, tests, server, whole)
 
     run_suite(places, report, "python-suite", prepare, run)
 

@@ -1,0 +1,10 @@
+-- As commit.sql, for several partitions: $3 keys and $4 values of their newest commit records, $5 keys of the new ones.
+insert into bolide_kv (part, k, v)
+select {part}, t.k, t.v from unnest($1::bytea[], $2::bytea[]) t(k, v)
+where (
+  select count(*) from (
+    select 1 from bolide_kv c, unnest($3::bytea[], $4::bytea[]) e(k, v)
+    where c.part = {part} and c.k = e.k and c.v = e.v for share of c
+  ) locked
+) = cardinality($3::bytea[])
+on conflict (part, k) do update set v = case when bolide_kv.k = any($5::bytea[]) then null else excluded.v end

@@ -1,0 +1,394 @@
+//! Commits: compare-and-set on the newest commit record, in one flight; and the outcome of those that nobody saw end.
+//!
+//! ```text
+//!   commit                    commit, one statement             fence, when the outcome is unknown
+//!   ─────────────────────     ─────────────────────────────     ───────────────────────────────────────
+//!   newest record as known ─▶ locks it, writes all rows and ─▶  changes the newest record: a flight that
+//!                             the record that follows it        comes later no longer finds what it knows
+//! ```
+//!
+//! Deletes take a second statement, in the same transaction and the same flight. They happen only if the new record is there.
+
+use bolide_model::{Lsn, UnixMillis};
+use bolide_storage::{
+    Batch, EngineError, Head, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection,
+};
+use bytes::Bytes;
+use futures_util::future;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use crate::connection::Connection;
+use crate::engine::Inner;
+use crate::error::{Failure, judge, text, unavailable};
+use crate::partitions::Known;
+use crate::reads::{self, newest, records};
+use crate::rows::{self, CommitRecord};
+use crate::statements::Query;
+
+/// Flights of one commit, if the server says that the first was not carried out.
+const FLIGHTS: usize = 3;
+/// Fences of one resolution, if others commit meanwhile.
+const FENCES: usize = 5;
+
+/// How a flight ended.
+enum Landed {
+    Done,
+    /// Nothing was written; the newest record is not the one that was known, or the partition is gone.
+    Stale,
+    Failed(Failure),
+}
+
+/// What a flight carries.
+struct Flight {
+    keys: Vec<Vec<u8>>,
+    values: Vec<Bytes>,
+    /// The newest records as they are known.
+    expected: Vec<(Vec<u8>, [u8; 48])>,
+    /// The new ones.
+    written: Vec<(Vec<u8>, [u8; 48])>,
+    deletes: Vec<Vec<u8>>,
+}
+
+impl Flight {
+    /// The new records come first: a flight that is late does not lock rows.
+    fn of<'b>(batches: impl Iterator<Item = (PartitionId, &'b Batch, CommitRecord)> + Clone) -> Flight {
+        let mut flight = Flight {
+            keys: Vec::new(),
+            values: Vec::new(),
+            expected: Vec::new(),
+            written: Vec::new(),
+            deletes: Vec::new(),
+        };
+        for (partition, batch, known) in batches.clone() {
+            let record = CommitRecord::of(batch);
+            flight.expected.push((known.key(partition), known.value()));
+            flight.written.push((record.key(partition), record.value()));
+            flight.keys.push(record.key(partition));
+            flight.values.push(Bytes::copy_from_slice(&record.value()));
+        }
+        for (partition, batch, _) in batches {
+            for put in &batch.puts {
+                flight.keys.push(rows::key(partition, &put.key));
+                flight.values.push(put.value.clone());
+            }
+            flight.deletes.extend(batch.deletes.iter().map(|key| rows::key(partition, key)));
+        }
+        flight
+    }
+
+    /// Sends it, and looks at every answer.
+    async fn send(&self, connection: &mut Connection, home: HomeId) -> Result<Landed, Error> {
+        let values: Vec<&[u8]> = self.values.iter().map(|value| &value[..]).collect();
+        let [(expected_key, expected_value), ..] = self.expected.as_slice() else {
+            return Ok(Landed::Done);
+        };
+        let (new_key, new_value) = &self.written[0];
+        let is_joint = self.expected.len() > 1;
+        let query = if is_joint { Query::CommitTogether } else { Query::Commit };
+        let (expected_keys, expected_values): (Vec<&[u8]>, Vec<&[u8]>) =
+            self.expected.iter().map(|(key, value)| (&key[..], &value[..])).unzip();
+        let new_keys: Vec<&[u8]> = self.written.iter().map(|(key, _)| &key[..]).collect();
+        let expected_value = &expected_value[..];
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&self.keys, &values];
+        if is_joint {
+            parameters.extend([&expected_keys as &(dyn ToSql + Sync), &expected_values, &new_keys]);
+        } else {
+            parameters.extend([expected_key as &(dyn ToSql + Sync), &expected_value, new_key]);
+        }
+        let commit = connection.prepared(query, home).await?;
+        if self.deletes.is_empty() {
+            connection.begin();
+            let written = connection.client().execute(&commit, &parameters).await;
+            connection.end();
+            return Ok(self.landed(written));
+        }
+        let delete = connection.prepared(Query::Delete, home).await?;
+        let new_value = &new_value[..];
+        let deleted: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, &self.deletes];
+        connection.begin();
+        // In one flight: each is sent when it is polled first, in this order.
+        let client = connection.client();
+        let (begun, written, deleted, ended) = future::join4(
+            client.batch_execute("begin"),
+            client.execute(&commit, &parameters),
+            client.execute(&delete, &deleted),
+            client.batch_execute("commit"),
+        )
+        .await;
+        connection.end();
+        let landed = match begun {
+            Ok(()) => self.landed(written),
+            Err(error) => Landed::Failed(judge(&error)),
+        };
+        // A transaction that failed says that it was committed, and was not.
+        Ok(match (landed, deleted, ended) {
+            (Landed::Done, Ok(_), Ok(())) => Landed::Done,
+            (Landed::Done, Err(error), _) | (Landed::Done, Ok(_), Err(error)) => Landed::Failed(judge(&error)),
+            (landed, ..) => landed,
+        })
+    }
+
+    fn landed(&self, written: Result<u64, Error>) -> Landed {
+        match written {
+            Ok(rows) if rows == self.keys.len() as u64 => Landed::Done,
+            Ok(0) => Landed::Stale,
+            Ok(rows) => Landed::Failed(Failure::Unknown(format!(
+                "a part of a commit was written. rows={rows} expected={}",
+                self.keys.len()
+            ))),
+            Err(error) => match judge(&error) {
+                Failure::Conflict => Landed::Stale,
+                failure => Landed::Failed(failure),
+            },
+        }
+    }
+}
+
+impl Inner {
+    /// See [`bolide_storage::Engine::commit`].
+    pub(crate) async fn commit(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, EngineError> {
+        let state = self.partitions.get(partition);
+        // Commits of one partition that are sent at once happen in their order.
+        let _turn = state.turn().await;
+        let batches = [(partition, batch)];
+        let known = match self.known_at(partition, batches[0].1.base).await? {
+            Some(known) => known,
+            None => return Err(EngineError::NoPartition(partition)),
+        };
+        match self.commit_on(&batches, &[known]).await? {
+            JointOutcome::Done(heads) => Ok(Outcome::Done(heads[0])),
+            JointOutcome::Stale => Ok(Outcome::Stale),
+            JointOutcome::Unknown(_) => Ok(Outcome::Unknown(batches[0].1.ticket())),
+            JointOutcome::Refused(why) => Ok(Outcome::Refused(why)),
+        }
+    }
+
+    /// See [`bolide_storage::Engine::commit_together`].
+    pub(crate) async fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> Result<JointOutcome, EngineError> {
+        if batches.is_empty() {
+            return Ok(JointOutcome::Done(Vec::new()));
+        }
+        // What is wrong with the batches themselves comes first.
+        if let Some(Ok(JointOutcome::Refused(why))) = rejection(&batches, |_| None) {
+            return Ok(JointOutcome::Refused(why));
+        }
+        let mut states: Vec<_> = batches.iter().map(|(id, _)| (*id, self.partitions.get(*id))).collect();
+        // Always in the same order, so that two joint commits do not wait for each other.
+        states.sort_unstable_by_key(|(id, _)| *id);
+        let mut turns = Vec::with_capacity(states.len());
+        for (_, state) in &states {
+            turns.push(state.turn().await);
+        }
+        let mut known = Vec::with_capacity(batches.len());
+        for (partition, batch) in &batches {
+            match self.known_at(*partition, batch.base).await? {
+                Some(record) => known.push(record),
+                None => return Err(EngineError::NoPartition(*partition)),
+            }
+        }
+        self.commit_on(&batches, &known).await
+    }
+
+    /// The newest record of a partition, as it is known if it is the one of `base`.
+    async fn known_at(&self, partition: PartitionId, base: Lsn) -> Result<Option<CommitRecord>, EngineError> {
+        let known = self.partitions.known(partition);
+        if let Some(known) = known.filter(|known| known.head.lsn == base) {
+            return Ok(Some(known));
+        }
+        self.look(partition).await
+    }
+
+    /// Asks for the newest record of a partition.
+    pub(crate) async fn look(&self, partition: PartitionId) -> Result<Option<CommitRecord>, EngineError> {
+        let mut connection = self.connections.get().await?;
+        let asked = self.in_time(newest(&mut connection, partition)).await?;
+        let record = asked.map_err(|error| error.of(partition))?;
+        match record {
+            Some(record) => self.partitions.learn(partition, Known::Newest(record)),
+            None => self.partitions.forget(partition),
+        }
+        Ok(record)
+    }
+
+    /// Commits batches of one home on the records that are known.
+    async fn commit_on(
+        &self,
+        batches: &[(PartitionId, Batch)],
+        known: &[CommitRecord],
+    ) -> Result<JointOutcome, EngineError> {
+        let heads: Vec<(PartitionId, Head)> =
+            batches.iter().zip(known).map(|((id, _), record)| (*id, record.head)).collect();
+        let head = |id| heads.iter().find(|(of, _)| *of == id).map(|(_, head)| *head);
+        if let Some(rejected) = rejection(batches, head) {
+            return rejected;
+        }
+        let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
+        self.cover(stamp).await?;
+        let flight = Flight::of(
+            batches
+                .iter()
+                .zip(known)
+                .map(|((id, batch), record)| (*id, batch, *record)),
+        );
+        let home = batches[0].0.home();
+        let mut left = FLIGHTS;
+        loop {
+            left -= 1;
+            let mut connection = self.connections.get().await?;
+            let landed = match self.in_time(flight.send(&mut connection, home)).await {
+                Ok(Ok(landed)) => landed,
+                // Before anything was sent.
+                Ok(Err(error)) => return Err(unavailable(&error)),
+                // The flight may arrive yet; the connection is not used again.
+                Err(_) => Landed::Failed(Failure::Unknown("no answer in time".to_owned())),
+            };
+            drop(connection);
+            match landed {
+                Landed::Done => {
+                    for (id, batch) in batches {
+                        self.partitions.learn(*id, Known::Committed(CommitRecord::of(batch)));
+                        self.trim(*id);
+                    }
+                    return Ok(JointOutcome::done(batches));
+                }
+                Landed::Stale => {
+                    for (id, _) in batches {
+                        if self.look(*id).await?.is_none() {
+                            return Err(EngineError::NoPartition(*id));
+                        }
+                    }
+                    return Ok(JointOutcome::Stale);
+                }
+                Landed::Failed(Failure::NotDone(_)) if left > 0 => {}
+                Landed::Failed(Failure::NotDone(why)) => return Err(EngineError::Unavailable(why)),
+                Landed::Failed(Failure::Refused(why)) => return Ok(JointOutcome::Refused(why)),
+                Landed::Failed(Failure::Conflict) => return Ok(JointOutcome::Stale),
+                Landed::Failed(Failure::Unknown(why)) => {
+                    tracing::warn!(why, "the outcome of a commit is unknown");
+                    return Ok(JointOutcome::unknown(batches));
+                }
+            }
+        }
+    }
+
+    /// See [`bolide_storage::Engine::resolve`].
+    pub(crate) async fn resolve(&self, partition: PartitionId, ticket: &Ticket) -> Result<Resolved, EngineError> {
+        for _ in 0..FENCES {
+            let Some(newest) = self.look(partition).await? else {
+                return Err(EngineError::NoPartition(partition));
+            };
+            let mut connection = self.connections.get().await?;
+            let asked = self.in_time(record_of(&mut connection, partition, ticket)).await?;
+            if let Some(record) = asked.map_err(|error| error.of(partition))? {
+                return Ok(outcome(&record, ticket));
+            }
+            if newest.head.lsn != ticket.base {
+                let old = "the commit is too old to be resolved";
+                return Err(EngineError::Unavailable(old.to_owned()));
+            }
+            let fenced = self.in_time(fence(&mut connection, partition, &newest, ticket)).await?;
+            match fenced.map_err(|error| error.of(partition))? {
+                Fenced::Done => {
+                    self.partitions.learn(partition, Known::Newest(newest.fenced()));
+                    return Ok(Resolved::NotDone);
+                }
+                Fenced::Found(record) => return Ok(outcome(&record, ticket)),
+                Fenced::Moved => {}
+            }
+        }
+        Err(EngineError::Unavailable("others commit all the time".to_owned()))
+    }
+
+    /// Makes sure that server time does not fall below a stamp, before anything is stored with it (TTL-203).
+    async fn cover(&self, stamp: UnixMillis) -> Result<(), EngineError> {
+        if stamp > self.time.durable() {
+            self.make_time_durable(UnixMillis(stamp.0.saturating_add(TIME_AHEAD_MS)))
+                .await?;
+        }
+        // Before it can be read: no reader may see the commit before server time has reached its stamp.
+        self.time.observe(stamp);
+        Ok(())
+    }
+
+    /// Deletes commit records that nobody asks for any more, in the background.
+    fn trim(&self, partition: PartitionId) {
+        let Some(until) = self.partitions.get(partition).trimmable() else {
+            return;
+        };
+        let Some(inner) = self.this.upgrade() else { return };
+        tokio::spawn(async move {
+            let (from, to) = rows::records_before(partition, until.key(partition));
+            if let Ok(mut connection) = inner.connections.get().await {
+                let trimmed = connection.execute(Query::Trim, partition.home(), &[&from, &to]).await;
+                if let Err(error) = trimmed {
+                    tracing::debug!(%partition, error = text(&error), "old commit records are still there");
+                }
+            }
+        });
+    }
+}
+
+/// Server time is made durable this far ahead, so that not every commit has to.
+const TIME_AHEAD_MS: i64 = 1_000;
+
+fn outcome(record: &CommitRecord, ticket: &Ticket) -> Resolved {
+    if record.token == ticket.token {
+        Resolved::Done(record.head)
+    } else {
+        Resolved::NotDone
+    }
+}
+
+/// How a fence ended.
+enum Fenced {
+    /// A flight that was decided on the newest record can no longer happen.
+    Done,
+    /// It had happened, or another one in its place.
+    Found(CommitRecord),
+    /// The newest record is another one by now.
+    Moved,
+}
+
+/// Changes the newest record, unless the commit that a ticket names has happened.
+async fn fence(
+    connection: &mut Connection,
+    partition: PartitionId,
+    newest: &CommitRecord,
+    ticket: &Ticket,
+) -> Result<Fenced, reads::ReadError> {
+    let (key, value, fenced) = (newest.key(partition), newest.value(), newest.fenced().value());
+    connection.begin();
+    connection.client().batch_execute("begin").await?;
+    // Waits for a flight that has begun to write: it has locked the record.
+    let changed = connection
+        .execute(Query::Fence, partition.home(), &[&key, &&value[..], &&fenced[..]])
+        .await;
+    let (ended, how) = match changed {
+        Ok(0) => ("rollback", Ok(Fenced::Moved)),
+        // What that flight has written shows now.
+        Ok(_) => match record_of(connection, partition, ticket).await {
+            Ok(None) => ("commit", Ok(Fenced::Done)),
+            Ok(Some(record)) => ("rollback", Ok(Fenced::Found(record))),
+            Err(error) => ("rollback", Err(error)),
+        },
+        Err(error) => ("rollback", Err(error.into())),
+    };
+    connection.client().batch_execute(ended).await?;
+    connection.end();
+    how
+}
+
+/// The record of the commit that has the place of a ticket.
+async fn record_of(
+    connection: &mut Connection,
+    partition: PartitionId,
+    ticket: &Ticket,
+) -> Result<Option<CommitRecord>, reads::ReadError> {
+    let key = rows::ticket_key(partition, ticket);
+    let found: Vec<Row> = connection.rows(Query::Record, partition.home(), &[&key]).await?;
+    records(&found).map(|records| records.first().copied())
+}

@@ -1,0 +1,167 @@
+//! Connections, and the pool of them.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use bolide_storage::{EngineError, HomeId};
+use deadpool::Runtime;
+use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult, Timeouts};
+use lru::LruCache;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+
+use crate::error::{OpenError, text};
+use crate::statements::Query;
+
+/// Prepared statements of a connection; those of homes that were not used for longest are dropped first.
+const STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
+
+/// What each connection begins with. A rival whose commit hangs half-sent is not waited for, and nothing that hangs half-sent stays.
+const SETTINGS: &str = "
+    set default_transaction_isolation = 'read committed';
+    set lock_timeout = '2s';
+    set idle_in_transaction_session_timeout = '65s';
+    set client_min_messages = 'error';
+    select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off';";
+
+/// Parameters of a statement.
+pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A connection with its prepared statements.
+pub(crate) struct Connection {
+    client: Client,
+    statements: LruCache<(Query, HomeId), Statement>,
+    /// Something was begun and its end was not seen: nobody else can use the connection.
+    is_dirty: bool,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(config: &Config) -> Result<Connection, Error> {
+        let (client, connection) = config.connect(NoTls).await?;
+        // Ends with the client.
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(error = text(&error), "a connection to the store has ended");
+            }
+        });
+        client.batch_execute(SETTINGS).await?;
+        Ok(Connection {
+            client,
+            statements: LruCache::new(STATEMENTS),
+            is_dirty: false,
+        })
+    }
+
+    /// Sends what needs no preparation.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The connection is not used again unless [`Connection::end`] is called.
+    pub(crate) fn begin(&mut self) {
+        self.is_dirty = true;
+    }
+
+    /// All that was begun has ended.
+    pub(crate) fn end(&mut self) {
+        self.is_dirty = false;
+    }
+
+    /// A prepared statement for a home.
+    pub(crate) async fn prepared(&mut self, query: Query, home: HomeId) -> Result<Statement, Error> {
+        if let Some(statement) = self.statements.get(&(query, home)) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(&query.text(home)).await?;
+        self.statements.put((query, home), statement.clone());
+        Ok(statement)
+    }
+
+    /// The rows of a statement.
+    pub(crate) async fn rows(
+        &mut self,
+        query: Query,
+        home: HomeId,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, Error> {
+        let was_dirty = std::mem::replace(&mut self.is_dirty, true);
+        let statement = self.prepared(query, home).await?;
+        let rows = self.client.query(&statement, parameters).await;
+        self.is_dirty = was_dirty;
+        rows
+    }
+
+    /// The number of rows that a statement changed.
+    pub(crate) async fn execute(
+        &mut self,
+        query: Query,
+        home: HomeId,
+        parameters: Parameters<'_>,
+    ) -> Result<u64, Error> {
+        let was_dirty = std::mem::replace(&mut self.is_dirty, true);
+        let statement = self.prepared(query, home).await?;
+        let changed = self.client.execute(&statement, parameters).await;
+        self.is_dirty = was_dirty;
+        changed
+    }
+}
+
+/// Makes the connections of a pool.
+pub(crate) struct Connector(pub Config);
+
+impl Manager for Connector {
+    type Type = Connection;
+    type Error = Error;
+
+    async fn create(&self) -> Result<Connection, Error> {
+        Connection::open(&self.0).await
+    }
+
+    async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<Error> {
+        if connection.client.is_closed() || connection.is_dirty {
+            return Err(RecycleError::message("it was closed, or something was begun on it"));
+        }
+        Ok(())
+    }
+}
+
+/// A connection of a pool, given back when dropped.
+pub(crate) type Pooled = Object<Connector>;
+
+/// The connections for all but held snapshots.
+pub(crate) struct Connections(Pool<Connector>);
+
+impl Connections {
+    /// At most `size` connections, each waited for and opened within `timeout`.
+    pub(crate) fn new(config: &Config, size: usize, timeout: Duration) -> Result<Connections, OpenError> {
+        let limits = Timeouts {
+            wait: Some(timeout),
+            create: Some(timeout),
+            recycle: None,
+        };
+        let pool = Pool::builder(Connector(config.clone()))
+            .max_size(size)
+            .timeouts(limits)
+            .runtime(Runtime::Tokio1)
+            .build();
+        // It fails only without a runtime for the timeouts.
+        pool.map(Connections).map_err(|_| OpenError::Timeout)
+    }
+
+    /// A connection on which nothing was begun.
+    pub(crate) async fn get(&self) -> Result<Pooled, EngineError> {
+        self.0.get().await.map_err(|error| {
+            EngineError::Unavailable(match error {
+                PoolError::Backend(error) => text(&error),
+                PoolError::Timeout(_) => "no connection to the store was free, or could be opened, in time".to_owned(),
+                other => other.to_string(),
+            })
+        })
+    }
+
+    /// Ends all connections that are not in use, and the others when they are given back.
+    pub(crate) fn close(&self) {
+        self.0.close();
+    }
+}

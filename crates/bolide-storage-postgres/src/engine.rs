@@ -1,0 +1,235 @@
+//! The engine as its callers use it.
+
+use std::future::Future;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bolide_model::UnixMillis;
+use bolide_model::time::{Clock, Monotonic, Span};
+use bolide_storage::{
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Holds, HomeId, JointOutcome, Outcome, PartitionId,
+    ReadRequest, ReadResponse, Resolved, Ticket,
+};
+use tokio_postgres::Config;
+
+use crate::connection::{Connection, Connections, Parameters};
+use crate::error::{Failure, OpenError, judge, text, unavailable};
+use crate::holds::{Transaction, Transactions};
+use crate::options::PostgresOptions;
+use crate::partitions::{Known, Partitions};
+use crate::rows::{self, CommitRecord};
+use crate::schema;
+use crate::statements::Query;
+use crate::time::ServerTime;
+use crate::{reads, removals};
+
+/// Time between questions for the server's time.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// The name of the row with the time that is durable.
+const TIME: &str = "time";
+
+/// Keeps partitions in a table of PostgreSQL or Citus.
+pub struct PostgresEngine(Arc<Inner>);
+
+pub(crate) struct Inner {
+    /// For what goes on in the background.
+    pub(crate) this: Weak<Inner>,
+    pub(crate) config: Config,
+    pub(crate) connections: Connections,
+    pub(crate) partitions: Partitions,
+    pub(crate) transactions: Transactions,
+    pub(crate) holds: Holds<Arc<Transaction>>,
+    pub(crate) time: ServerTime,
+    monotonic: Monotonic,
+    timeout: Duration,
+    /// One write of the time at once; those that wait find it written.
+    raising: tokio::sync::Mutex<()>,
+}
+
+impl PostgresEngine {
+    /// Opens the store that [`crate::init`] made, and goes on with the removals that an earlier process did not finish.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub async fn open(options: &PostgresOptions, clock: Arc<Clock>) -> Result<PostgresEngine, OpenError> {
+        let mut connection = schema::connect(options).await?;
+        schema::check(&mut connection).await?;
+        let floor = connection
+            .rows(Query::Record, rows::STORE, &[&rows::store_key(TIME)])
+            .await?;
+        let floor = floor.first().map(|row| row.try_get::<_, &[u8]>(2)).transpose()?;
+        let floor = floor.and_then(rows::time_of).unwrap_or(UnixMillis(i64::MIN));
+        let monotonic = Monotonic::system();
+        let time = ServerTime::new(clock, monotonic.clone(), floor);
+        if time.is_asked() {
+            time.ask(&mut connection).await?;
+        }
+        let connections = Connections::new(&options.config, options.connections, options.timeout)?;
+        let inner = Arc::new_cyclic(|this| Inner {
+            this: this.clone(),
+            config: options.config.clone(),
+            connections,
+            partitions: Partitions::default(),
+            transactions: Transactions::default(),
+            holds: Holds::default(),
+            time,
+            monotonic,
+            timeout: options.timeout,
+            raising: tokio::sync::Mutex::default(),
+        });
+        removals::go_on(&inner, &mut connection).await?;
+        if inner.time.is_asked() {
+            tokio::spawn(keep_time(Arc::downgrade(&inner), connection));
+        }
+        Ok(PostgresEngine(inner))
+    }
+}
+
+/// Asks for the server's time as long as the engine is there.
+async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
+    loop {
+        let Some(monotonic) = inner.upgrade().map(|inner| inner.monotonic.clone()) else {
+            return;
+        };
+        monotonic.sleep(ASK_INTERVAL).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let asked = inner.in_time(inner.time.ask(&mut connection)).await;
+        if !matches!(asked, Ok(Ok(())))
+            && let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.config)).await
+        {
+            connection = opened;
+        }
+    }
+}
+
+impl Inner {
+    /// Waits no longer than a request may take.
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
+        let deadline = self.monotonic.now() + self.timeout;
+        let done = self.monotonic.timeout_at(deadline, work).await;
+        done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
+    }
+
+    async fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
+        let mut connection = self.connections.get().await?;
+        let read = self.in_time(reads::read(&mut connection, partition, request)).await?;
+        let found = read.map_err(|error| error.of(partition))?;
+        self.partitions.learn(partition, Known::Newest(found.record));
+        // Another node may be ahead.
+        self.time.observe(found.record.head.stamp);
+        Ok(found.into_response())
+    }
+
+    pub(crate) async fn make_time_durable(&self, until: UnixMillis) -> Result<(), EngineError> {
+        let _turn = self.raising.lock().await;
+        if until <= self.time.durable() {
+            return Ok(());
+        }
+        let mut connection = self.connections.get().await?;
+        let (key, value) = (rows::store_key(TIME), rows::time_bytes(until));
+        let parameters: Parameters<'_> = &[&key, &&value[..]];
+        let raised = connection.execute(Query::Raise, rows::STORE, parameters);
+        self.in_time(raised).await?.map_err(|error| unavailable(&error))?;
+        self.time.made_durable(until);
+        Ok(())
+    }
+
+    async fn create(&self, partition: PartitionId, head: Head) -> Result<(), EngineError> {
+        if !rows::is_storable(partition) {
+            return Err(EngineError::Unavailable(format!(
+                "a partition has the highest number. partition={partition}"
+            )));
+        }
+        let record = CommitRecord::first(head);
+        let keys = vec![record.key(partition), rows::listed(partition)];
+        let value = record.value();
+        let values: Vec<&[u8]> = vec![&value, &[]];
+        let parameters: Parameters<'_> = &[&keys, &values];
+        let mut connection = self.connections.get().await?;
+        let created = connection.execute(Query::Create, partition.home(), parameters);
+        match self.in_time(created).await? {
+            Ok(_) => {
+                self.time.observe(head.stamp);
+                Ok(())
+            }
+            // It may be created more than once.
+            Err(error) => Err(match judge(&error) {
+                Failure::Refused(why) | Failure::NotDone(why) | Failure::Unknown(why) => EngineError::Unavailable(why),
+                Failure::Conflict => EngineError::Unavailable(text(&error)),
+            }),
+        }
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn read(
+        &self,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
+        Box::pin(async move { self.0.read(partition, &request).await })
+    }
+
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
+        Box::pin(async move { self.0.commit(partition, batch).await })
+    }
+
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
+        Box::pin(async move { self.0.commit_together(batches).await })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
+        Box::pin(async move { Ok(Arc::new(self.0.hold(home, until).await?) as Arc<dyn HeldSnapshot>) })
+    }
+
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
+        Box::pin(async move { self.0.resolve(partition, &ticket).await })
+    }
+
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.0.create(partition, head).await })
+    }
+
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { removals::remove(&self.0, partition).await })
+    }
+
+    fn time(&self) -> Span {
+        self.0.time.now()
+    }
+
+    fn durable_time(&self) -> UnixMillis {
+        self.0.time.durable()
+    }
+
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.0.make_time_durable(until).await })
+    }
+
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            // What is acknowledged is durable already.
+            self.0.holds.release_all();
+            self.0.connections.close();
+            Ok(())
+        })
+    }
+}
+
+impl Drop for PostgresEngine {
+    fn drop(&mut self) {
+        self.0.holds.release_all();
+        self.0.connections.close();
+    }
+}

@@ -1,0 +1,67 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+/// The text without comments.
+fn statement(query: Query, home: u32) -> String {
+    let text = query.text(HomeId(home));
+    let lines = text.lines().filter(|line| !line.starts_with("--"));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_statement_names_one_home_for_each_use_of_the_table() {
+    for query in Query::ALL {
+        let text = statement(query, 4_711);
+        let uses = text.matches("bolide_kv p").count()
+            + text.matches("bolide_kv c").count()
+            + text.matches("from bolide_kv where").count()
+            + text.matches("delete from bolide_kv using").count()
+            + text.matches("update bolide_kv set").count();
+        let conditions = text.matches("part = 4711").count();
+        assert_eq!(conditions, uses, "{query:?}: each use of the table is limited to one home: {text}");
+        assert!(text.contains("4711"), "{query:?} names the home");
+        assert!(!text.contains('{'), "{query:?} has no other placeholder");
+        // What an insert writes: the home, or what it has read from it.
+        if let Some(written) = text.split("insert into bolide_kv (part, k, v) ").nth(1) {
+            let begins = ["select c.part,", "select 4711,", "values (4711,"];
+            assert!(begins.iter().any(|begin| written.starts_with(begin)), "{query:?}: {written}");
+        }
+        assert!(!text.contains(';'), "{query:?} is one statement");
+    }
+}
+
+#[test]
+fn statements_call_only_functions_that_run_on_any_shard() {
+    let known = ["octet_length", "array_position", "cardinality", "unnest", "coalesce", "lag", "sum", "count", "substring", "greatest"];
+    for query in Query::ALL {
+        let text = statement(query, 1);
+        let calls = text.match_indices('(').filter_map(|(at, _)| {
+            let name: String = text[..at]
+                .chars()
+                .rev()
+                .take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
+                .collect();
+            (!name.is_empty()).then(|| name.chars().rev().collect::<String>())
+        });
+        // An alias with columns, as `t(k, v)`, is none.
+        for call in calls.filter(|name| name.len() > 1 && !["any", "over", "conflict", "bolide_kv"].contains(&name.as_str())) {
+            assert!(known.contains(&call.as_str()), "{query:?} calls {call}");
+        }
+    }
+}
+
+#[test]
+fn every_file_is_a_statement() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let files: BTreeSet<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "sql"))
+        .collect();
+    assert_eq!(files.len(), Query::ALL.len());
+    let texts: BTreeSet<&str> = Query::ALL.map(Query::template).into();
+    assert_eq!(texts.len(), Query::ALL.len(), "no two are the same");
+}

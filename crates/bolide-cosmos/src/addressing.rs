@@ -59,6 +59,11 @@ pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Cont
     }
 }
 
+/// Whether the container of a path is in memory, by its name.
+pub(crate) fn is_known(account: &Account, route: &Route<'_>) -> bool {
+    account.container_by_names(&route.database, &route.container).is_some()
+}
+
 /// Finds the container of a resource below it.
 ///
 /// # Errors

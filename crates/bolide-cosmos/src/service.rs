@@ -34,7 +34,7 @@ use crate::snapshots::Snapshots;
 use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
-use crate::{common_headers, explorer, health, names, operations, request_log};
+use crate::{addressing, common_headers, explorer, health, names, operations, request_log};
 
 /// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -243,6 +243,10 @@ impl CosmosService {
             .await?;
         if let Some(fault) = self.state.faults.take(operation, &head.method, &route) {
             fault.apply().await?;
+        }
+        // Another server may have made what is not known here, or changed a definition. Reads nothing if there is no other.
+        if !operation.is_on_items() || !addressing::is_known(&self.state.account, &route) {
+            self.state.account.refresh_catalog().await?;
         }
         let Received { bytes: body, share } = received;
         let call = Call {

@@ -12,6 +12,7 @@ use crate::demo;
 use crate::emulator::log_lines;
 use crate::mongo;
 use crate::options::Settings;
+use crate::postgres;
 use crate::ready_file::endpoint;
 use crate::server::Ports;
 
@@ -65,10 +66,10 @@ impl Facts {
                 WELL_KNOWN_KEY => WELL_KNOWN_KEY,
                 _ => "<your key>",
             },
-            data: if options.memory {
-                "in memory, gone at the end".to_owned()
-            } else {
-                options.data_dir().display().to_string()
+            data: match &settings.store {
+                Some(store) => postgres::place(store),
+                None if options.memory => "in memory, gone at the end".to_owned(),
+                None => options.data_dir().display().to_string(),
             },
             engine: engine.to_owned(),
             is_clock_virtual: settings.clock.is_virtual(),

@@ -28,6 +28,7 @@ mod machine;
 mod mongo;
 mod options;
 mod pfx;
+mod postgres;
 mod query;
 mod rare;
 mod ready_file;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Command::Import(options) => transfer::import(&options),
         Command::Export(options) => transfer::export(&options),
         Command::Copy(options) => transfer::copy(&options),
+        Command::Init(options) => postgres::init(&options),
         Command::Snapshot(options) => snapshot_commands::take(&options),
         Command::Restore(options) => snapshot_commands::restore(&options),
         Command::Reset(options) => snapshot_commands::reset(&options),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bolide_cosmos::{ConsistencyLevel, Endpoint, Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
+use bolide_storage_postgres::PostgresOptions;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use time::OffsetDateTime;
@@ -22,8 +23,8 @@ use crate::emulator::variables::Variables;
 use crate::health::HealthOptions;
 use crate::keys::{AccountKeys, KeyOptions};
 use crate::listeners::ALL_ADDRESSES;
-use crate::machine;
 use crate::mongo::MongoListenerOptions;
+use crate::postgres::InitOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
@@ -32,6 +33,7 @@ use crate::tls::TlsOptions;
 use crate::transfer::{CopyArguments, ExportArguments, ImportArguments};
 use crate::trust::TrustOptions;
 use crate::usage::{CompletionsOptions, ManOptions};
+use crate::{machine, postgres};
 
 /// The default directory of the store.
 const DATA_DIR: &str = "./bolide-data";
@@ -67,6 +69,8 @@ pub enum Command {
     Export(Box<ExportArguments>),
     /// Copy databases and containers, with their settings and items, to another server.
     Copy(Box<CopyArguments>),
+    /// Make a store in a PostgreSQL or Citus database, for `serve --store`. Leaves a store that is there as it is.
+    Init(InitOptions),
     /// Keep the content of a running server as it is now, under a name.
     Snapshot(SnapshotOptions),
     /// Replace the content of a running server by a snapshot; everything that was made later is gone.
@@ -108,6 +112,10 @@ pub struct ServeOptions {
     /// Keep everything in memory; nothing survives a stop.
     #[arg(long, env = "BOLIDE_MEMORY", value_parser = BoolishValueParser::new())]
     pub memory: bool,
+    /// Keep everything in a database of PostgreSQL 15 or newer, or Citus, such as `postgres://user:password@host/database`. The store is made
+    /// if it is missing. A directory that is named has only the certificate then.
+    #[arg(long, env = "BOLIDE_STORE", value_name = "URL")]
+    pub store: Option<String>,
     /// Address or name to listen on; `*` for all addresses, IPv4 and IPv6. By default 127.0.0.1, which means IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST")]
     pub host: Option<String>,
@@ -234,6 +242,8 @@ pub struct Settings {
     pub clock: Arc<Clock>,
     /// Set with `--emulator`.
     pub emulator: Option<Emulator>,
+    /// Set with `--store`.
+    pub store: Option<PostgresOptions>,
 }
 
 impl Settings {
@@ -279,6 +289,11 @@ impl ServeOptions {
         self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
     }
 
+    /// Whether anything is kept in the directory. With a store elsewhere that is the certificate, if a directory is named.
+    pub fn has_directory(&self) -> bool {
+        !self.memory && (self.store.is_none() || self.data_dir.is_some())
+    }
+
     /// The address or name to listen on.
     pub fn host(&self) -> &str {
         let default = if self.emulator.is_on { ALL_ADDRESSES } else { HOST };
@@ -311,6 +326,12 @@ impl ServeOptions {
                 dir.display()
             )));
         }
+        if self.memory && self.store.is_some() {
+            return Err(Failure::new(
+                "--memory keeps nothing, and --store (or BOLIDE_STORE) names a database: leave one of them out",
+            ));
+        }
+        let store = self.store.as_deref().map(postgres::options).transpose()?;
         let emulator = Emulator::complete(&mut self, variables)?;
         let keys = self.keys.read()?;
         if keys.is_public && emulator.is_none() && !is_loopback(self.host()) {
@@ -337,6 +358,7 @@ impl ServeOptions {
             endpoint,
             clock: Arc::new(clock),
             emulator,
+            store,
             options: *self,
         })
     }

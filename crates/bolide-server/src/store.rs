@@ -11,10 +11,12 @@ use bolide_storage::memory::{MemoryEngine, MemoryImage};
 use bolide_storage_lsm::{
     Durability, Issued, LsmEngine, LsmOptions, MAX_SNAPSHOTS, Prepared, ReplaceError, Replacement, SnapshotError, Steps,
 };
+use bolide_storage_postgres::{PostgresEngine, PostgresOptions};
 use parking_lot::Mutex;
 
 use crate::machine;
-use crate::options::{DurabilityOption, ServeOptions};
+use crate::options::{DurabilityOption, Settings};
+use crate::postgres;
 use crate::server::Failure;
 
 /// The place where engines are opened, each in the place of the one before.
@@ -29,6 +31,7 @@ enum Kind {
         options: Box<LsmOptions>,
         dir: std::path::PathBuf,
     },
+    Postgres(Box<PostgresOptions>),
 }
 
 /// The open engine.
@@ -36,6 +39,7 @@ enum Kind {
 pub enum OpenEngine {
     Memory(Arc<MemoryEngine>),
     Lsm(Arc<LsmEngine>),
+    Postgres(Arc<PostgresEngine>),
 }
 
 /// The content that will replace the current one.
@@ -54,8 +58,11 @@ pub struct Replaced {
 
 impl Store {
     /// The store that the options choose. It keeps at most `open_files` files open; `steps` injects crashes.
-    pub fn new(options: &ServeOptions, clock: Arc<Clock>, open_files: usize, steps: Steps) -> Store {
-        let kind = if options.memory {
+    pub fn new(settings: &Settings, clock: Arc<Clock>, open_files: usize, steps: Steps) -> Store {
+        let options = &settings.options;
+        let kind = if let Some(store) = &settings.store {
+            Kind::Postgres(Box::new(store.clone()))
+        } else if options.memory {
             Kind::Memory(Mutex::default())
         } else {
             let engine_options = LsmOptions {
@@ -87,7 +94,13 @@ impl Store {
         match &self.kind {
             Kind::Memory(_) => "memory",
             Kind::Lsm { .. } => "lsm",
+            Kind::Postgres(_) => "postgres",
         }
+    }
+
+    /// Whether its content can be kept under a name, and replaced. A store that several servers use cannot.
+    pub fn has_snapshots(&self) -> bool {
+        !matches!(self.kind, Kind::Postgres(_))
     }
 
     /// Opens the first engine; recovery runs on a separate thread.
@@ -96,8 +109,13 @@ impl Store {
     /// Why the store cannot be opened: the state of the directory, another process, missing writes.
     pub async fn open(&self) -> Result<OpenEngine, Failure> {
         let clock = self.clock.clone();
-        let Kind::Lsm { options, dir } = &self.kind else {
-            return Ok(OpenEngine::Memory(Arc::new(MemoryEngine::new(clock))));
+        let (options, dir) = match &self.kind {
+            Kind::Memory(_) => return Ok(OpenEngine::Memory(Arc::new(MemoryEngine::new(clock)))),
+            Kind::Postgres(options) => {
+                let engine = postgres::open(options, clock).await?;
+                return Ok(OpenEngine::Postgres(Arc::new(engine)));
+            }
+            Kind::Lsm { options, dir } => (options, dir),
         };
         let (options, opened_dir) = (options.as_ref().clone(), dir.clone());
         let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&opened_dir, clock, options)).await;
@@ -128,7 +146,7 @@ impl Store {
                     .map(|(name, (_, about))| (name.clone(), about.clone()))
                     .collect())
             }
-            _ => Ok(Vec::new()),
+            _ => Err(no_snapshots()),
         }
     }
 
@@ -148,7 +166,7 @@ impl Store {
                 images.insert(name.clone(), (image, about));
                 Ok(())
             }
-            _ => Ok(()),
+            _ => Err(no_snapshots()),
         }
     }
 
@@ -163,7 +181,7 @@ impl Store {
                 Some(_) => Ok(()),
                 None => Err(refusal(SnapshotError::NotFound(name.clone()))),
             },
-            _ => Ok(()),
+            _ => Err(no_snapshots()),
         }
     }
 
@@ -186,7 +204,7 @@ impl Store {
                 let found = images.get(name).map(|(image, _)| Incoming::Memory(image.clone()));
                 found.ok_or_else(|| refusal(SnapshotError::NotFound(name.clone())))
             }
-            (Kind::Lsm { .. }, OpenEngine::Memory(_)) => Ok(Incoming::Memory(MemoryImage::default())),
+            _ => Err(no_snapshots()),
         }
     }
 
@@ -218,11 +236,7 @@ impl Store {
                     Err(ReplaceError::Lost(error)) => Err(Failure::new(error.to_string())),
                 }
             }
-            (_, engine, Incoming::Lsm(_)) => Ok(Replaced {
-                engine,
-                outcome: Ok(()),
-            }),
-            (_, _, Incoming::Memory(image)) => {
+            (Kind::Memory(_), _, Incoming::Memory(image)) => {
                 let floor = image.time().max(least);
                 let engine = MemoryEngine::from_image(clock, floor, &image, issued.lsn);
                 Ok(Replaced {
@@ -230,8 +244,16 @@ impl Store {
                     outcome: Ok(()),
                 })
             }
+            (_, engine, _) => Ok(Replaced {
+                engine,
+                outcome: Err(no_snapshots()),
+            }),
         }
     }
+}
+
+fn no_snapshots() -> Error {
+    Error::new(ErrorKind::WrongMode, "this store keeps no snapshots")
 }
 
 /// The options for engines that are opened later: tables are verified only once, at the start.
@@ -248,6 +270,7 @@ impl OpenEngine {
         match self {
             OpenEngine::Memory(engine) => engine.clone(),
             OpenEngine::Lsm(engine) => engine.clone(),
+            OpenEngine::Postgres(engine) => engine.clone(),
         }
     }
 
@@ -256,6 +279,8 @@ impl OpenEngine {
         match self {
             OpenEngine::Memory(engine) => engine.highest_lsn(),
             OpenEngine::Lsm(engine) => engine.highest_lsn(),
+            // Its content is never replaced.
+            OpenEngine::Postgres(_) => Lsn::default(),
         }
     }
 
@@ -265,7 +290,7 @@ impl OpenEngine {
     /// It cannot be read.
     pub async fn issued(&self) -> Result<Option<Issued>, SnapshotError> {
         match self {
-            OpenEngine::Memory(_) => Ok(None),
+            OpenEngine::Memory(_) | OpenEngine::Postgres(_) => Ok(None),
             OpenEngine::Lsm(engine) => engine.issued().await,
         }
     }
@@ -276,7 +301,7 @@ impl OpenEngine {
     /// The note cannot be removed.
     pub async fn forget_issued(&self) -> Result<(), SnapshotError> {
         match self {
-            OpenEngine::Memory(_) => Ok(()),
+            OpenEngine::Memory(_) | OpenEngine::Postgres(_) => Ok(()),
             OpenEngine::Lsm(engine) => engine.forget_issued().await,
         }
     }

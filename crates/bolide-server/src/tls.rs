@@ -120,7 +120,7 @@ impl Certificate {
             };
         }
         let (certificate, key) = kept_files(options);
-        if !options.memory && (certificate.is_file() || key.is_file()) {
+        if options.has_directory() && (certificate.is_file() || key.is_file()) {
             let kept = Certificate::kept(&certificate, &key)?;
             match kept.and_then(|kept| kept.check_names(&tls.tls_names).map(|()| kept)) {
                 Ok(kept) => return Ok(kept),
@@ -229,10 +229,13 @@ impl Certificate {
     /// # Errors
     /// An error of the file system.
     pub fn keep(&self, options: &ServeOptions) -> Result<(), Failure> {
-        if !self.is_new || options.memory {
+        if !self.is_new || !options.has_directory() {
             return Ok(());
         }
         let (certificate, key) = kept_files(options);
+        // The embedded engine has made it; with `--store` there is none.
+        let made = fs::create_dir_all(options.data_dir());
+        made.map_err(|error| cannot("make", options.data_dir(), &error))?;
         // A crash in between leaves a pair that does not match, which the next start detects.
         for (file, text) in [(&key, &self.key), (&certificate, &self.certificate)] {
             files::write(file, text, Readers::Owner).map_err(|error| cannot("write", file, &error))?;

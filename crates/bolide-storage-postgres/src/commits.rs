@@ -72,7 +72,9 @@ impl Flight {
                 flight.keys.push(rows::key(partition, &put.key));
                 flight.values.push(put.value.clone());
             }
-            flight.deletes.extend(batch.deletes.iter().map(|key| rows::key(partition, key)));
+            flight
+                .deletes
+                .extend(batch.deletes.iter().map(|key| rows::key(partition, key)));
         }
         flight
     }
@@ -220,8 +222,11 @@ impl Inner {
         batches: &[(PartitionId, Batch)],
         known: &[CommitRecord],
     ) -> Result<JointOutcome, EngineError> {
-        let heads: Vec<(PartitionId, Head)> =
-            batches.iter().zip(known).map(|((id, _), record)| (*id, record.head)).collect();
+        let heads: Vec<(PartitionId, Head)> = batches
+            .iter()
+            .zip(known)
+            .map(|((id, _), record)| (*id, record.head))
+            .collect();
         let head = |id| heads.iter().find(|(of, _)| *of == id).map(|(_, head)| *head);
         if let Some(rejected) = rejection(batches, head) {
             return rejected;

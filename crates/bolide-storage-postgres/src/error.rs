@@ -10,6 +10,9 @@ pub enum OpenError {
     /// The connection string is not one.
     #[error("the connection string cannot be read: {0}")]
     Config(#[source] Error),
+    /// Encryption is asked for.
+    #[error("`sslmode=require`: connections to the store are not encrypted yet")]
+    Tls,
     /// No server answers, or it refuses the connection.
     #[error("no connection: {}", text(.0))]
     Connect(#[source] Error),
@@ -28,7 +31,9 @@ pub enum OpenError {
         needed: u32,
     },
     /// The server follows another one.
-    #[error("the server is a standby, which takes no writes; name its primary, or all of them and `target_session_attrs=read-write`")]
+    #[error(
+        "the server is a standby, which takes no writes; name its primary, or all of them and `target_session_attrs=read-write`"
+    )]
     Standby,
     /// The table is not there.
     #[error("the database has no store. `bolide init --store …` makes one")]

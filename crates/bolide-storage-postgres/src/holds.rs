@@ -35,7 +35,9 @@ pub(crate) struct Transaction {
 
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Transaction").field("home", &self.home).finish_non_exhaustive()
+        f.debug_struct("Transaction")
+            .field("home", &self.home)
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,7 +129,9 @@ pub(crate) struct Snapshot {
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("hold", &self.hold).finish_non_exhaustive()
+        f.debug_struct("Snapshot")
+            .field("hold", &self.hold)
+            .finish_non_exhaustive()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::OpenError;
 
@@ -38,10 +39,30 @@ impl PostgresOptions {
         // A server that is gone without a word is noticed in seconds.
         config.keepalives(true).keepalives_idle(Duration::from_secs(5));
         config.keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(OpenError::Tls);
+        }
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host("localhost");
+        }
         Ok(PostgresOptions {
             config,
             connections: CONNECTIONS,
             timeout: TIMEOUT,
         })
+    }
+
+    /// Where the store is, for people, without user and password: `db1:5432,db2:5432/shop`.
+    pub fn place(&self) -> String {
+        let ports = self.config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+        let hosts = self.config.get_hosts().iter().enumerate().map(|(at, host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        format!("{}/{database}", hosts.join(","))
     }
 }

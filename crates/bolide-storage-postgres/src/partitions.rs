@@ -94,7 +94,11 @@ impl Trimming {
     fn committed(&mut self, record: CommitRecord) {
         self.commits += 1;
         let is_old = |mark: &CommitRecord| record.head.stamp.0.saturating_sub(mark.head.stamp.0) >= RECORDS_KEPT_MS;
-        if self.newer.as_ref().is_none_or(|mark| is_old(mark) && self.commits >= RECORDS_KEPT) {
+        if self
+            .newer
+            .as_ref()
+            .is_none_or(|mark| is_old(mark) && self.commits >= RECORDS_KEPT)
+        {
             self.is_due = self.newer.is_some();
             self.older = self.newer.replace(record);
             self.commits = 0;

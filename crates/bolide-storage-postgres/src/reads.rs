@@ -167,7 +167,12 @@ async fn scan(
     let mut read: Vec<(Bytes, Bytes)> = Vec::new();
     let mut bytes = 0;
     loop {
-        let limit = scan.max_rows.max(1).saturating_add(1).saturating_sub(read.len()).min(ROWS);
+        let limit = scan
+            .max_rows
+            .max(1)
+            .saturating_add(1)
+            .saturating_sub(read.len())
+            .min(ROWS);
         let limit_bytes = sql_number(scan.max_bytes.saturating_sub(bytes).max(1));
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
             [&from, &to, &sql_number(limit), &limit_bytes, &commits_from, &commits_to];
@@ -191,7 +196,11 @@ async fn scan(
         let (first, end) = rows::scanned(partition, scan);
         let last = &read.last().ok_or(ReadError::Corrupt("a full page has no row"))?.0;
         let at = [&first[..rows::PREFIX_BYTES], last].concat();
-        (from, to) = if scan.reverse { (first, at) } else { ([&at[..], &[0]].concat(), end) };
+        (from, to) = if scan.reverse {
+            (first, at)
+        } else {
+            ([&at[..], &[0]].concat(), end)
+        };
     }
     let Ok(page) = Page::fill(scan, read.into_iter().map(Ok::<_, Infallible>));
     Ok((record, page))
@@ -218,7 +227,10 @@ fn record(key: &[u8], value: &[u8]) -> Result<CommitRecord, ReadError> {
 }
 
 /// The newest commit of a partition.
-pub(crate) async fn newest(connection: &mut Connection, partition: PartitionId) -> Result<Option<CommitRecord>, ReadError> {
+pub(crate) async fn newest(
+    connection: &mut Connection,
+    partition: PartitionId,
+) -> Result<Option<CommitRecord>, ReadError> {
     let (from, to) = rows::commits(partition);
     let found = connection.rows(Query::Head, partition.home(), &[&from, &to]).await?;
     records(&found).map(|records| records.first().copied())

@@ -52,7 +52,9 @@ pub(crate) async fn go_on(inner: &Arc<Inner>, connection: &mut Connection) -> Re
 /// Deletes all commit records of a partition, so that it does not exist.
 async fn end(connection: &mut Connection, partition: PartitionId) -> Result<(), Error> {
     let entry = rows::removal(partition);
-    connection.execute(Query::Put, rows::STORE, &[&entry, &&b""[..]]).await?;
+    connection
+        .execute(Query::Put, rows::STORE, &[&entry, &&b""[..]])
+        .await?;
     let (commits, listed) = (rows::commits(partition), rows::listed(partition));
     let entry_of_list = (listed.clone(), [&listed[..], &[0]].concat());
     connection.begin();

@@ -1,6 +1,10 @@
 //! The one table, and what must be right before it is used.
 
+use std::time::Duration;
+
+use bolide_model::time::Monotonic;
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 use crate::connection::Connection;
 use crate::error::OpenError;
@@ -25,6 +29,9 @@ const EXISTS: &str = "select to_regclass('bolide_kv') is not null";
 const HAS_CITUS: &str = "select exists (select from pg_extension where extname = 'citus')";
 /// One process makes the table, others wait for it. The number is only for this.
 const LOCK: &str = "select pg_advisory_xact_lock(7306583)";
+/// How long a server that recovers is waited for.
+const RECOVERY: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 const RIGHTS: [&str; 4] = ["select", "insert", "update", "delete"];
 
 /// What [`init`] found or did.
@@ -69,8 +76,20 @@ pub async fn init(options: &PostgresOptions) -> Result<Init, OpenError> {
 
 /// Connects for the first time.
 pub(crate) async fn connect(options: &PostgresOptions) -> Result<Connection, OpenError> {
-    let opened = tokio::time::timeout(options.timeout, Connection::open(&options.config)).await;
-    opened.map_err(|_| OpenError::Timeout)?.map_err(OpenError::Connect)
+    let monotonic = Monotonic::system();
+    let deadline = monotonic.now() + options.timeout.max(RECOVERY);
+    loop {
+        let until = (monotonic.now() + options.timeout).min(deadline);
+        match monotonic.timeout_at(until, Connection::open(&options.config)).await {
+            Some(Ok(connection)) => return Ok(connection),
+            // It recovers after a crash.
+            Some(Err(error)) if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW) && monotonic.now() < deadline => {
+                monotonic.sleep(RETRY_INTERVAL).await;
+            }
+            Some(Err(error)) => return Err(OpenError::Connect(error)),
+            None => return Err(OpenError::Timeout),
+        }
+    }
 }
 
 /// Checks the server, the table and the rights.

@@ -113,7 +113,11 @@ impl ServerTime {
         let hi = hi.max(lo);
         let hi = self.hi.fetch_max(hi, Ordering::SeqCst).max(hi);
         // An exact clock stays exact: both ends follow what was seen.
-        let lo = if sample.is_none() { self.lo.fetch_max(hi, Ordering::SeqCst).max(hi) } else { lo };
+        let lo = if sample.is_none() {
+            self.lo.fetch_max(hi, Ordering::SeqCst).max(hi)
+        } else {
+            lo
+        };
         Span {
             lo: UnixMillis(lo),
             hi: UnixMillis(hi.max(lo)),

@@ -27,6 +27,8 @@ use clap::{Args, ValueEnum};
 use self::gaps::KnownGaps;
 use self::report::Report;
 pub use self::server::Engine;
+use bolide_postgres_server::Database;
+
 use crate::Result;
 use crate::project::Project;
 
@@ -36,7 +38,7 @@ pub struct Options {
     /// The suite to run; by default all.
     #[arg(value_enum)]
     suite: Option<Suite>,
-    /// The engine to use; by default both, one after the other.
+    /// The engine to use; by default all, one after the other.
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// Run only scenarios and cases whose name contains this.
@@ -159,6 +161,8 @@ fn compare_count(suite: Suite, folder: &Path, listed: u64) -> Result<()> {
 }
 
 fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Report> {
+    // Keeps PostgreSQL running between the servers that are started on it.
+    let _running = (engine == Engine::Postgres).then(Database::create).transpose()?;
     match (suite, run.cases) {
         (Suite::Ttl, _) => ttl::run(run, engine),
         (Suite::Sql, Some(folder)) => cases::sql(run, folder, engine),

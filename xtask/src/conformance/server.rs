@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use bolide_postgres_server::Database;
 use clap::ValueEnum;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,6 +26,8 @@ pub enum Engine {
     Memory,
     /// The embedded engine, in a directory.
     Lsm,
+    /// A database of PostgreSQL, which is started for it.
+    Postgres,
 }
 
 impl Engine {
@@ -33,6 +36,7 @@ impl Engine {
         match self {
             Self::Memory => "memory",
             Self::Lsm => "lsm",
+            Self::Postgres => "postgres",
         }
     }
 }
@@ -58,6 +62,8 @@ struct ServerSettings {
     engine: Engine,
     options: Vec<String>,
     directory: TempDir,
+    /// Of [`Engine::Postgres`].
+    database: Option<Database>,
 }
 
 impl Server {
@@ -68,6 +74,7 @@ impl Server {
             engine,
             options: options.to_vec(),
             directory: tempfile::tempdir()?,
+            database: (engine == Engine::Postgres).then(Database::create).transpose()?,
         };
         let (process, endpoints) = settings.start(clock_ms)?;
         Ok(Self {
@@ -176,9 +183,10 @@ impl ServerSettings {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
-        match self.engine {
-            Engine::Memory => command.arg("--memory"),
-            Engine::Lsm => command.arg(option("--data-dir", &self.path("data"))),
+        match &self.database {
+            Some(database) => command.arg(format!("--store={}", database.address())),
+            None if self.engine == Engine::Memory => command.arg("--memory"),
+            None => command.arg(option("--data-dir", &self.path("data"))),
         };
         Ok(command)
     }

@@ -62,6 +62,9 @@ impl Account {
         let vector_items = options.vector_index_items;
         let runtime = Runtime::new(engine, options);
         sweep_later(&catalog, runtime.monotonic());
+        if let Some(interval) = runtime.options().catalog_interval {
+            catalog.follow_others(interval, monotonic.clone());
+        }
         let script_permits = Arc::new(ScriptPermits::new(runtime.options(), runtime.memory()));
         Ok(Arc::new(Account {
             index_builds: PropertyIndexBuilds::start(&background, &catalog, vector_items),

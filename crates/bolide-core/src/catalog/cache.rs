@@ -10,9 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::Space;
 
@@ -85,6 +87,24 @@ impl Catalog {
         self.follow().await?;
         self.reload_outdated().await;
         Ok(())
+    }
+
+    /// Updates memory with the commits of others from time to time, until the catalog is dropped; on an engine that has others. So permissions that another
+    /// process took away end here, too, although a request that finds everything in memory reads nothing.
+    pub fn follow_others(self: &Arc<Catalog>, interval: Duration, monotonic: Monotonic) {
+        if !self.engine.is_shared() {
+            return;
+        }
+        let catalog = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                monotonic.sleep(interval).await;
+                let Some(catalog) = catalog.upgrade() else { return };
+                if let Err(error) = catalog.refresh().await {
+                    tracing::debug!(%error, "what others changed of the catalog cannot be read");
+                }
+            }
+        });
     }
 
     /// Tells whether a commit is known that memory does not show: it was made by another process, or by this one, which could not learn its outcome.

@@ -79,6 +79,9 @@ pub struct AccountOptions {
     pub on_purge_fault: Option<fn()>,
     /// The clock that paces background work and limits waiting. Tests may move one by hand.
     pub monotonic: Monotonic,
+    /// Time between looks at what other processes have changed in the catalog, on an engine that they share. `None`: only when asked
+    /// ([`crate::Account::refresh_catalog`]).
+    pub catalog_interval: Option<Duration>,
 }
 
 impl Default for AccountOptions {
@@ -105,6 +108,7 @@ impl Default for AccountOptions {
             mongo_ttl_mode: TtlMode::default(),
             on_purge_fault: None,
             monotonic: Monotonic::system(),
+            catalog_interval: None,
         }
     }
 }

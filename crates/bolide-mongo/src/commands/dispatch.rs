@@ -29,6 +29,7 @@ use super::data::views;
 use super::global::GlobalArguments;
 use super::table::{Command, Rights};
 use crate::client::{self, Client, RequestStatistics};
+use crate::codes;
 use crate::fail_points::FailCommand;
 use crate::message::OpMsg;
 use crate::namespace;
@@ -240,6 +241,7 @@ impl<'a> Call<'a> {
             closes_connection: AtomicBool::new(false),
             global,
         };
+        self.look_for_collection().await?;
         // Of a transaction that creates collections, no command sees a part.
         self.state.account.settled().await;
         let begun = self.state.monotonic().now();
@@ -279,6 +281,18 @@ impl<'a> Call<'a> {
         {
             transaction.fail();
         }
+    }
+
+    /// Looks whether another server has made the collection, if it is not known here. Reads nothing if there is no other.
+    async fn look_for_collection(&self) -> Result<()> {
+        let Some((database, collection)) = self.namespace.split_once('.') else {
+            return Ok(());
+        };
+        let account = &self.state.account;
+        if account.find_collection(database, collection).is_none() {
+            account.refresh_catalog().await.map_err(|error| codes::error(&error))?;
+        }
+        Ok(())
     }
 
     /// Refuses commands on views that only collections know.

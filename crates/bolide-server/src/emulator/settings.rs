@@ -123,7 +123,7 @@ fn complete_key(options: &mut ServeOptions, variables: Variables<'_>) -> Result<
 }
 
 fn complete_data(options: &mut ServeOptions, variables: Variables<'_>) -> Result<(), Failure> {
-    if options.memory || options.data_dir.is_some() {
+    if options.memory || options.data_dir.is_some() || options.store.is_some() {
         return Ok(());
     }
     let persistence = variables.text("AZURE_COSMOS_EMULATOR_ENABLE_DATA_PERSISTENCE")?;

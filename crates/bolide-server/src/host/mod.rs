@@ -29,6 +29,9 @@ use crate::server::{self, Failure};
 use crate::store::{OpenEngine, Store};
 use replacement::HostSnapshots;
 
+/// Changes of permissions take effect on all servers of a store within 200 ms: half of that, and the time to read them.
+const CATALOG_INTERVAL: Duration = Duration::from_millis(100);
+
 /// See the module.
 pub struct Host {
     settings: Arc<Settings>,
@@ -68,7 +71,7 @@ impl Host {
         };
         let clock = settings.clock.clone();
         let host = Host {
-            store: Store::new(&settings.options, clock.clone(), store_files, steps.clone()),
+            store: Store::new(&settings, clock.clone(), store_files, steps.clone()),
             settings,
             shared,
             monotonic,
@@ -97,7 +100,7 @@ impl Host {
         let current = self.current.lock().await;
         let Some(current) = current.as_ref() else { return };
         let options = CosmosOptions {
-            snapshots: Some(self.snapshots(&current.waiting)),
+            snapshots: self.store.has_snapshots().then(|| self.snapshots(&current.waiting)),
             ..options
         };
         let keys = self.settings.keys.keys.clone();
@@ -142,6 +145,7 @@ impl Host {
             mongo_ttl_mode: options.mongo.mongo_ttl_mode.into(),
             on_purge_fault: options.enable_faults.then_some(server::crash as fn()),
             monotonic: self.monotonic.clone(),
+            catalog_interval: Some(CATALOG_INTERVAL),
             ..AccountOptions::default()
         };
         let failed = |error: &dyn std::fmt::Display| Failure::new(format!("cannot open the database: {error}"));

@@ -37,7 +37,10 @@ fn records_come_back_and_are_in_the_order_of_their_commits() {
     };
     let second = CommitRecord::of(&batch);
     for record in [first, second, second.fenced()] {
-        assert_eq!(CommitRecord::read(&record.key(PARTITION), &record.value()), Some(record));
+        assert_eq!(
+            CommitRecord::read(&record.key(PARTITION), &record.value()),
+            Some(record)
+        );
     }
     assert!(first.key(PARTITION) < second.key(PARTITION));
     assert_eq!(second.key(PARTITION), ticket_key(PARTITION, &batch.ticket()));

@@ -21,13 +21,19 @@ fn each_statement_names_one_home_for_each_use_of_the_table() {
             + text.matches("delete from bolide_kv using").count()
             + text.matches("update bolide_kv set").count();
         let conditions = text.matches("part = 4711").count();
-        assert_eq!(conditions, uses, "{query:?}: each use of the table is limited to one home: {text}");
+        assert_eq!(
+            conditions, uses,
+            "{query:?}: each use of the table is limited to one home: {text}"
+        );
         assert!(text.contains("4711"), "{query:?} names the home");
         assert!(!text.contains('{'), "{query:?} has no other placeholder");
         // What an insert writes: the home, or what it has read from it.
         if let Some(written) = text.split("insert into bolide_kv (part, k, v) ").nth(1) {
             let begins = ["select c.part,", "select 4711,", "values (4711,"];
-            assert!(begins.iter().any(|begin| written.starts_with(begin)), "{query:?}: {written}");
+            assert!(
+                begins.iter().any(|begin| written.starts_with(begin)),
+                "{query:?}: {written}"
+            );
         }
         assert!(!text.contains(';'), "{query:?} is one statement");
     }
@@ -35,7 +41,18 @@ fn each_statement_names_one_home_for_each_use_of_the_table() {
 
 #[test]
 fn statements_call_only_functions_that_run_on_any_shard() {
-    let known = ["octet_length", "array_position", "cardinality", "unnest", "coalesce", "lag", "sum", "count", "substring", "greatest"];
+    let known = [
+        "octet_length",
+        "array_position",
+        "cardinality",
+        "unnest",
+        "coalesce",
+        "lag",
+        "sum",
+        "count",
+        "substring",
+        "greatest",
+    ];
     for query in Query::ALL {
         let text = statement(query, 1);
         let calls = text.match_indices('(').filter_map(|(at, _)| {
@@ -47,7 +64,9 @@ fn statements_call_only_functions_that_run_on_any_shard() {
             (!name.is_empty()).then(|| name.chars().rev().collect::<String>())
         });
         // An alias with columns, as `t(k, v)`, is none.
-        for call in calls.filter(|name| name.len() > 1 && !["any", "over", "conflict", "bolide_kv"].contains(&name.as_str())) {
+        for call in
+            calls.filter(|name| name.len() > 1 && !["any", "over", "conflict", "bolide_kv"].contains(&name.as_str()))
+        {
             assert!(known.contains(&call.as_str()), "{query:?} calls {call}");
         }
     }

@@ -3,19 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod claims;
-mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::time::Clock;
+use bolide_postgres_server::Database;
 use bolide_storage::Engine;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::suite::EngineFixture;
 use bolide_storage_postgres::{PostgresEngine, PostgresOptions, init};
 use tokio::runtime::Handle;
-
-use server::Database;
 
 mod suite {
     bolide_storage::engine_suite!(super::Store::new());
@@ -34,7 +32,7 @@ struct Store {
 impl Store {
     fn new() -> Store {
         Store {
-            database: Database::new(),
+            database: Database::create().unwrap(),
             is_made: AtomicBool::new(false),
         }
     }

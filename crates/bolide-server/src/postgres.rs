@@ -1,0 +1,73 @@
+//! Stores in PostgreSQL: the options for them, and `bolide init`.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use bolide_model::time::Clock;
+use bolide_storage_postgres::{Init, OpenError, PostgresEngine, PostgresOptions};
+use clap::Args;
+
+use crate::server::Failure;
+
+/// The options of `init`.
+#[derive(Debug, Clone, Args)]
+pub struct InitOptions {
+    /// The database, such as `postgres://user:password@host/database`.
+    #[arg(long, env = "BOLIDE_STORE", value_name = "URL")]
+    pub store: String,
+}
+
+/// Makes a store.
+///
+/// # Errors
+/// Why there is none, in one line.
+pub fn init(options: &InitOptions) -> Result<(), Failure> {
+    let options = self::options(&options.store)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    let made = runtime.block_on(bolide_storage_postgres::init(&options));
+    let place = place(&options);
+    let line = match made.map_err(|error| failed(&error))? {
+        Init::Present => format!("{place} has a store already."),
+        Init::Created { on_citus: false } => format!("{place} has a new store."),
+        Init::Created { on_citus: true } => format!("{place} has a new store, spread over the nodes of Citus."),
+    };
+    writeln!(io::stdout(), "{line}").map_err(|error| Failure::new(format!("cannot write the result: {error}")))
+}
+
+/// Reads the value of `--store`. It may have a password, so no message repeats it.
+///
+/// # Errors
+/// If it does not name a database of PostgreSQL.
+pub fn options(text: &str) -> Result<PostgresOptions, Failure> {
+    PostgresOptions::parse(text).map_err(|error| {
+        Failure::new(format!(
+            "--store: expected an address such as postgres://user:password@host/database: {error}"
+        ))
+    })
+}
+
+/// Opens a store; makes it if it is missing.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub async fn open(options: &PostgresOptions, clock: Arc<Clock>) -> Result<PostgresEngine, Failure> {
+    let opened = match PostgresEngine::open(options, clock.clone()).await {
+        Err(OpenError::NoStore) => {
+            let made = bolide_storage_postgres::init(options).await;
+            made.map_err(|error| failed(&error))?;
+            PostgresEngine::open(options, clock).await
+        }
+        opened => opened,
+    };
+    opened.map_err(|error| failed(&error))
+}
+
+/// Where a store is, for people: hosts, ports and the database.
+pub fn place(options: &PostgresOptions) -> String {
+    format!("PostgreSQL at {}", options.place())
+}
+
+fn failed(error: &OpenError) -> Failure {
+    Failure::new(format!("--store: {error}"))
+}

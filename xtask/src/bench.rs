@@ -19,8 +19,6 @@ const COSMIUM: GoProgram = GoProgram {
     package: "github.com/pikami/cosmium/cmd/server@latest",
 };
 const VERCEL: (&str, &str) = ("@vercel/cosmosdb-server", "1.0.1");
-/// Where Debian installs PostgreSQL's programs, which are not on the path.
-const POSTGRESQL: &str = "/usr/lib/postgresql";
 
 /// What to measure.
 #[derive(Args)]
@@ -105,11 +103,7 @@ fn peers(tools: &Tools, cosmium: Option<&Path>) -> Vec<String> {
         }
     }
     // The benchmark finds these by itself.
-    let postgres = match Path::new(POSTGRESQL).is_dir() {
-        true => Ok(()),
-        // The program of the package that is on the path.
-        false => tools.debian("pg_ctlcluster", "postgresql").map(drop),
-    };
+    let postgres = tools.postgres();
     let redis = tools.debian("redis-server", "redis-server").map(drop);
     for (name, found) in [("postgres", postgres), ("redis", redis)] {
         if let Err(reason) = found {

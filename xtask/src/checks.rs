@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
+use crate::tools::Tools;
 use crate::{Result, conformance, dist, image, instructions, packages, packaging, tidy};
 
 /// A check as `cargo xtask test` runs it.
@@ -86,6 +87,8 @@ pub fn lint(project: &Project) -> Result<()> {
 
 /// Runs the Rust tests of all crates, those against the built server included.
 pub fn unit(project: &Project) -> Result<()> {
+    // The tests of the engine over it start it.
+    Tools::new(project, false).postgres()?;
     succeed(
         &mut project.cargo(&["test", "--workspace", "--no-fail-fast"]),
         "cargo test",

@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 use crate::Result;
 use crate::project::Project;
 
+/// Where Debian installs PostgreSQL's programs.
+const POSTGRESQL: &str = "/usr/lib/postgresql";
+
 /// Where programs are looked for and installed.
 pub struct Tools {
     /// Programs of the Go module proxy, kept with what is built.
@@ -57,6 +60,18 @@ impl Tools {
             .map_err(|why| format!("{missing}, and apt-get fails: {why}"))?;
         }
         on_path(name).ok_or(missing)
+    }
+
+    /// PostgreSQL, whose programs are not on the path.
+    ///
+    /// # Errors
+    /// The text says why it is missing.
+    pub fn postgres(&self) -> std::result::Result<(), String> {
+        match Path::new(POSTGRESQL).is_dir() {
+            true => Ok(()),
+            // The program of the package that is on the path.
+            false => self.debian("pg_ctlcluster", "postgresql").map(drop),
+        }
     }
 
     /// A program on the path, or built by Go.

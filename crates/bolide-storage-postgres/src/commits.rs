@@ -206,14 +206,24 @@ impl Inner {
 
     /// Asks for the newest record of a partition.
     pub(crate) async fn look(&self, partition: PartitionId) -> Result<Option<CommitRecord>, EngineError> {
-        let mut connection = self.connections.get().await?;
-        let asked = self.in_time(newest(&mut connection, partition)).await?;
+        let mut asked = self.look_once(partition).await?;
+        if matches!(&asked, Err(error) if error.was_closed()) {
+            asked = self.look_once(partition).await?;
+        }
         let record = asked.map_err(|error| error.of(partition))?;
         match record {
             Some(record) => self.partitions.learn(partition, Known::Newest(record)),
             None => self.partitions.forget(partition),
         }
         Ok(record)
+    }
+
+    async fn look_once(
+        &self,
+        partition: PartitionId,
+    ) -> Result<Result<Option<CommitRecord>, reads::ReadError>, EngineError> {
+        let mut connection = self.connections.get().await?;
+        self.in_time(newest(&mut connection, partition)).await
     }
 
     /// Commits batches of one home on the records that are known.
@@ -260,14 +270,7 @@ impl Inner {
                     }
                     return Ok(JointOutcome::done(batches));
                 }
-                Landed::Stale => {
-                    for (id, _) in batches {
-                        if self.look(*id).await?.is_none() {
-                            return Err(EngineError::NoPartition(*id));
-                        }
-                    }
-                    return Ok(JointOutcome::Stale);
-                }
+                Landed::Stale => return self.look_again(batches).await,
                 Landed::Failed(Failure::NotDone(_)) if left > 0 => {}
                 Landed::Failed(Failure::NotDone(why)) => return Err(EngineError::Unavailable(why)),
                 Landed::Failed(Failure::Refused(why)) => return Ok(JointOutcome::Refused(why)),
@@ -278,6 +281,16 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// What a commit is that others came before: stale, or of a partition that is gone. What was known of the partitions is not used again.
+    async fn look_again(&self, batches: &[(PartitionId, Batch)]) -> Result<JointOutcome, EngineError> {
+        for (id, _) in batches {
+            if self.look(*id).await?.is_none() {
+                return Err(EngineError::NoPartition(*id));
+            }
+        }
+        Ok(JointOutcome::Stale)
     }
 
     /// See [`bolide_storage::Engine::resolve`].

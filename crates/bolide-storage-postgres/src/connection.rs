@@ -10,7 +10,7 @@ use lru::LruCache;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
-use crate::error::{OpenError, text};
+use crate::error::{OpenError, text, was_closed};
 use crate::statements::Query;
 
 /// Prepared statements of a connection; those of homes that were not used for longest are dropped first.
@@ -88,7 +88,7 @@ impl Connection {
         let was_dirty = std::mem::replace(&mut self.is_dirty, true);
         let statement = self.prepared(query, home).await?;
         let rows = self.client.query(&statement, parameters).await;
-        self.is_dirty = was_dirty;
+        self.is_dirty = was_dirty || rows.as_ref().is_err_and(was_closed);
         rows
     }
 
@@ -102,7 +102,7 @@ impl Connection {
         let was_dirty = std::mem::replace(&mut self.is_dirty, true);
         let statement = self.prepared(query, home).await?;
         let changed = self.client.execute(&statement, parameters).await;
-        self.is_dirty = was_dirty;
+        self.is_dirty = was_dirty || changed.as_ref().is_err_and(was_closed);
         changed
     }
 }

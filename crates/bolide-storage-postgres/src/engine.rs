@@ -17,6 +17,7 @@ use crate::error::{Failure, OpenError, judge, text, unavailable};
 use crate::holds::{Transaction, Transactions};
 use crate::options::PostgresOptions;
 use crate::partitions::{Known, Partitions};
+use crate::reads::{Found, ReadError};
 use crate::rows::{self, CommitRecord};
 use crate::schema;
 use crate::statements::Query;
@@ -111,13 +112,24 @@ impl Inner {
     }
 
     async fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
-        let mut connection = self.connections.get().await?;
-        let read = self.in_time(reads::read(&mut connection, partition, request)).await?;
+        let mut read = self.read_once(partition, request).await?;
+        if matches!(&read, Err(error) if error.was_closed()) {
+            read = self.read_once(partition, request).await?;
+        }
         let found = read.map_err(|error| error.of(partition))?;
         self.partitions.learn(partition, Known::Newest(found.record));
         // Another node may be ahead.
         self.time.observe(found.record.head.stamp);
         Ok(found.into_response())
+    }
+
+    async fn read_once(
+        &self,
+        partition: PartitionId,
+        request: &ReadRequest,
+    ) -> Result<Result<Found, ReadError>, EngineError> {
+        let mut connection = self.connections.get().await?;
+        self.in_time(reads::read(&mut connection, partition, request)).await
     }
 
     pub(crate) async fn make_time_durable(&self, until: UnixMillis) -> Result<(), EngineError> {

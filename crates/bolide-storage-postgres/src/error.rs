@@ -86,6 +86,12 @@ pub(crate) fn judge(error: &Error) -> Failure {
     }
 }
 
+/// Whether the connection ended, before the statement or instead of its answer.
+pub(crate) fn was_closed(error: &Error) -> bool {
+    let is_end = |code: &SqlState| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code);
+    error.is_closed() || error.code().is_some_and(is_end)
+}
+
 /// A read that failed changes nothing.
 pub(crate) fn unavailable(error: &Error) -> EngineError {
     EngineError::Unavailable(text(error))

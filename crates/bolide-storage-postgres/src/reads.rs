@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio_postgres::{Error, Row};
 
 use crate::connection::Connection;
-use crate::error::unavailable;
+use crate::error::{unavailable, was_closed};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
@@ -53,6 +53,11 @@ impl From<Error> for ReadError {
 }
 
 impl ReadError {
+    /// Whether the connection had ended, which nobody had noticed: another one may do.
+    pub(crate) fn was_closed(&self) -> bool {
+        matches!(self, ReadError::Statement(error) if was_closed(error))
+    }
+
     pub(crate) fn of(self, partition: PartitionId) -> EngineError {
         match self {
             ReadError::Statement(error) => unavailable(&error),

@@ -22,13 +22,12 @@ mod wire;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use bolide_postgres_server::Database;
 use clap::{Args, ValueEnum};
 
 use self::gaps::KnownGaps;
 use self::report::Report;
 pub use self::server::Engine;
-use bolide_postgres_server::Database;
-
 use crate::Result;
 use crate::project::Project;
 
@@ -38,7 +37,7 @@ pub struct Options {
     /// The suite to run; by default all.
     #[arg(value_enum)]
     suite: Option<Suite>,
-    /// The engine to use; by default all, one after the other.
+    /// The engine to use; by default several, one after the other: queries are the same on all, so those on PostgreSQL run only when it is named.
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// Run only scenarios and cases whose name contains this.
@@ -66,6 +65,14 @@ enum Suite {
 }
 
 impl Suite {
+    /// The engines of a run that names none.
+    fn engines(self) -> &'static [Engine] {
+        match self {
+            Suite::Ttl | Suite::MongoTtl => Engine::value_variants(),
+            Suite::Sql | Suite::QueryPlan => &[Engine::Memory, Engine::Lsm],
+        }
+    }
+
     /// The family of its cases, for suites whose cases are outside the project.
     fn family(self) -> Option<&'static str> {
         match self {
@@ -130,7 +137,7 @@ pub fn run(project: &Project, options: &Options) -> Result<Option<String>> {
             };
             compare_count(suite, folder, listed)?;
         }
-        for &engine in one_or_all(options.engine.as_ref()) {
+        for &engine in options.engine.as_ref().map_or(suite.engines(), std::slice::from_ref) {
             let report = play(suite, &run, engine)?;
             println!("{report}\n");
             failed += report.failed();

@@ -21,7 +21,8 @@ const USER: &str = "postgres";
 /// Its own user and database.
 const SUPERUSER: &str = "bolide";
 const MAINTENANCE: &str = "postgres";
-const SETTINGS: [&str; 5] = [
+const SETTINGS: [&str; 6] = [
+    "ssl=on",
     // No test stops the machine.
     "fsync=off",
     "max_connections=300",
@@ -78,6 +79,11 @@ impl Database {
         format!("postgres://{user}@127.0.0.1:{}/{}", self.server.port, self.name)
     }
 
+    /// The certificate of the server, in PEM; nobody else has signed it.
+    pub fn certificate(&self) -> &str {
+        &self.server.certificate
+    }
+
     /// Runs statements with `psql`, and returns what they print.
     ///
     /// # Errors
@@ -100,6 +106,7 @@ impl Drop for Database {
 /// A running server.
 struct Server {
     port: u16,
+    certificate: String,
     /// Ends the thread that holds the process: a process that ends with its parent ends with the thread that started it.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -130,6 +137,7 @@ impl Server {
         create.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         create.args(["--username", SUPERUSER, "--pgdata"]).arg(&data);
         output(&mut create)?;
+        let certificate = write_certificate(&data, is_root)?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let (stop, stopped) = channel::<()>();
         let (started, start) = channel();
@@ -147,6 +155,7 @@ impl Server {
         });
         let server = Server {
             port,
+            certificate,
             stop: Some(stop),
             thread: Some(thread),
             _home: home,
@@ -189,6 +198,26 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+/// Makes a certificate where the server looks for one, and returns it.
+fn write_certificate(data: &Path, is_root: bool) -> Result<String, Error> {
+    let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).map_err(|error| Error::Failed(error.to_string()))?;
+    let certificate = made.cert.pem();
+    for (name, text) in [
+        ("server.crt", &certificate),
+        ("server.key", &made.signing_key.serialize_pem()),
+    ] {
+        let file = data.join(name);
+        std::fs::write(&file, text)?;
+        // Others may not read the key.
+        output(Command::new("chmod").arg("600").arg(&file))?;
+        if is_root {
+            output(Command::new("chown").arg(USER).arg(&file))?;
+        }
+    }
+    Ok(certificate)
 }
 
 fn serve(data: &Path, port: u16, is_root: bool) -> Result<Command, Error> {

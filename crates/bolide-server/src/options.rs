@@ -116,6 +116,10 @@ pub struct ServeOptions {
     /// if it is missing. A directory that is named has only the certificate then.
     #[arg(long, env = "BOLIDE_STORE", value_name = "URL")]
     pub store: Option<String>,
+    /// With `sslmode=require` in --store: a PEM file with the authorities that have signed the certificates of its servers. By default those that the system
+    /// trusts.
+    #[arg(long, env = "BOLIDE_STORE_CA", value_name = "FILE")]
+    pub store_ca: Option<PathBuf>,
     /// Address or name to listen on; `*` for all addresses, IPv4 and IPv6. By default 127.0.0.1, which means IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST")]
     pub host: Option<String>,
@@ -331,7 +335,7 @@ impl ServeOptions {
                 "--memory keeps nothing, and --store (or BOLIDE_STORE) names a database: leave one of them out",
             ));
         }
-        let store = self.store.as_deref().map(postgres::options).transpose()?;
+        let store = postgres::options_of(self.store.as_deref(), self.store_ca.as_deref())?;
         let emulator = Emulator::complete(&mut self, variables)?;
         let keys = self.keys.read()?;
         if keys.is_public && emulator.is_none() && !is_loopback(self.host()) {

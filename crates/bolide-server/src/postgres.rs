@@ -1,6 +1,7 @@
 //! Stores in PostgreSQL: the options for them, and `bolide init`.
 
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bolide_model::time::Clock;
@@ -15,6 +16,9 @@ pub struct InitOptions {
     /// The database, such as `postgres://user:password@host/database`.
     #[arg(long, env = "BOLIDE_STORE", value_name = "URL")]
     pub store: String,
+    /// With `sslmode=require`: a PEM file with the authorities that have signed the certificates of its servers. By default those that the system trusts.
+    #[arg(long, env = "BOLIDE_STORE_CA", value_name = "FILE")]
+    pub store_ca: Option<PathBuf>,
 }
 
 /// Makes a store.
@@ -22,7 +26,7 @@ pub struct InitOptions {
 /// # Errors
 /// Why there is none, in one line.
 pub fn init(options: &InitOptions) -> Result<(), Failure> {
-    let options = self::options(&options.store)?;
+    let options = self::options(&options.store, options.store_ca.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     let made = runtime.block_on(bolide_storage_postgres::init(&options));
@@ -35,16 +39,36 @@ pub fn init(options: &InitOptions) -> Result<(), Failure> {
     writeln!(io::stdout(), "{line}").map_err(|error| Failure::new(format!("cannot write the result: {error}")))
 }
 
-/// Reads the value of `--store`. It may have a password, so no message repeats it.
+/// Reads the values of `--store` and `--store-ca`; `None` if there is no store.
 ///
 /// # Errors
-/// If it does not name a database of PostgreSQL.
-pub fn options(text: &str) -> Result<PostgresOptions, Failure> {
-    PostgresOptions::parse(text).map_err(|error| {
+/// As [`options`]; and authorities without a store.
+pub fn options_of(store: Option<&str>, authorities: Option<&Path>) -> Result<Option<PostgresOptions>, Failure> {
+    match (store, authorities) {
+        (Some(store), authorities) => options(store, authorities).map(Some),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::new(
+            "--store-ca says whom to trust as the server of --store, which is not given",
+        )),
+    }
+}
+
+/// Reads an address, which may have a password, so that no message repeats it, and the authorities to trust.
+///
+/// # Errors
+/// If it does not name a database of PostgreSQL, or the file has no certificates.
+fn options(address: &str, authorities: Option<&Path>) -> Result<PostgresOptions, Failure> {
+    let mut options = PostgresOptions::parse(address).map_err(|error| {
         Failure::new(format!(
             "--store: expected an address such as postgres://user:password@host/database: {error}"
         ))
-    })
+    })?;
+    if let Some(file) = authorities {
+        let failed = |why: String| Failure::new(format!("--store-ca: {}: {why}", file.display()));
+        let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+        options.trust(&pem).map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(options)
 }
 
 /// Opens a store; makes it if it is missing.

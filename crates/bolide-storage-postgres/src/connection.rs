@@ -1,14 +1,18 @@
 //! Connections, and the pool of them.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_storage::{EngineError, HomeId};
 use deadpool::Runtime;
 use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult, Timeouts};
 use lru::LruCache;
+use rustls::ClientConfig;
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Error, NoTls, Row, Socket, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{OpenError, text, was_closed};
 use crate::statements::Query;
@@ -37,14 +41,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects.
-    pub(crate) async fn open(config: &Config) -> Result<Connection, Error> {
-        let (client, connection) = config.connect(NoTls).await?;
-        // Ends with the client.
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error = text(&error), "a connection to the store has ended");
-            }
-        });
+    pub(crate) async fn open(target: &Target) -> Result<Connection, Error> {
+        let client = match &target.tls {
+            Some(tls) => connect(&target.config, MakeRustlsConnect::new(tls.as_ref().clone())).await?,
+            None => connect(&target.config, NoTls).await?,
+        };
         client.batch_execute(SETTINGS).await?;
         Ok(Connection {
             client,
@@ -107,8 +108,31 @@ impl Connection {
     }
 }
 
+/// Where a store is, and how its server is trusted.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub config: Config,
+    /// `None`: connections are not encrypted.
+    pub tls: Option<Arc<ClientConfig>>,
+}
+
+async fn connect<T>(config: &Config, tls: T) -> Result<Client, Error>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+{
+    let (client, connection) = config.connect(tls).await?;
+    // Ends with the client.
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(error = text(&error), "a connection to the store has ended");
+        }
+    });
+    Ok(client)
+}
+
 /// Makes the connections of a pool.
-pub(crate) struct Connector(pub Config);
+pub(crate) struct Connector(pub Target);
 
 impl Manager for Connector {
     type Type = Connection;
@@ -134,13 +158,13 @@ pub(crate) struct Connections(Pool<Connector>);
 
 impl Connections {
     /// At most `size` connections, each waited for and opened within `timeout`.
-    pub(crate) fn new(config: &Config, size: usize, timeout: Duration) -> Result<Connections, OpenError> {
+    pub(crate) fn new(target: &Target, size: usize, timeout: Duration) -> Result<Connections, OpenError> {
         let limits = Timeouts {
             wait: Some(timeout),
             create: Some(timeout),
             recycle: None,
         };
-        let pool = Pool::builder(Connector(config.clone()))
+        let pool = Pool::builder(Connector(target.clone()))
             .max_size(size)
             .timeouts(limits)
             .runtime(Runtime::Tokio1)

@@ -10,9 +10,8 @@ use bolide_storage::{
     Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Holds, HomeId, JointOutcome, Outcome, PartitionId,
     ReadRequest, ReadResponse, Resolved, Ticket,
 };
-use tokio_postgres::Config;
 
-use crate::connection::{Connection, Connections, Parameters};
+use crate::connection::{Connection, Connections, Parameters, Target};
 use crate::error::{Failure, OpenError, judge, text, unavailable};
 use crate::holds::{Transaction, Transactions};
 use crate::options::PostgresOptions;
@@ -35,7 +34,7 @@ pub struct PostgresEngine(Arc<Inner>);
 pub(crate) struct Inner {
     /// For what goes on in the background.
     pub(crate) this: Weak<Inner>,
-    pub(crate) config: Config,
+    pub(crate) target: Target,
     pub(crate) connections: Connections,
     pub(crate) partitions: Partitions,
     pub(crate) transactions: Transactions,
@@ -65,10 +64,10 @@ impl PostgresEngine {
         if time.is_asked() {
             time.ask(&mut connection).await?;
         }
-        let connections = Connections::new(&options.config, options.connections, options.timeout)?;
+        let connections = Connections::new(&options.target, options.connections, options.timeout)?;
         let inner = Arc::new_cyclic(|this| Inner {
             this: this.clone(),
-            config: options.config.clone(),
+            target: options.target.clone(),
             connections,
             partitions: Partitions::default(),
             transactions: Transactions::default(),
@@ -96,7 +95,7 @@ async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
         let Some(inner) = inner.upgrade() else { return };
         let asked = inner.in_time(inner.time.ask(&mut connection)).await;
         if !matches!(asked, Ok(Ok(())))
-            && let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.config)).await
+            && let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.target)).await
         {
             connection = opened;
         }

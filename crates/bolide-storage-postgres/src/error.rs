@@ -10,9 +10,9 @@ pub enum OpenError {
     /// The connection string is not one.
     #[error("the connection string cannot be read: {0}")]
     Config(#[source] Error),
-    /// Encryption is asked for.
-    #[error("`sslmode=require`: connections to the store are not encrypted yet")]
-    Tls,
+    /// What to trust cannot be used.
+    #[error("the certificates to trust cannot be used: {0}")]
+    Authorities(String),
     /// No server answers, or it refuses the connection.
     #[error("no connection: {}", text(.0))]
     Connect(#[source] Error),

@@ -95,7 +95,7 @@ impl Inner {
 
     /// A new transaction, whose snapshot is taken now.
     async fn begin(&self, home: HomeId) -> Result<Arc<Transaction>, ReadError> {
-        let mut connection = Connection::open(&self.config).await?;
+        let mut connection = Connection::open(&self.target).await?;
         connection.client().batch_execute(BEGIN_SNAPSHOT).await?;
         let heads = heads(&mut connection, home).await?;
         Ok(Arc::new(Transaction {

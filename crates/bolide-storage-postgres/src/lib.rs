@@ -13,7 +13,7 @@
 //! - [`holds`] are snapshots that outlive a call, [`time`] is the server's clock as all nodes see it.
 //! - [`schema`] makes and checks the table. [`statements`] are the files in `sql/`, [`connection`] sends them, [`error`] says what a failure means.
 //!
-//! Out of scope: everything above keys and bytes, as for every engine. TLS to the server is not built yet.
+//! Out of scope: everything above keys and bytes, as for every engine.
 mod commits;
 mod connection;
 mod engine;

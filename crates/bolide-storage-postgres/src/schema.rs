@@ -80,7 +80,7 @@ pub(crate) async fn connect(options: &PostgresOptions) -> Result<Connection, Ope
     let deadline = monotonic.now() + options.timeout.max(RECOVERY);
     loop {
         let until = (monotonic.now() + options.timeout).min(deadline);
-        match monotonic.timeout_at(until, Connection::open(&options.config)).await {
+        match monotonic.timeout_at(until, Connection::open(&options.target)).await {
             Some(Ok(connection)) => return Ok(connection),
             // It recovers after a crash.
             Some(Err(error)) if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW) && monotonic.now() < deadline => {

@@ -118,7 +118,7 @@ async fn missing_rights_are_named_and_no_more_than_those_are_needed() {
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_answers_and_one_that_asks_for_encryption_are_refused() {
+async fn an_address_that_nobody_answers_and_one_that_is_none_are_refused() {
     let nobody = PostgresOptions::parse("postgres://somebody:secret@127.0.0.1:1/db").unwrap();
     let refused = refusal(&nobody).await;
     assert!(matches!(refused, OpenError::Connect(_)), "{refused}");
@@ -127,13 +127,38 @@ async fn an_address_that_nobody_answers_and_one_that_asks_for_encryption_are_ref
         "{}",
         nobody.place()
     );
-    let encrypted = PostgresOptions::parse("postgres://a@b/c?sslmode=require").unwrap_err();
-    assert!(matches!(encrypted, OpenError::Tls));
     let nonsense = PostgresOptions::parse("mysql://a:secret@b").unwrap_err();
     assert!(
         matches!(nonsense, OpenError::Config(_)) && !nonsense.to_string().contains("secret"),
         "{nonsense}"
     );
+}
+
+#[tokio::test]
+async fn connections_are_encrypted_if_asked_and_only_to_a_server_that_is_trusted() {
+    let store = Store::new();
+    drop(store.open_with(clock()).await);
+    let address = format!("{}?sslmode=require", store.database.address());
+    let stranger = refusal(&PostgresOptions::parse(&address).unwrap()).await.to_string();
+    assert!(stranger.contains("certificate"), "{stranger}");
+    let mut options = PostgresOptions::parse(&address).unwrap();
+    options.trust(store.database.certificate().as_bytes()).unwrap();
+    let engine = PostgresEngine::open(&options, clock()).await.unwrap();
+    engine.create(PARTITION, Head::first(START)).await.unwrap();
+    let clear = "select count(*) from pg_stat_ssl join pg_stat_activity using (pid)
+                 where datname = current_database() and application_name = 'bolide' and not ssl";
+    assert_eq!(store.database.run(clear).unwrap().trim(), "0");
+    assert_eq!(
+        store.database.run(&clear.replace("not ssl", "ssl")).unwrap().trim(),
+        "1"
+    );
+    let nothing = options.trust(b"no certificate").unwrap_err();
+    assert!(matches!(nothing, OpenError::Authorities(_)), "{nothing}");
+    let in_clear = store
+        .options()
+        .trust(store.database.certificate().as_bytes())
+        .unwrap_err();
+    assert!(in_clear.to_string().contains("sslmode=require"), "{in_clear}");
 }
 
 #[tokio::test]
@@ -296,10 +321,8 @@ async fn the_oldest_of_many_different_snapshots_ends_and_equal_ones_share() {
 async fn one_connection_serves_many_homes() {
     let store = Store::new();
     store.open_with(clock()).await;
-    let options = PostgresOptions {
-        connections: 1,
-        ..store.options()
-    };
+    let mut options = store.options();
+    options.connections = 1;
     let engine = PostgresEngine::open(&options, clock()).await.unwrap();
     for _ in 0..2 {
         for number in 1..400 {

@@ -28,6 +28,7 @@ mod mongo_sharded;
 mod names;
 mod permissions;
 mod plans;
+mod postgres;
 mod queries;
 mod querying;
 mod reset_time;

@@ -1,0 +1,145 @@
+//! Stores in PostgreSQL: making one, several servers over one, and what is refused.
+
+use std::fs;
+
+use bolide_postgres_server::Database;
+use bson::rawdoc;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::{Client, Request, create_container, create_item};
+use crate::mongo::port as mongo_port;
+use crate::mongo_client::MongoClient;
+use crate::server::{Server, run};
+
+fn database() -> Database {
+    Database::create().expect("PostgreSQL is installed")
+}
+
+fn on(database: &Database) -> Server {
+    Server::with_environment(&[("BOLIDE_STORE", &database.address())], &["--mongo-no-auth"])
+}
+
+fn read(client: &mut Client, id: &str) -> u16 {
+    let response = client.send(&Request::get(&format!("/dbs/d/colls/c/docs/{id}")).pk());
+    response.status
+}
+
+#[test]
+fn what_one_server_makes_and_removes_the_next_request_to_another_finds() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let (mut here, mut there) = (first.client(), second.client());
+    create_container(&mut here);
+    create_item(&mut here, "a");
+    assert_eq!(read(&mut there, "a"), 200);
+    create_item(&mut there, "b");
+    assert_eq!(read(&mut here, "b"), 200);
+    let listed = there.send(&Request::get("/dbs")).expect(200).json();
+    assert_eq!(listed["_count"], 1);
+
+    here.send(&Request::new("DELETE", "/dbs/d/colls/c")).expect(204);
+    assert_eq!(read(&mut there, "a"), 404);
+    there.send(&Request::get("/dbs/d/colls/c")).expect(404);
+    there
+        .send(&Request::post(
+            "/dbs/d/colls",
+            r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#,
+        ))
+        .expect(201);
+    create_item(&mut there, "c");
+    assert_eq!((read(&mut here, "a"), read(&mut here, "c")), (404, 200));
+}
+
+#[test]
+fn collections_of_mongodb_are_found_on_another_server() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let [mut here, mut there] =
+        [&first, &second].map(|server| MongoClient::connect(mongo_port(server)).expect("the server listens"));
+    let insert = rawdoc! { "insert": "m", "$db": "docs", "documents": [{"_id": 1}] };
+    assert_eq!(here.run(&insert).expect("a reply").get_i32("n").ok(), Some(1));
+    let count = rawdoc! { "count": "m", "$db": "docs" };
+    assert_eq!(there.run(&count).expect("a reply").get_i32("n").ok(), Some(1));
+    let insert = rawdoc! { "insert": "m", "$db": "docs", "documents": [{"_id": 1}, {"_id": 2}], "ordered": false };
+    let reply = there.run(&insert).expect("a reply");
+    assert_eq!(reply.get_i32("n").ok(), Some(1), "one is there already");
+    assert_eq!(here.run(&count).expect("a reply").get_i32("n").ok(), Some(2));
+}
+
+#[test]
+fn a_store_outlives_its_servers_and_has_no_snapshots() {
+    let database = database();
+    let mut server = on(&database);
+    create_container(&mut server.client());
+    create_item(&mut server.client(), "a");
+    assert!(server.stop().success());
+    let server = on(&database);
+    let mut client = server.client();
+    assert_eq!(read(&mut client, "a"), 200);
+    let status = client.send(&Request::get("/_bolide/health")).json();
+    assert_eq!(status["engine"], json!("postgres"), "{status}");
+    for (method, route) in [("GET", "snapshots"), ("POST", "snapshots/a"), ("POST", "reset")] {
+        let refused = client.send(&Request::new(method, &format!("/_bolide/{route}")));
+        assert!((400..500).contains(&refused.status), "{route}: {}", refused.status);
+    }
+    let verified = client
+        .send(&Request::new("POST", "/_bolide/dbs/d/colls/c/verify"))
+        .expect(200);
+    assert_eq!(verified.json()["ok"], json!(true), "{}", verified.text());
+}
+
+#[test]
+fn init_makes_a_store_once_and_says_why_it_cannot() {
+    let database = database();
+    let store = format!("--store={}", database.address());
+    for _ in 0..2 {
+        let made = run(&["init", &store]);
+        assert!(made.status.success(), "{}", made.stderr);
+    }
+    let refused = run(&["init", "--store=postgres://bolide:secret@127.0.0.1:1/shop"]);
+    assert!(!refused.status.success());
+    assert!(
+        refused.stderr.contains("--store") && !refused.stderr.contains("secret"),
+        "{}",
+        refused.stderr
+    );
+    database.run("comment on table bolide_kv is null").expect("it is ours");
+    let foreign = run(&["init", &store]);
+    assert!(foreign.stderr.contains("bolide_kv"), "{}", foreign.stderr);
+    let both = run(&["serve", "--memory", "--port=0", &store]);
+    assert!(
+        both.stderr.contains("--memory") && both.stderr.contains("--store"),
+        "{}",
+        both.stderr
+    );
+    let nobody = run(&["serve", "--port=0", "--memory", "--store-ca=/no/such/file"]);
+    assert!(nobody.stderr.contains("--store-ca"), "{}", nobody.stderr);
+}
+
+#[test]
+fn connections_to_the_store_are_encrypted_if_the_address_says_so() {
+    let database = database();
+    let files = TempDir::new().expect("a directory");
+    let authorities = files.path().join("ca.pem");
+    fs::write(&authorities, database.certificate()).expect("it can be written");
+    let address = format!("{}?sslmode=require", database.address());
+    let stranger = run(&["init", "--store", &address]);
+    assert!(stranger.stderr.contains("certificate"), "{}", stranger.stderr);
+    let file = authorities.to_str().expect("UTF-8");
+    let server = Server::with_environment(&[("BOLIDE_STORE", &address), ("BOLIDE_STORE_CA", file)], &[]);
+    create_container(&mut server.client());
+    let clear = "select count(*) from pg_stat_ssl join pg_stat_activity using (pid)
+                 where datname = current_database() and application_name = 'bolide' and not ssl";
+    assert_eq!(database.run(clear).expect("it is there").trim(), "0");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_arguments_of_the_process_show_no_address_of_the_store() {
+    let database = database();
+    let address = database.address().replace("bolide@", "bolide:secret@");
+    let server = Server::with_environment(&[], &["--store", &address]);
+    let arguments = fs::read(format!("/proc/{}/cmdline", server.pid())).expect("it can be read");
+    assert!(!String::from_utf8_lossy(&arguments).contains("secret"));
+}

@@ -14,6 +14,7 @@ use bolide_storage::{
     Batch, EngineError, Head, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection,
 };
 use bytes::Bytes;
+use deadpool::managed::Object;
 use futures_util::future;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
@@ -261,7 +262,10 @@ impl Inner {
                 // The flight may arrive yet; the connection is not used again.
                 Err(_) => Landed::Failed(Failure::Unknown("no answer in time".to_owned())),
             };
-            drop(connection);
+            if matches!(landed, Landed::Failed(_)) {
+                // It may lead to a server that is no longer the primary.
+                drop(Object::take(connection));
+            }
             match landed {
                 Landed::Done => {
                     for (id, batch) in batches {

@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) transactions: Transactions,
     pub(crate) holds: Holds<Arc<Transaction>>,
     pub(crate) time: ServerTime,
-    monotonic: Monotonic,
+    pub(crate) monotonic: Monotonic,
     timeout: Duration,
     /// One write of the time at once; those that wait find it written.
     raising: tokio::sync::Mutex<()>,

@@ -79,9 +79,9 @@ pub(crate) fn judge(error: &Error) -> Failure {
     if is_not_done {
         return Failure::NotDone(text(error));
     }
-    // Resources, limits, data, syntax and rights.
+    // Resources, limits, data, a key that is named twice, syntax and rights.
     match code.code().get(..2) {
-        Some("53" | "54" | "22" | "42") => Failure::Refused(text(error)),
+        Some("53" | "54" | "21" | "22" | "42") => Failure::Refused(text(error)),
         _ => Failure::Unknown(text(error)),
     }
 }

@@ -4,6 +4,7 @@
 //! transactions are open that there may be, the oldest ends, and the snapshots that it holds end before their time.
 
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
 use bolide_storage::{
@@ -18,6 +19,8 @@ use crate::reads::{self, BEGIN_SNAPSHOT, ReadError, records};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
+/// A transaction is shared while it is younger than this: with the longest time of a snapshot, it is less than the server lets it be idle.
+const SHARED_FOR: Duration = Duration::from_secs(4);
 /// Transactions that hold snapshots at the same time, each with a connection.
 pub(crate) const TRANSACTIONS: usize = 8;
 
@@ -29,6 +32,7 @@ pub(crate) struct Transactions(Mutex<Vec<Weak<Transaction>>>);
 pub(crate) struct Transaction {
     home: HomeId,
     heads: Vec<CommitRecord>,
+    begun: Instant,
     /// `None` once it has ended.
     connection: tokio::sync::Mutex<Option<Connection>>,
 }
@@ -42,11 +46,16 @@ impl std::fmt::Debug for Transaction {
 }
 
 impl Transactions {
-    /// One that shows a home with these heads.
-    fn showing(&self, home: HomeId, heads: &[CommitRecord]) -> Option<Arc<Transaction>> {
+    /// One that shows a home with these heads, and was begun after `since`.
+    fn showing(&self, home: HomeId, heads: &[CommitRecord], since: Instant) -> Option<Arc<Transaction>> {
         let open = self.0.lock();
         let mut open = open.iter().rev().filter_map(Weak::upgrade);
-        open.find(|transaction| transaction.home == home && transaction.heads == heads && !transaction.has_ended())
+        open.find(|transaction| {
+            transaction.home == home
+                && transaction.heads == heads
+                && transaction.begun >= since
+                && !transaction.has_ended()
+        })
     }
 
     /// Adds one; returns the oldest if there are too many now.
@@ -77,7 +86,9 @@ impl Inner {
         let mut pooled = self.connections.get().await?;
         let heads = self.in_time(heads(&mut pooled, home)).await?.map_err(of_home)?;
         drop(pooled);
-        let transaction = match self.transactions.showing(home, &heads) {
+        let now = self.monotonic.now();
+        let since = now.checked_sub(SHARED_FOR).unwrap_or(now);
+        let transaction = match self.transactions.showing(home, &heads, since) {
             Some(transaction) => transaction,
             None => {
                 let begun = self.in_time(self.begin(home)).await?.map_err(of_home)?;
@@ -101,6 +112,7 @@ impl Inner {
         Ok(Arc::new(Transaction {
             home,
             heads,
+            begun: self.monotonic.now(),
             connection: tokio::sync::Mutex::new(Some(connection)),
         }))
     }

@@ -190,6 +190,17 @@ async fn of_two_commits_that_follow_the_same_one_only_one_is_done() {
     assert!(matches!(next, Ok(Outcome::Done(_))));
 }
 
+#[tokio::test]
+async fn a_commit_that_names_a_key_twice_is_refused_and_changes_nothing() {
+    let store = Store::new();
+    let [engine, _] = two(&store).await;
+    let refused = engine
+        .commit(PARTITION, batch(0, 1, vec![put("a", "1"), put("a", "2")]))
+        .await;
+    assert!(matches!(refused, Ok(Outcome::Refused(_))), "{refused:?}");
+    assert_eq!((items(&engine).await, head(&engine).await), (vec![], 0));
+}
+
 /// Without a fence this commit would be done after it was said never to be.
 #[tokio::test]
 async fn a_commit_that_was_said_not_to_happen_does_not_happen_later() {

@@ -244,9 +244,10 @@ impl CosmosService {
         if let Some(fault) = self.state.faults.take(operation, &head.method, &route) {
             fault.apply().await?;
         }
-        // Another server may have made what is not known here, or changed a definition. Reads nothing if there is no other.
-        if !operation.is_on_items() || !addressing::is_known(&self.state.account, &route) {
-            self.state.account.refresh_catalog().await?;
+        // Another server may have made what is not known here, or changed a definition.
+        let account = &self.state.account;
+        if account.has_shared_store() && (!operation.is_on_items() || !addressing::is_known(account, &route)) {
+            account.refresh_catalog().await?;
         }
         let Received { bytes: body, share } = received;
         let call = Call {

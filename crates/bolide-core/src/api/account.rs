@@ -258,6 +258,11 @@ impl Drop for Account {
 
 /// Operations on the catalog as a whole.
 impl Account {
+    /// Returns whether other processes may use the same store.
+    pub fn has_shared_store(&self) -> bool {
+        self.runtime.engine().is_shared()
+    }
+
     /// Reads the changes that other processes over the same engine have made to databases, containers and everything that belongs to them. Reads
     /// nothing if the engine has no other users. Must be called before a name is refused as unknown, and before definitions are returned.
     ///

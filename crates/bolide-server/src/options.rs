@@ -120,6 +120,9 @@ pub struct ServeOptions {
     /// trusts.
     #[arg(long, env = "BOLIDE_STORE_CA", value_name = "FILE")]
     pub store_ca: Option<PathBuf>,
+    /// Seconds that a server of --store may take for a statement, or for a connection.
+    #[arg(long, env = "BOLIDE_STORE_TIMEOUT", default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub store_timeout: u64,
     /// Address or name to listen on; `*` for all addresses, IPv4 and IPv6. By default 127.0.0.1, which means IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST")]
     pub host: Option<String>,
@@ -335,7 +338,7 @@ impl ServeOptions {
                 "--memory keeps nothing, and --store (or BOLIDE_STORE) names a database: leave one of them out",
             ));
         }
-        let store = postgres::options_of(self.store.as_deref(), self.store_ca.as_deref())?;
+        let store = postgres::options_of(&self)?;
         let emulator = Emulator::complete(&mut self, variables)?;
         let keys = self.keys.read()?;
         if keys.is_public && emulator.is_none() && !is_loopback(self.host()) {

@@ -3,11 +3,13 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::time::Clock;
 use bolide_storage_postgres::{Init, OpenError, PostgresEngine, PostgresOptions};
 use clap::Args;
 
+use crate::options::ServeOptions;
 use crate::server::Failure;
 
 /// The options of `init`.
@@ -39,13 +41,17 @@ pub fn init(options: &InitOptions) -> Result<(), Failure> {
     writeln!(io::stdout(), "{line}").map_err(|error| Failure::new(format!("cannot write the result: {error}")))
 }
 
-/// Reads the values of `--store` and `--store-ca`; `None` if there is no store.
+/// Reads the options of the store; `None` if it is not in PostgreSQL.
 ///
 /// # Errors
 /// As [`options`]; and authorities without a store.
-pub fn options_of(store: Option<&str>, authorities: Option<&Path>) -> Result<Option<PostgresOptions>, Failure> {
-    match (store, authorities) {
-        (Some(store), authorities) => options(store, authorities).map(Some),
+pub fn options_of(given: &ServeOptions) -> Result<Option<PostgresOptions>, Failure> {
+    match (given.store.as_deref(), given.store_ca.as_deref()) {
+        (Some(store), authorities) => {
+            let mut options = options(store, authorities)?;
+            options.timeout = Duration::from_secs(given.store_timeout);
+            Ok(Some(options))
+        }
         (None, None) => Ok(None),
         (None, Some(_)) => Err(Failure::new(
             "--store-ca says whom to trust as the server of --store, which is not given",

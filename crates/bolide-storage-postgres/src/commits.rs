@@ -223,7 +223,7 @@ impl Inner {
         &self,
         partition: PartitionId,
     ) -> Result<Result<Option<CommitRecord>, reads::ReadError>, EngineError> {
-        let mut connection = self.connections.get().await?;
+        let mut connection = self.connection().await?;
         self.in_time(newest(&mut connection, partition)).await
     }
 
@@ -254,7 +254,7 @@ impl Inner {
         let mut left = FLIGHTS;
         loop {
             left -= 1;
-            let mut connection = self.connections.get().await?;
+            let mut connection = self.connection().await?;
             let landed = match self.in_time(flight.send(&mut connection, home)).await {
                 Ok(Ok(landed)) => landed,
                 // Before anything was sent.
@@ -303,7 +303,7 @@ impl Inner {
             let Some(newest) = self.look(partition).await? else {
                 return Err(EngineError::NoPartition(partition));
             };
-            let mut connection = self.connections.get().await?;
+            let mut connection = self.connection().await?;
             let asked = self.in_time(record_of(&mut connection, partition, ticket)).await?;
             if let Some(record) = asked.map_err(|error| error.of(partition))? {
                 return Ok(outcome(&record, ticket));
@@ -344,7 +344,7 @@ impl Inner {
         let Some(inner) = self.this.upgrade() else { return };
         tokio::spawn(async move {
             let (from, to) = rows::records_before(partition, until.key(partition));
-            if let Ok(mut connection) = inner.connections.get().await {
+            if let Ok(mut connection) = inner.connection().await {
                 let trimmed = connection.execute(Query::Trim, partition.home(), &[&from, &to]).await;
                 if let Err(error) = trimmed {
                     tracing::debug!(%partition, error = text(&error), "old commit records are still there");

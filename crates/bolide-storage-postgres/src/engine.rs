@@ -1,6 +1,7 @@
 //! The engine as its callers use it.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use bolide_storage::{
     ReadRequest, ReadResponse, Resolved, Ticket,
 };
 
-use crate::connection::{Connection, Connections, Parameters, Target};
+use crate::connection::{Connection, Connections, Parameters, Pooled, Target};
 use crate::error::{Failure, OpenError, judge, text, unavailable};
 use crate::holds::{Transaction, Transactions};
 use crate::options::PostgresOptions;
@@ -42,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) time: ServerTime,
     pub(crate) monotonic: Monotonic,
     timeout: Duration,
+    /// The server did not answer in time, and has not answered since: nothing waits for it then. Set only where the server is asked for its time.
+    is_away: AtomicBool,
     /// One write of the time at once; those that wait find it written.
     raising: tokio::sync::Mutex<()>,
 }
@@ -75,6 +78,7 @@ impl PostgresEngine {
             time,
             monotonic,
             timeout: options.timeout,
+            is_away: AtomicBool::new(false),
             raising: tokio::sync::Mutex::default(),
         });
         removals::go_on(&inner, &mut connection).await?;
@@ -93,20 +97,30 @@ async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
         };
         monotonic.sleep(ASK_INTERVAL).await;
         let Some(inner) = inner.upgrade() else { return };
-        let asked = inner.in_time(inner.time.ask(&mut connection)).await;
-        if !matches!(asked, Ok(Ok(())))
-            && let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.target)).await
-        {
+        if let Ok(Ok(())) = inner.in_time(inner.time.ask(&mut connection)).await {
+            inner.is_away.store(false, Ordering::Relaxed);
+        } else if let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.target)).await {
             connection = opened;
         }
     }
 }
 
 impl Inner {
+    /// A connection on which nothing was begun.
+    pub(crate) async fn connection(&self) -> Result<Pooled, EngineError> {
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(EngineError::Unavailable("the store does not answer".to_owned()));
+        }
+        self.connections.get().await
+    }
+
     /// Waits no longer than a request may take.
     pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
         let deadline = self.monotonic.now() + self.timeout;
         let done = self.monotonic.timeout_at(deadline, work).await;
+        if done.is_none() && self.time.is_asked() {
+            self.is_away.store(true, Ordering::Relaxed);
+        }
         done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
     }
 
@@ -127,7 +141,7 @@ impl Inner {
         partition: PartitionId,
         request: &ReadRequest,
     ) -> Result<Result<Found, ReadError>, EngineError> {
-        let mut connection = self.connections.get().await?;
+        let mut connection = self.connection().await?;
         self.in_time(reads::read(&mut connection, partition, request)).await
     }
 
@@ -136,7 +150,7 @@ impl Inner {
         if until <= self.time.durable() {
             return Ok(());
         }
-        let mut connection = self.connections.get().await?;
+        let mut connection = self.connection().await?;
         let (key, value) = (rows::store_key(TIME), rows::time_bytes(until));
         let parameters: Parameters<'_> = &[&key, &&value[..]];
         let raised = connection.execute(Query::Raise, rows::STORE, parameters);
@@ -156,7 +170,7 @@ impl Inner {
         let value = record.value();
         let values: Vec<&[u8]> = vec![&value, &[]];
         let parameters: Parameters<'_> = &[&keys, &values];
-        let mut connection = self.connections.get().await?;
+        let mut connection = self.connection().await?;
         let created = connection.execute(Query::Create, partition.home(), parameters);
         match self.in_time(created).await? {
             Ok(_) => {

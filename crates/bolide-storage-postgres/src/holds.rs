@@ -83,7 +83,7 @@ impl Transaction {
 impl Inner {
     /// See [`bolide_storage::Engine::hold`].
     pub(crate) async fn hold(&self, home: HomeId, until: UnixMillis) -> Result<Snapshot, EngineError> {
-        let mut pooled = self.connections.get().await?;
+        let mut pooled = self.connection().await?;
         let heads = self.in_time(heads(&mut pooled, home)).await?.map_err(of_home)?;
         drop(pooled);
         let now = self.monotonic.now();

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio_postgres::{Client, NoTls};
 
 use super::Store;
+use super::relay::Relay;
 
 const PARTITION: PartitionId = PartitionId(7);
 const START: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -248,6 +249,50 @@ async fn reads_go_on_after_all_connections_were_ended() {
     let ends = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     store.database.run(ends).unwrap();
     assert_eq!(head(&engine).await, 0);
+}
+
+/// After the first request that waited in vain, others do not; and when the server answers again, so does the engine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
+    let store = Store::new();
+    drop(store.open_with(clock()).await);
+    let address = store.database.address();
+    let (host, database) = address.rsplit_once('/').unwrap();
+    let port = host.rsplit_once(':').unwrap().1.parse().unwrap();
+    let relay = Relay::to(port).await;
+    let mut options =
+        PostgresOptions::parse(&format!("postgres://bolide@127.0.0.1:{}/{database}", relay.port)).unwrap();
+    options.timeout = Duration::from_millis(500);
+    let engine = PostgresEngine::open(&options, Arc::new(Clock::System)).await.unwrap();
+    engine.create(PARTITION, Head::first(START)).await.unwrap();
+    let now = engine.time().hi;
+    let first = Batch {
+        stamp: now,
+        ..batch(0, 1, vec![put("a", "1")])
+    };
+    assert!(matches!(engine.commit(PARTITION, first).await, Ok(Outcome::Done(_))));
+
+    relay.hold_up(true);
+    for _ in 0..500 {
+        let refused = engine.read(PARTITION, ReadRequest::default()).await.unwrap_err();
+        assert!(matches!(refused, EngineError::Unavailable(_)), "{refused}");
+    }
+    let next = Batch {
+        stamp: now,
+        ..batch(1, 2, vec![put("b", "2")])
+    };
+    let refused = engine.commit(PARTITION, next.clone()).await.unwrap_err();
+    assert!(matches!(refused, EngineError::Unavailable(_)), "{refused}");
+
+    relay.hold_up(false);
+    let mut tries = 0;
+    while engine.read(PARTITION, ReadRequest::default()).await.is_err() {
+        tries += 1;
+        assert!(tries < 1_000, "the engine does not go on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(head(&engine).await, 1);
+    assert!(matches!(engine.commit(PARTITION, next).await, Ok(Outcome::Done(_))));
 }
 
 /// The entry among the removals is what a process leaves that ended before it had deleted the rows.

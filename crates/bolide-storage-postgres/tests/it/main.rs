@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod claims;
+mod relay;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -59,9 +59,10 @@ pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Cont
     }
 }
 
-/// Whether the container of a path is in memory, by its name.
-pub(crate) fn is_known(account: &Account, route: &Route<'_>) -> bool {
-    account.container_by_names(&route.database, &route.container).is_some()
+/// Returns the container of a path that is in memory, by its name.
+pub(crate) fn known_container(account: &Account, route: &Route<'_>) -> Option<ContainerRid> {
+    let container = account.container_by_names(&route.database, &route.container)?;
+    Some(container.rid())
 }
 
 /// Finds the container of a resource below it.

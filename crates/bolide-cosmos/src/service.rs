@@ -246,13 +246,16 @@ impl CosmosService {
         }
         // Another server may have made what is not known here, or changed a definition.
         let account = &self.state.account;
-        if account.has_shared_store() && (!operation.is_on_items() || !addressing::is_known(account, &route)) {
+        if account.has_shared_store()
+            && (!operation.is_on_items() || addressing::known_container(account, &route).is_none())
+        {
             account.refresh_catalog().await?;
         }
+        let container = addressing::known_container(account, &route);
         let Received { bytes: body, share } = received;
-        let call = Call {
+        let mut call = Call {
             state: &self.state,
-            ctx: self.state.account.begin().await?,
+            ctx: account.begin().await?,
             operation,
             sender,
             route,
@@ -261,7 +264,17 @@ impl CosmosService {
             listener,
             activity_id,
         };
-        let reply = operations::run(&call).await?;
+        let mut reply = operations::run(&call).await;
+        if reply.is_err() && account.has_shared_store() && operation.is_on_items() {
+            // Another server may have deleted the container and made it again.
+            account.refresh_catalog().await?;
+            let now = addressing::known_container(account, &call.route);
+            if now.is_some() && now != container {
+                call.ctx = account.begin().await?;
+                reply = operations::run(&call).await;
+            }
+        }
+        let reply = reply?;
         self.bind(reply, head.version, share, Some(operation)).await
     }
 

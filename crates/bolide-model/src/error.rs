@@ -170,6 +170,15 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
+    /// Whether it is [`Reason::SettingsChanged`], with or without context.
+    pub fn is_of_changed_settings(&self) -> bool {
+        let mut detail = &self.detail;
+        while let Detail::Context { cause, .. } = detail {
+            detail = cause;
+        }
+        matches!(detail, Detail::Reason(Reason::SettingsChanged))
+    }
+
     /// Whether it is [`ErrorKind::Throttled`].
     pub fn is_throttled(&self) -> bool {
         matches!(self.kind, ErrorKind::Throttled { .. })

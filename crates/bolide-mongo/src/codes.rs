@@ -17,6 +17,9 @@ pub fn error(error: &bolide_model::Error) -> Error {
 }
 
 fn of_reason(error: &bolide_model::Error) -> Option<Code> {
+    if error.is_of_changed_settings() {
+        return Some(Code::QUERY_PLAN_KILLED);
+    }
     let Detail::Reason(reason) = &error.detail else {
         return None;
     };

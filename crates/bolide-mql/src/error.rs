@@ -137,6 +137,7 @@ codes! {
     167 OPTION_NOT_SUPPORTED_ON_VIEW "OptionNotSupportedOnView",
     168 INVALID_PIPELINE_OPERATOR "InvalidPipelineOperator",
     171 CANNOT_INDEX_PARALLEL_ARRAYS "CannotIndexParallelArrays",
+    175 QUERY_PLAN_KILLED "QueryPlanKilled",
     181 AMBIGUOUS_INDEX_KEY_PATTERN "AmbiguousIndexKeyPattern",
     182 INVALID_VIEW_DEFINITION "InvalidViewDefinition",
     184 CLIENT_METADATA_APP_NAME_TOO_LARGE "ClientMetadataAppNameTooLarge",

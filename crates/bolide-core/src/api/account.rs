@@ -272,6 +272,14 @@ impl Account {
         self.catalog.refresh().await
     }
 
+    /// Like [`Account::refresh_catalog`], if there may be other processes.
+    pub(super) async fn refresh_if_shared(&self) -> Result<()> {
+        match self.has_shared_store() {
+            true => self.refresh_catalog().await,
+            false => Ok(()),
+        }
+    }
+
     /// Returns whether MongoDB documents may have a ttl of their own (TTL-288).
     pub fn mongo_document_ttl(&self) -> bool {
         self.catalog.mongo_document_ttl()

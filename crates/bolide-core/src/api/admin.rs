@@ -43,7 +43,8 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
-        self.admin().usage(container).await
+        let count = |()| async move { self.admin().usage(container).await };
+        self.by_current_settings(container, (), count).await
     }
 
     /// Returns the exact number and size of the items in each range of a container now, by the range's id.
@@ -51,7 +52,8 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
-        self.admin().range_usage(container).await
+        let count = |()| async move { self.admin().range_usage(container).await };
+        self.by_current_settings(container, (), count).await
     }
 
     /// Returns statistics of every container, except those that are deleted meanwhile, and private collections. They are read from memory, where the newest commits and counts
@@ -71,7 +73,8 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
-        self.admin().ttl_report(container).await
+        let report = |()| async move { self.admin().ttl_report(container).await };
+        self.by_current_settings(container, (), report).await
     }
 
     /// Returns what another default ttl would change now; changes nothing.
@@ -79,7 +82,8 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
-        self.admin().ttl_preview(container, policy).await
+        let preview = |()| async move { self.admin().ttl_preview(container, policy).await };
+        self.by_current_settings(container, (), preview).await
     }
 
     /// Explains why an item is visible or not.
@@ -87,7 +91,8 @@ impl Account {
     /// # Errors
     /// `PartitionKeyMismatch`, and those of the engine.
     pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
-        self.admin().ttl_why(container, id, key).await
+        let explain = |()| async move { self.admin().ttl_why(container, id, key).await };
+        self.by_current_settings(container, (), explain).await
     }
 
     /// Checks all items of a container against indexes, unique keys, queues, counters and the history, while requests continue. The check ends when
@@ -97,7 +102,8 @@ impl Account {
     /// Errors of the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
     /// `Unavailable` if concurrent changes interrupted it too often. Inconsistencies are not errors but part of the report.
     pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
-        self.admin().verify(container).await
+        let verify = |()| async move { self.admin().verify(container).await };
+        self.by_current_settings(container, (), verify).await
     }
 
     /// Returns the next part of an export: the live items of a container, or the live documents of a collection, as lines of JSON.
@@ -110,7 +116,8 @@ impl Account {
         container: &Arc<Container>,
         position: ExportPosition,
     ) -> Result<ExportPage> {
-        self.admin().export(ctx, container, position).await
+        let export = |position| async move { self.admin().export(ctx, container, position).await };
+        self.by_current_settings(container, position, export).await
     }
 
     /// Loads items, or documents of a collection, that keep their `_ts`, one JSON object per line, from parts of a text. Returns their number.

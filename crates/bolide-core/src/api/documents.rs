@@ -56,7 +56,7 @@ impl Account {
 
     /// Begins the reads of a user's command. They consume request units.
     pub fn read_scope(&self, ctx: &RequestContext) -> ReadScope {
-        ReadScope::of_request(self.runtime(), ctx)
+        ReadScope::of_request(self.runtime(), self.catalog(), ctx)
     }
 
     /// Decides and commits a write of one document, or a few, all at one place of a collection. See [`DocumentBatch`].
@@ -73,7 +73,7 @@ impl Account {
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime().write_documents(ctx, target, Kind::Single, decide).await
+        self.decide_documents(ctx, target, Kind::Single, decide).await
     }
 
     /// Like [`Account::write_document`], for many documents: writes of single documents do not wait for all of them.
@@ -90,7 +90,33 @@ impl Account {
         T: Send + 'static,
         F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
     {
-        self.runtime().write_documents(ctx, target, Kind::Batch, decide).await
+        self.decide_documents(ctx, target, Kind::Batch, decide).await
+    }
+
+    async fn decide_documents<T, F>(
+        &self,
+        ctx: &RequestContext,
+        (container, place): (&Arc<Container>, Epk),
+        kind: Kind,
+        decide: F,
+    ) -> ChargedResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided> + Send + 'static,
+    {
+        if !self.has_shared_store() {
+            return self
+                .runtime()
+                .write_documents(ctx, (container, place), kind, decide)
+                .await;
+        }
+        let decide = Arc::new(parking_lot::Mutex::new(decide));
+        let write = |place| {
+            let decide = decide.clone();
+            let decide = move |batch: &mut DocumentBatch<'_, '_>| (decide.lock())(batch);
+            self.runtime().write_documents(ctx, (container, place), kind, decide)
+        };
+        self.by_current_settings(container, place, write).await
     }
 
     /// Gives the documents of a collection the keys, deadlines and entries of indexes that are being built. Afterwards these can be put into force.

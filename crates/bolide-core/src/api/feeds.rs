@@ -22,7 +22,8 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadFeed,
     ) -> ChargedResult<FeedPage> {
-        self.runtime().read_feed(ctx, container, read).await
+        let read = |()| self.runtime().read_feed(ctx, container, read);
+        self.by_current_settings(container, (), read).await
     }
 
     /// Reads changes in the latest-version mode.
@@ -35,7 +36,8 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadChanges,
     ) -> ChargedResult<ChangePage> {
-        self.runtime().change_feed(ctx, container, read).await
+        let read = |()| self.runtime().change_feed(ctx, container, read);
+        self.by_current_settings(container, (), read).await
     }
 
     /// Reads changes in the all-versions mode, deletes included.
@@ -50,7 +52,8 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadChanges,
     ) -> ChargedResult<VersionPage> {
-        self.runtime().all_versions(ctx, container, read).await
+        let read = |()| self.runtime().all_versions(ctx, container, read);
+        self.by_current_settings(container, (), read).await
     }
 
     /// Begins the history of a container without `changeFeedPolicy`, when its feed shall start from now: changes are kept for seven days from now on,

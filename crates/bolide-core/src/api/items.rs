@@ -25,7 +25,8 @@ impl Account {
         container: &Arc<Container>,
         create: CreateItem,
     ) -> ChargedResult<ItemWritten> {
-        self.runtime().create_item(ctx, container, create).await
+        let write = |create| self.runtime().create_item(ctx, container, create);
+        self.by_current_settings(container, create, write).await
     }
 
     /// Creates an item, or replaces the live one with its id.
@@ -38,7 +39,8 @@ impl Account {
         container: &Arc<Container>,
         upsert: UpsertItem,
     ) -> ChargedResult<ItemWritten> {
-        self.runtime().upsert_item(ctx, container, upsert).await
+        let write = |upsert| self.runtime().upsert_item(ctx, container, upsert);
+        self.by_current_settings(container, upsert, write).await
     }
 
     /// Replaces a live item.
@@ -54,7 +56,8 @@ impl Account {
         container: &Arc<Container>,
         replace: ReplaceItem,
     ) -> ChargedResult<ItemWritten> {
-        self.runtime().replace_item(ctx, container, replace).await
+        let write = |replace| self.runtime().replace_item(ctx, container, replace);
+        self.by_current_settings(container, replace, write).await
     }
 
     /// Deletes a live item.
@@ -67,7 +70,8 @@ impl Account {
         container: &Arc<Container>,
         delete: DeleteItem,
     ) -> ChargedResult<()> {
-        self.runtime().delete_item(ctx, container, delete).await
+        let write = |delete| self.runtime().delete_item(ctx, container, delete);
+        self.by_current_settings(container, delete, write).await
     }
 
     /// Changes parts of a live item.
@@ -82,7 +86,8 @@ impl Account {
         container: &Arc<Container>,
         patch: PatchItem,
     ) -> ChargedResult<ItemWritten> {
-        self.runtime().patch_item(ctx, container, patch).await
+        let write = |patch| self.runtime().patch_item(ctx, container, patch);
+        self.by_current_settings(container, patch, write).await
     }
 
     /// Reads an item.
@@ -96,7 +101,8 @@ impl Account {
         container: &Container,
         read: &ReadItem,
     ) -> ChargedResult<ItemRead> {
-        self.runtime().read_item(ctx, container, read).await
+        let read = |()| self.runtime().read_item(ctx, container, read);
+        self.by_current_settings(container, (), read).await
     }
 
     /// Executes a batch.
@@ -109,7 +115,8 @@ impl Account {
         container: &Arc<Container>,
         batch: Batch,
     ) -> ChargedResult<BatchResponse> {
-        self.runtime().batch(ctx, container, batch).await
+        let write = |batch| self.runtime().batch(ctx, container, batch);
+        self.by_current_settings(container, batch, write).await
     }
 
     /// Deletes all items of a partition key. They are invisible to every request that begins after the response, and are removed in the background,
@@ -124,6 +131,7 @@ impl Account {
         container: &Arc<Container>,
         key: &PartitionKey,
     ) -> ChargedResult<()> {
-        self.runtime().delete_all_of_key(ctx, container, key).await
+        let delete = |()| self.runtime().delete_all_of_key(ctx, container, key);
+        self.by_current_settings(container, (), delete).await
     }
 }

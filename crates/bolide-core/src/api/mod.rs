@@ -3,6 +3,7 @@
 
 mod account;
 mod admin;
+mod again;
 mod change_streams;
 mod collections;
 mod containers;

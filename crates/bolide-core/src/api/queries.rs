@@ -27,7 +27,12 @@ impl Account {
         container: &Arc<Container>,
         query: &QueryItems,
     ) -> ChargedResult<QueryPage> {
-        self.queries().query(ctx, container, query).await
+        if query.text.contains("udf") {
+            // A function may have been made through another server.
+            self.refresh_if_shared().await?;
+        }
+        let query = |()| async move { self.queries().query(ctx, container, query).await };
+        self.by_current_settings(container, (), query).await
     }
 
     /// Returns the plan by which a client merges the results of several ranges, as the service writes it (cosmos-rest §6.4).
@@ -54,7 +59,8 @@ impl Account {
     /// # Errors
     /// `QuerySyntax`: the text is not a valid query.
     pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
-        self.queries().explain_query(container, text, values).await
+        let explain = |()| async move { self.queries().explain_query(container, text, values).await };
+        self.by_current_settings(container, (), explain).await
     }
 
     /// Runs a query over a list of resources, each as JSON text, and returns all rows.

@@ -24,7 +24,10 @@ impl Account {
         container: &Arc<Container>,
         execute: ExecuteProcedure,
     ) -> ChargedResult<Executed> {
-        self.script_runner().execute_procedure(ctx, container, execute).await
+        // It may have been made through another server.
+        self.refresh_if_shared().await?;
+        let execute_it = |execute| async move { self.script_runner().execute_procedure(ctx, container, execute).await };
+        self.by_current_settings(container, execute, execute_it).await
     }
 
     /// Writes an item with triggers. Either the triggers' writes and the write itself become one commit, or nothing is written.
@@ -40,8 +43,12 @@ impl Account {
         container: &Arc<Container>,
         triggered: TriggeredWrite,
     ) -> ChargedResult<TriggeredWritten> {
-        self.script_runner()
-            .write_with_triggers(ctx, container, triggered)
-            .await
+        self.refresh_if_shared().await?;
+        let write = |triggered| async move {
+            self.script_runner()
+                .write_with_triggers(ctx, container, triggered)
+                .await
+        };
+        self.by_current_settings(container, triggered, write).await
     }
 }

@@ -211,10 +211,10 @@ impl Catalog {
         }
     }
 
-    async fn reload(&self, container: &Arc<Container>) -> Result<()> {
+    pub(super) async fn reload(&self, container: &Container) -> Result<()> {
         let row = self.container_row(container.rid()).await?;
         let state = container.state();
-        if row.map_or(state.is_deleted, |row| state.shows(&row)) {
+        if row.map_or(state.is_deleted, |row| state.shows(&row) && row.pending.is_none()) {
             return Ok(());
         }
         let change = container.lock().await;
@@ -287,7 +287,7 @@ impl Memory {
                     match database.containers.get(rid) {
                         Some(open) => {
                             database.names.insert(row.properties.id.clone(), *rid);
-                            if !open.state().shows(row) {
+                            if !open.state().shows(row) || row.pending.is_some() {
                                 outdated.push(open.clone());
                             }
                         }

@@ -12,6 +12,7 @@ use bolide_model::ttl::{Policy, RuleId, Settings};
 use bolide_model::{Error, Result, UnixMillis};
 use bolide_mql::bson::RawDocumentBuf;
 use bolide_storage::{HomeId, PartitionId};
+use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::Catalog;
@@ -23,9 +24,9 @@ use super::history::tell_endings;
 use super::names::Name;
 use super::offers::new_offer;
 use super::rows::{AccountRow, ContainerRow, DatabaseRow, RowKey, Unknown};
-use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod};
-use crate::partition::Placement;
+use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::write_batch::Decision;
+use crate::partition::{Placement, SettingsNumber};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// A change of a collection, while it is decided.
@@ -129,6 +130,8 @@ impl Catalog {
         drop(removal);
         let change = container.lock().await;
         self.put_into_force(container.rid(), &change, &row).await?;
+        // Other servers, which know it by its old name, find out with their next request.
+        self.sealed(container, &change, async { Ok(()) }.boxed()).await?;
         drop(change);
         match dropped {
             Some(Dropped::AtOnce(partitions)) => self.remove_named(partitions).await,
@@ -172,12 +175,21 @@ impl Catalog {
     ///
     /// # Errors
     /// The errors of `decide`; `NotFound` if the collection was removed.
-    pub async fn change_collection<T, F>(&self, container: &Arc<Container>, mut decide: F) -> Result<T>
+    pub async fn change_collection<T, F>(&self, container: &Arc<Container>, decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut CollectionChange<'_>) -> Result<T> + Send + 'static,
     {
         let change = container.lock().await;
+        let changed = self.change_locked(container, &change, decide);
+        self.sealed(container, &change, changed.boxed()).await
+    }
+
+    async fn change_locked<T, F>(&self, container: &Arc<Container>, change: &WriteGuard<'_>, mut decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut CollectionChange<'_>) -> Result<T> + Send + 'static,
+    {
         let mut stored = 0;
         for partition in &change.state().layout.partitions {
             // Writes that were queued before decide by the indexes of before, also if their requests are gone.
@@ -189,7 +201,7 @@ impl Catalog {
         let decided = Arc::new(parking_lot::Mutex::new(None));
         let result = decided.clone();
         let (rid, database) = (container.rid(), container.info().database_id);
-        let changed = self.commit_state_with_events(container, &change, move |commit_point, row| {
+        let changed = self.commit_state_with_events(container, change, move |commit_point, row| {
             let Some(known) = &row.collection else {
                 return Err(Error::missing(Resource::Container, &row.properties.id));
             };
@@ -310,6 +322,8 @@ pub(super) fn new_row(
         offer: None,
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
+        settings_number: SettingsNumber::default(),
+        pending: None,
         collection: None,
         indexes: Arc::default(),
         layout_version: 1,

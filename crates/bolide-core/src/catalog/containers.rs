@@ -10,6 +10,7 @@ use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Reason, Result, UnixSeconds, epk};
 use bolide_storage::{PartitionId, Space};
+use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use super::Catalog;
@@ -23,8 +24,8 @@ use super::rows::{AccountRow, ContainerRow, DroppedRow, Row, RowKey, Unknown};
 use crate::change_log;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
 use crate::index::PropertyIndexes;
-use crate::partition::Placement;
 use crate::partition::write_batch::Decision;
+use crate::partition::{Placement, SettingsNumber};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// How long the history of a dropped collection is kept for change streams that are behind, in seconds. Its documents take space as long.
@@ -130,26 +131,37 @@ impl Catalog {
         let properties = ContainerProperties::from_json(sent)?;
         check_computed_properties(&properties)?;
         let change = container.lock().await;
-        let after = loop {
-            let state = self.current_state(container, &change).await?;
-            check_etag(state.etag, if_match)?;
-            let after = state.properties.replace(properties.clone(), sent)?;
-            if state.retention().is_none() && change_log::retention(&after, state.keeps_all_versions).is_some() {
-                history::begin(&state).await?;
-            }
-            let replaced = self.change_known(container, &change, &state, move |commit_point, row| {
-                row.replace_properties(after.clone(), commit_point.now);
-                (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
-            });
-            if let Some(after) = replaced.await? {
-                break after;
-            }
-        };
+        let replaced = self.replace_locked(container, &change, (properties, sent), if_match);
+        let after = self.sealed(container, &change, replaced.boxed()).await?;
         for partition in &after.layout.partitions {
             partition.expect_due(i64::MIN);
             partition.expect_trim(i64::MIN);
         }
         Ok(container.info())
+    }
+
+    async fn replace_locked(
+        &self,
+        container: &Arc<Container>,
+        change: &WriteGuard<'_>,
+        (properties, sent): (ContainerProperties, &Value),
+        if_match: Option<&str>,
+    ) -> Result<Arc<ContainerState>> {
+        loop {
+            let state = self.current_state(container, change).await?;
+            check_etag(state.etag, if_match)?;
+            let after = state.properties.replace(properties.clone(), sent)?;
+            if state.retention().is_none() && change_log::retention(&after, state.keeps_all_versions).is_some() {
+                history::begin(&state).await?;
+            }
+            let replaced = self.change_known(container, change, &state, move |commit_point, row| {
+                row.replace_properties(after.clone(), commit_point.now);
+                (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
+            });
+            if let Some(after) = replaced.await? {
+                return Ok(after);
+            }
+        }
     }
 
     /// Sets how a container's purge is paced.
@@ -230,20 +242,28 @@ impl Catalog {
         F: FnMut(CommitPoint, &mut ContainerRow) -> Result<Option<Vec<CatalogEvent>>> + Send + 'static,
     {
         let rid = container.rid();
+        let sealed = change.sealed();
         let commit = self.commit_unseen(move |batch| {
             let mut row = batch.container(rid)?;
             let commit_point = batch.commit_point();
+            if let Some(sealed) = sealed {
+                sealed.check(&row, commit_point.millis)?;
+            }
             let indexes = row.indexes.clone();
             let Some(events) = change_row(commit_point, &mut row)? else {
                 return Ok(None);
             };
             centroids::follow(batch, rid, (&indexes, &row.indexes))?;
             events.into_iter().for_each(|event| batch.event(event));
+            if sealed.is_some() {
+                row.end_pending();
+            }
             batch.replace(RowKey::Container(rid), row.clone())?;
             Ok(Some(row))
         });
         let (row, committed) = commit.await?;
         let Some(row) = row else { return Ok(None) };
+        change.seal(None);
         let after = self.put_into_force(rid, change, &row).await?;
         self.remember(committed).await;
         Ok(Some(after))
@@ -273,7 +293,7 @@ impl Catalog {
     /// `NotFound` if the container was deleted.
     pub(super) async fn current_state(
         &self,
-        container: &Arc<Container>,
+        container: &Container,
         change: &WriteGuard<'_>,
     ) -> Result<Arc<ContainerState>> {
         let state = self.newest_state(container, change).await?;
@@ -286,11 +306,11 @@ impl Catalog {
     /// Like [`Catalog::current_state`], but also returns the state of a deleted container.
     pub(super) async fn newest_state(
         &self,
-        container: &Arc<Container>,
+        container: &Container,
         change: &WriteGuard<'_>,
     ) -> Result<Arc<ContainerState>> {
         let before = change.state();
-        let Some(row) = self.container_row(container.rid()).await? else {
+        let Some(row) = self.settled_row(container.rid(), change).await? else {
             change.replace(ContainerState {
                 is_deleted: true,
                 ..(*before).clone()
@@ -319,21 +339,38 @@ impl Catalog {
         self.read(move |batch| Ok(check_etag(batch.container(rid)?.etag, condition.as_deref())?))
             .await?;
         let change = container.lock().await;
-        history::tell_endings(&change.state()).await?;
-        let (dropped, committed) = self
-            .commit_unseen(move |batch| delete(batch, rid, if_match.as_deref(), false))
-            .await?;
-        change.replace(ContainerState {
-            is_deleted: true,
-            ..(*change.state()).clone()
-        });
-        self.remember(committed).await;
-        match dropped {
+        let deleted = self.delete_locked(&change, rid, if_match);
+        match self.sealed(&container, &change, deleted.boxed()).await? {
             Dropped::AtOnce(partitions) => self.remove_named(partitions).await,
             // They are removed by [`Catalog::remove_overdue`].
             Dropped::Later => self.has_retired.store(true, Ordering::SeqCst),
         }
         Ok(())
+    }
+
+    async fn delete_locked(
+        &self,
+        change: &WriteGuard<'_>,
+        rid: ContainerRid,
+        if_match: Option<String>,
+    ) -> Result<Dropped> {
+        history::tell_endings(&change.state()).await?;
+        let sealed = change.sealed();
+        let deleted = self.commit_unseen(move |batch| {
+            let (row, now) = (batch.container(rid)?, batch.commit_point().millis);
+            if let Some(sealed) = sealed {
+                sealed.check(&row, now)?;
+            }
+            delete(batch, rid, if_match.as_deref(), false)
+        });
+        let (dropped, committed) = deleted.await?;
+        change.seal(None);
+        change.replace(ContainerState {
+            is_deleted: true,
+            ..(*change.state()).clone()
+        });
+        self.remember(committed).await;
+        Ok(dropped)
     }
 }
 
@@ -443,6 +480,8 @@ impl NewContainer {
             offer: has_offer.then(|| new_offer(account, self.throughput, self.kind, commit_point)),
             pacing: PacingSettings::of(self.throughput),
             keeps_all_versions: false,
+            settings_number: SettingsNumber::default(),
+            pending: None,
             collection: None,
             indexes: Arc::new(PropertyIndexes::of_new(&self.properties)),
             layout_version: 1,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bolide_model::Result;
 use bolide_model::time::CommitTime;
+use futures_util::FutureExt as _;
 
 use super::Catalog;
 use crate::change_log::{endings, trim};
-use crate::container::{Container, ContainerState};
+use crate::container::{Container, ContainerState, WriteGuard};
 
 impl Catalog {
     /// Lets all collections keep their history from now on, those that will be created too: a client opens a change stream. Does nothing if they do.
@@ -35,14 +36,22 @@ impl Catalog {
     /// Begins the history of a container that has no change feed policy. Does nothing if the history has begun already, or if a policy decides about
     /// it.
     pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
+        if container.state().keeps_all_versions {
+            return Ok(());
+        }
         let change = container.lock().await;
+        let kept = self.keep_locked(container, &change);
+        self.sealed(container, &change, kept.boxed()).await
+    }
+
+    async fn keep_locked(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<()> {
         loop {
-            let state = self.current_state(container, &change).await?;
+            let state = self.current_state(container, change).await?;
             if state.keeps_all_versions || state.properties.change_feed_policy.is_some() {
                 return Ok(());
             }
             begin(&state).await?;
-            let keep = self.change_known(container, &change, &state, |_, row| row.keeps_all_versions = true);
+            let keep = self.change_known(container, change, &state, |_, row| row.keeps_all_versions = true);
             if keep.await?.is_some() {
                 return Ok(());
             }

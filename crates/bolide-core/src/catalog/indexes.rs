@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::Result;
+use futures_util::FutureExt as _;
 
 use super::Catalog;
 use crate::container::Container;
@@ -52,7 +53,8 @@ impl Catalog {
                 row.indexes = Arc::new(changed);
                 Ok(has_changed)
             };
-            Ok(catalog.commit_state(&container, &guard, decide).await?.is_some())
+            let changed = catalog.commit_state(&container, &guard, decide);
+            Ok(catalog.sealed(&container, &guard, changed.boxed()).await?.is_some())
         })
         .await
     }

@@ -36,6 +36,7 @@ mod partitions;
 mod permissions;
 pub(crate) mod rows;
 mod scripts;
+mod seal;
 mod state;
 pub(crate) mod unpublished;
 mod users;

@@ -34,7 +34,10 @@ impl Catalog {
                 partitions.push(partition);
                 continue;
             }
-            let head = Head::first(now);
+            let head = Head {
+                edition: row.settings_number.edition(),
+                ..Head::first(now)
+            };
             self.engine.create(placement.id, head).await.map_err(engine_error)?;
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
             partitions
@@ -84,11 +87,15 @@ impl Catalog {
         is_closing: impl Fn() -> bool,
     ) -> Result<()> {
         let rid = container.rid();
-        let (layout, next_range) = (after.layout.clone(), after.next_range);
+        let (layout, next_range, sealed) = (after.layout.clone(), after.next_range, change.sealed());
         let committed = self
             .commit_unseen(move |batch| {
                 let mut row = batch.container(rid)?;
                 let children = check_split(batch, &row, &layout, parent)?;
+                if let Some(sealed) = sealed {
+                    sealed.check(&row, batch.commit_point().millis)?;
+                    row.end_pending();
+                }
                 row.layout_version = layout.version;
                 row.next_range = next_range;
                 row.placements = layout.placements();
@@ -110,6 +117,7 @@ impl Catalog {
             }
             committed => committed?,
         };
+        change.seal(None);
         self.load_centroids(rid, &row.indexes, Some(&after.indexes)).await?;
         change.replace(ContainerState::of(&row, after.layout, after.database_meter));
         self.remember(committed).await;

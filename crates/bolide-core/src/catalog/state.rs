@@ -21,13 +21,14 @@ impl ContainerState {
             keeps_all_versions: row.keeps_all_versions,
             collection: row.collection.clone(),
             indexes: row.indexes.clone(),
+            settings_number: row.settings_number,
             layout,
             next_range: row.next_range,
             is_deleted: false,
         }
     }
 
-    /// Tells whether this is the state that a row describes. The etag identifies the definition, so definitions are not compared.
+    /// Tells whether this is the state that a row describes, whether or not a change of it is pending. The etag identifies the definition, so definitions are not compared.
     pub(super) fn shows(&self, row: &ContainerRow) -> bool {
         !self.is_deleted
             && self.etag == row.etag
@@ -36,6 +37,7 @@ impl ContainerState {
             && self.pacing == row.pacing
             && self.keeps_all_versions == row.keeps_all_versions
             && self.indexes == row.indexes
+            && self.settings_number == row.settings_number
             && self.layout.version == row.layout_version
             && self.next_range == row.next_range
     }

@@ -34,6 +34,7 @@ use crate::content::ShardKey;
 use crate::executor::Ending;
 use crate::format::etag::Etag;
 use crate::index::{IndexAdvisor, PropertyIndexes};
+use crate::partition::SettingsNumber;
 use crate::sql::schema_of;
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
@@ -86,6 +87,8 @@ pub(crate) struct ContainerState {
     pub indexes: Arc<PropertyIndexes>,
     /// The meter of the database, if the database has throughput.
     pub database_meter: Option<SharedMeter>,
+    /// Number of the settings, which the head of each partition has, too.
+    pub settings_number: SettingsNumber,
     pub layout: Arc<Layout>,
     /// The id of the next range.
     pub next_range: u32,
@@ -143,6 +146,13 @@ impl ContainerState {
         self.database_meter.as_ref().filter(|_| !is_on_its_own)
     }
 
+    /// Lets the partitions accept requests that use these settings, and no others.
+    fn use_in_partitions(&self) {
+        for partition in &self.layout.partitions {
+            partition.use_settings(self.settings_number);
+        }
+    }
+
     /// Gives every partition's meter its share of the budget, from `now` on.
     pub fn pace_meters(&self, now: UnixSeconds) {
         let partitions = &self.layout.partitions;
@@ -176,6 +186,7 @@ impl Container {
             .partitions
             .first()
             .map(|partition| partition.times().ahead_before());
+        state.use_in_partitions();
         history::tell_endings(None, &state, (since.unwrap_or_default(), UnixMillis(i64::MIN)));
         Arc::new(Container {
             rid,
@@ -433,8 +444,18 @@ impl<'a> LongWorkHold<'a> {
             _short: self.container.gates.short.write().await,
             _long: self.gates,
             container: self.container,
+            sealed: Mutex::new(None),
         }
     }
+}
+
+/// A change of settings that other servers wait for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sealed {
+    /// The number that the settings will have.
+    pub number: SettingsNumber,
+    /// The latest stamp of the heads that have it.
+    pub stamp: UnixMillis,
 }
 
 /// The right to replace a container's state.
@@ -442,6 +463,8 @@ pub(crate) struct WriteGuard<'a> {
     _short: RwLockWriteGuard<'a, ()>,
     _long: Vec<RwLockWriteGuard<'a, ()>>,
     container: &'a Container,
+    /// Present while other servers wait for the change, too.
+    sealed: Mutex<Option<Sealed>>,
 }
 
 impl WriteGuard<'_> {
@@ -449,7 +472,17 @@ impl WriteGuard<'_> {
         self.container.state()
     }
 
+    /// Returns how other servers wait for the change; `None` if they do not.
+    pub fn sealed(&self) -> Option<Sealed> {
+        *self.sealed.lock()
+    }
+
+    pub fn seal(&self, sealed: Option<Sealed>) {
+        *self.sealed.lock() = sealed;
+    }
+
     pub fn replace(&self, state: ContainerState) {
+        state.use_in_partitions();
         let since = state.layout.partitions.first().map(|partition| partition.given_time());
         history::tell_endings(Some(&self.state()), &state, since.unwrap_or_default());
         *self.container.state.write() = Arc::new(state);

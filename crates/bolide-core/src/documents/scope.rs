@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Reason, RequestUnits, Result, UnixMillis, charge};
 use parking_lot::Mutex;
 
 use super::{Lifetime, OpenTransaction};
+use crate::catalog::Catalog;
 use crate::container::{Container, ContainerState, OwnedReadGuard, ReadPin};
 use crate::items::Admission;
 use crate::partition::Partition;
 use crate::runtime::{RequestContext, Runtime};
+
+/// How long a command waits for what another server has changed of a collection. It may be in other collections meanwhile, whose changes wait for it.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// The reads of one command (mongo.md §18.6): all are judged at one time, by one state of each collection, and the purge removes nothing that is still live
 /// then. Dropping it lets changes of the collections continue.
@@ -25,6 +30,8 @@ pub struct ReadScope {
     admission: Option<Admission>,
     /// What they have consumed, for whoever asks.
     consumed: Consumed,
+    /// Puts into force what another server has changed, if there may be one.
+    catalog: Option<Arc<Catalog>>,
 }
 
 /// Request units that a command has consumed; its copies share one sum.
@@ -62,6 +69,7 @@ impl ReadScope {
             is_unsharded: false,
             admission: None,
             consumed: Consumed::default(),
+            catalog: None,
         }
     }
 
@@ -81,8 +89,9 @@ impl ReadScope {
     }
 
     /// Creates the scope of a user's command: its reads consume request units, and are refused while none are left.
-    pub(crate) fn of_request(runtime: &Runtime, ctx: &RequestContext) -> ReadScope {
+    pub(crate) fn of_request(runtime: &Runtime, catalog: &Arc<Catalog>, ctx: &RequestContext) -> ReadScope {
         ReadScope {
+            catalog: runtime.engine().is_shared().then(|| catalog.clone()),
             admission: (!ctx.is_admin).then(|| Admission::of(runtime, ctx)),
             ..ReadScope::new(ctx.now)
         }
@@ -108,6 +117,17 @@ impl ReadScope {
         if let Some(entered) = self.entered.lock().get(&container.rid()) {
             return Ok((entered.guard.state.clone(), entered.now));
         }
+        match (self.enter_once(container).await, &self.catalog) {
+            (Err(error), Some(catalog)) if error.is_of_changed_settings() => {
+                let settled = tokio::time::timeout(SETTLE, catalog.settle(container)).await;
+                settled.map_err(|_| error)??;
+                self.enter_once(container).await
+            }
+            (entered, _) => entered,
+        }
+    }
+
+    async fn enter_once(&self, container: &Arc<Container>) -> Result<(Arc<ContainerState>, UnixMillis)> {
         let guard = container.enter_interruptible_owned().await?;
         if self.is_unsharded && guard.state.shard_key().is_some() {
             return Err(Reason::OtherDatabase.into());

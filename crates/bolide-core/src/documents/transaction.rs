@@ -437,6 +437,11 @@ async fn commit(
     }
     let now = engine.time().lo.seconds();
     let committed = commit_jointly(engine, decisions).await;
+    // Its documents were drafted for other settings.
+    let committed = committed.map_err(|error| match error.is_of_changed_settings() {
+        true => Reason::WriteConflict.into(),
+        false => error,
+    });
     for (partition, units) in charged {
         let units = match committed {
             Ok(()) => units,

@@ -151,6 +151,7 @@ impl Partition {
         let Some(reply) = read_held(held.as_ref(), self.id, counters).await? else {
             return Ok(None);
         };
+        self.check_settings(reply.head)?;
         let horizon = as_of.horizon(self, reply.head).await;
         if !horizon.dates.is_empty() {
             return Ok(None);

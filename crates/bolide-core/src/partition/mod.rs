@@ -6,6 +6,7 @@ mod claims;
 pub(crate) mod commit_times;
 pub(crate) mod date_cursors;
 pub(crate) mod dirty_keys;
+mod edition;
 pub(crate) mod endings;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
@@ -52,6 +53,7 @@ use crate::throughput::{Meter, SharedMeter};
 pub(crate) use claims::Claims;
 use commit_times::CommitTimes;
 use dirty_keys::Recording;
+pub(crate) use edition::SettingsNumber;
 use endings::Endings;
 use exclusive::{ExclusiveJob, PendingExclusive};
 pub(crate) use joint::{JointDecision, commit_jointly};
@@ -67,7 +69,7 @@ use state::PartitionState;
 use statistics::Statistics;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
-use worker::{BackgroundWork, Queued, Queues, Worker, read_state};
+use worker::{BackgroundWork, Queued, Queues, RaiseSettings, Worker, read_state};
 use write_batch::{Decision, Loaded, Transaction, WriteBatch};
 
 /// Maximum number of transactions in one queue of a worker. When a queue is full, senders wait until there is room in it.
@@ -161,6 +163,22 @@ impl Partition {
     /// Returns the newest log sequence number.
     pub fn lsn(&self) -> Lsn {
         Lsn(self.shared.lsn.load(Ordering::Acquire))
+    }
+
+    /// Sets the number of the settings that requests of this process use from now on.
+    pub fn use_settings(&self, settings: SettingsNumber) {
+        self.shared.settings.store(settings.0, Ordering::Release);
+    }
+
+    /// Raises the number of the settings in the partition's head, if it is lower, so that commits and reads by earlier settings end. Returns the stamp of
+    /// the head that has it. May be repeated.
+    ///
+    /// # Errors
+    /// From the engine; `Timeout` if it is unknown whether it was raised.
+    pub async fn raise_settings(&self, settings: SettingsNumber) -> Result<UnixMillis> {
+        let (reply, answer) = oneshot::channel();
+        let raise = RaiseSettings { settings, reply };
+        send(&self.writes, Queued::RaiseSettings(raise), answer).await
     }
 
     /// Returns the number of items that were stored after the newest commit, ghosts included. A read may see an older or a newer version.
@@ -346,6 +364,10 @@ impl Partition {
     /// # Errors
     /// From the engine.
     pub async fn record_dirty_keys(&self) -> Result<Recording> {
+        if self.engine.is_shared() {
+            // What others have committed by now is not recorded.
+            self.catch_up().await?;
+        }
         let recording = Recording::start(&self.shared.dirty_keys);
         // Any commit that was running when the recording began is finished once the worker has decided this empty transaction.
         self.background(|_| Ok(())).await?;

@@ -26,6 +26,10 @@ pub(crate) struct Shared {
     pub lsn: AtomicU64,
     /// Number of items that are stored at that number, ghosts included.
     pub stored_items: AtomicU64,
+    /// The [`SettingsNumber`](super::SettingsNumber) that requests of this process use.
+    pub settings: AtomicU64,
+    /// The count of deletions by partition key to which `tombstones` belong.
+    pub deletions: AtomicU64,
     pub tombstones: PublishedTombstones,
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
@@ -52,6 +56,8 @@ impl Shared {
         } = signals;
         Shared {
             lsn: AtomicU64::new(0),
+            settings: AtomicU64::new(0),
+            deletions: AtomicU64::new(0),
             stored_items: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
             purge_rate: PurgeRate::default(),

@@ -11,15 +11,19 @@
 //!
 //! A decision inside the worker reads in the same ways: items by `WriteBatch::slot`, rows by `WriteBatch::get_raw` and `WriteBatch::scan_raw`.
 
+use std::sync::atomic::Ordering;
+
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::{Engine, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
+use super::edition::{self, SettingsNumber, settings_changed};
 use super::state::PartitionState;
 use super::tombstones::TombstoneView;
 use super::visibility::Visibility;
+use super::worker::error_of;
 use super::{Partition, engine_error};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
@@ -289,6 +293,11 @@ impl Partition {
         Ok((read.head, page, read.from))
     }
 
+    /// Lets the worker read the head, and publish what belongs to it.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        self.background(|batch| batch.get_raw(&keys::state()).map(drop)).await
+    }
+
     /// Returns the partition's head in the engine.
     ///
     /// # Errors
@@ -300,9 +309,24 @@ impl Partition {
     /// Reads rows as they are stored, ghosts included: for `background` and `admin`, as `cargo xtask tidy` checks.
     ///
     /// # Errors
-    /// From the engine.
+    /// From the engine; [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged) if the partition has other settings than requests of this
+    /// process use.
     pub async fn read_raw(&self, request: ReadRequest) -> Result<ReadResponse> {
-        self.engine.read(self.id, request).await.map_err(engine_error)
+        let read = self.engine.read(self.id, request).await;
+        let reply = read.map_err(|error| error_of(self.engine.as_ref(), error))?;
+        self.check_settings(reply.head)?;
+        Ok(reply)
+    }
+
+    /// Checks that what was read at a head has the settings that requests of this process use.
+    ///
+    /// # Errors
+    /// [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged).
+    pub fn check_settings(&self, head: Head) -> Result<()> {
+        match SettingsNumber::of(head.edition).0 == self.shared.settings.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => Err(settings_changed()),
+        }
     }
 
     /// Like [`Partition::read_raw`], with the tombstones that hide some of the rows. `request` may be called more than once.
@@ -316,6 +340,13 @@ impl Partition {
         loop {
             let pin = self.shared.tombstones.pin();
             let reply = self.read_raw(request()).await?;
+            if edition::deletions(reply.head.edition) != self.shared.deletions.load(Ordering::Acquire)
+                && reply.head.lsn > self.lsn()
+            {
+                // Another server has deleted a partition key, or this one is about to show that it has.
+                self.catch_up().await?;
+                continue;
+            }
             if let Some(tombstones) = self.shared.tombstones.view(pin) {
                 return Ok((reply, tombstones));
             }

@@ -16,6 +16,7 @@
 
 mod lending;
 mod queues;
+mod settings;
 mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,10 +25,13 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket};
+use bolide_storage::{
+    Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket,
+};
 use futures_util::FutureExt;
 
 use super::commit_times::InProgress;
+use super::edition::{self, SettingsNumber, settings_changed};
 use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
 use super::prepared::Prepared;
 use super::recent_writes::RecentWrites;
@@ -37,7 +41,7 @@ use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refu
 use crate::clock;
 use crate::format::keys;
 use queues::{Alone, NextWork};
-pub(crate) use queues::{BackgroundWork, Queued, Queues};
+pub(crate) use queues::{BackgroundWork, Queued, Queues, RaiseSettings};
 use telling::Telling;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
@@ -83,6 +87,12 @@ impl Worker {
     pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, shared: Arc<Shared>) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
         shared.lsn.store(head.lsn.0, Ordering::Release);
+        shared
+            .settings
+            .store(SettingsNumber::of(head.edition).0, Ordering::Release);
+        shared
+            .deletions
+            .store(edition::deletions(head.edition), Ordering::Release);
         shared.stored_items.store(state.stored.items, Ordering::Relaxed);
         shared.tombstones.publish(&state.tombstones);
         shared.times.raise(state.history_last);
@@ -126,6 +136,7 @@ impl Worker {
                     taker.end(&ended);
                 }
                 Some(Alone::Joint(part)) => self.run_joint(*part).await,
+                Some(Alone::RaiseSettings(raise)) => self.raise_settings(raise).await,
                 None => {}
             }
         }
@@ -134,6 +145,7 @@ impl Worker {
     /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
     async fn run_exclusive(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for _ in 0..EXCLUSIVE_TRIES {
+            self.check_settings().await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let begun = self.shared.times.begin(now);
             let mut exclusive =
@@ -191,6 +203,7 @@ impl Worker {
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
+            self.check_settings().await?;
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
             let now = self.now().await?;
             let begun = self.shared.times.begin(now);
@@ -226,7 +239,7 @@ impl Worker {
                 .engine
                 .read(self.partition, loaded.read_request(&missing))
                 .await
-                .map_err(engine_error)?;
+                .map_err(|error| error_of(self.engine.as_ref(), error))?;
             if reply.head == self.head {
                 loaded.take(missing, reply);
             } else {
@@ -275,7 +288,8 @@ impl Worker {
             self.shared.committed(&after, stamp.seconds(), &self.state);
             return Ok(Some(self.head.lsn));
         };
-        match self.commit_changes(changes, stamp).await {
+        let edition = self.next_edition(&state);
+        match self.commit_changes(changes, (stamp, edition)).await {
             Ok(Some(head)) => {
                 self.shared.committed(&after, stamp.seconds(), &state);
                 self.shared.ranked.apply(self.head.lsn, head.lsn, texts);
@@ -293,20 +307,25 @@ impl Worker {
         }
     }
 
-    async fn commit_changes(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
+    async fn commit_changes(
+        &mut self,
+        changes: Changes,
+        (stamp, edition): (UnixMillis, Edition),
+    ) -> Result<Option<Head>> {
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
             stamp,
-            edition: self.head.edition,
+            edition,
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,
             may_block: self.is_alone,
         };
-        let head = match self.engine.commit(self.partition, batch).await.map_err(engine_error)? {
+        let committed = self.engine.commit(self.partition, batch).await;
+        let head = match committed.map_err(|error| error_of(self.engine.as_ref(), error))? {
             Outcome::Done(head) => Some(head),
             Outcome::Stale => None,
             Outcome::Refused(why) => return Err(refused(why)),
@@ -336,7 +355,7 @@ impl Worker {
     }
 
     async fn refresh(&mut self) -> Result<()> {
-        let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        let (head, state) = read_state_of(self.engine.as_ref(), self.partition).await?;
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
@@ -354,11 +373,15 @@ impl Worker {
     fn advance(&mut self, head: Head, state: PartitionState) {
         let purged = state.purged_total.saturating_sub(self.state.purged_total);
         (self.head, self.state) = (head, state);
+        // Before the number of the commit: a reader that finds it, or a later one, uses these tombstones.
+        self.shared.tombstones.publish(&self.state.tombstones);
+        self.shared
+            .deletions
+            .store(edition::deletions(head.edition), Ordering::Release);
         self.shared.lsn.store(head.lsn.0, Ordering::Release);
         self.shared
             .stored_items
             .store(self.state.stored.items, Ordering::Relaxed);
-        self.shared.tombstones.publish(&self.state.tombstones);
         self.shared.purge_rate.note(head.stamp.seconds(), purged);
         // What was undecided on an earlier head is visible now, or never will be.
         self.undecided.clear();
@@ -388,6 +411,23 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
     let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
     let state = PartitionState::of_row(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
+}
+
+/// Like [`read_state`], for a partition that is in use.
+async fn read_state_of(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
+    read_state(engine, partition).await.map_err(|error| match error.kind {
+        ErrorKind::NotFound if engine.is_shared() => settings_changed(),
+        _ => error,
+    })
+}
+
+/// Converts an error of the engine that a partition in use has met. If the partition is not there, another server has removed the container, or has
+/// split the range.
+pub(super) fn error_of(engine: &dyn Engine, error: EngineError) -> Error {
+    match error {
+        EngineError::NoPartition(_) if engine.is_shared() => settings_changed(),
+        error => engine_error(error),
+    }
 }
 
 /// Converts an error of the engine.

@@ -66,6 +66,7 @@ fn of_reason(reason: &Reason) -> Cow<'static, str> {
         | Reason::SnapshotEnded
         | Reason::SnapshotTooOld
         | Reason::SnapshotUnavailable
+        | Reason::SettingsChanged
         | Reason::OtherDatabase => reason.to_string().into(),
         Reason::NotForCollections { container, refused } => not_for_collections(container, *refused).into(),
         Reason::ContainerDeleted => "the container was deleted".into(),

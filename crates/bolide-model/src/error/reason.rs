@@ -43,6 +43,10 @@ pub enum Reason {
     /// A read asks for the data of a time, and the definition of the container is another one since.
     #[error("the definition of a container has changed since the time of the snapshot")]
     SnapshotUnavailable,
+    /// Another server has changed the settings of the container, and this one does not know them yet. Nothing was changed; a request that is made again
+    /// uses the new ones.
+    #[error("the settings of the container were changed through another server meanwhile")]
+    SettingsChanged,
     /// Another resource of this kind has the name.
     #[error("there is a {resource} of this name already. name=`{name}`")]
     NameTaken {
@@ -213,7 +217,9 @@ impl Reason {
             Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists | Reason::WriteConflict => {
                 ErrorKind::Conflict
             }
-            Reason::SnapshotEnded | Reason::SnapshotTooOld | Reason::SnapshotUnavailable => ErrorKind::Unavailable,
+            Reason::SnapshotEnded | Reason::SnapshotTooOld | Reason::SnapshotUnavailable | Reason::SettingsChanged => {
+                ErrorKind::Unavailable
+            }
             Reason::UniqueKeyTaken => ErrorKind::UniqueKeyConflict,
             Reason::VersionDiffers => ErrorKind::PreconditionFailed,
             Reason::PatchConditionFalse => ErrorKind::PatchConditionFailed,

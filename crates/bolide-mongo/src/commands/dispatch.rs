@@ -45,6 +45,12 @@ const NO_DATABASE: i32 = 40571;
 /// Commands that have `opcounters` of their own.
 const COUNTED_BY_HANDLERS: [&str; 6] = ["aggregate", "delete", "find", "getMore", "insert", "update"];
 
+/// The commands that are carried out again if another server has changed the collection while it was read.
+const REPEATABLE: [&str; 4] = ["aggregate", "count", "distinct", "find"];
+
+/// How often they are, at most.
+const AGAIN: usize = 10;
+
 /// Commands that cannot have a write concern: they never write.
 const READS: [&str; 7] = [
     "count",
@@ -245,7 +251,21 @@ impl<'a> Call<'a> {
         // Of a transaction that creates collections, no command sees a part.
         self.state.account.settled().await;
         let begun = self.state.monotonic().now();
-        let result = execute(&context, arguments, gone).await;
+        let mut gone = std::pin::pin!(gone);
+        let again = (self.state.account.has_shared_store() && self.only_reads(&context)).then(|| arguments.clone());
+        let mut result = execute(&context, arguments, &mut gone).await;
+        for _ in 0..AGAIN {
+            let (Err(error), Some(arguments)) = (&result, &again) else {
+                break;
+            };
+            if error.code != Code::QUERY_PLAN_KILLED {
+                break;
+            }
+            // Another server has changed the collection while it was read.
+            let account = &self.state.account;
+            account.refresh_catalog().await.map_err(|error| codes::error(&error))?;
+            result = execute(&context, arguments.clone(), &mut gone).await;
+        }
         // Whatever has ended it: the content that it was for is gone.
         let result = result.map_err(|error| match self.state.is_replaced() {
             true => operations::replaced(),
@@ -259,6 +279,17 @@ impl<'a> Call<'a> {
         let fault = fault.and_then(|fault| fault.write_concern_error);
         add_write_concern_error(&context, fault, labels, &mut reply);
         Ok(reply)
+    }
+
+    /// Whether the command can be carried out again from its start: it writes nothing, and is in no transaction.
+    fn only_reads(&self, context: &CommandContext<'_>) -> bool {
+        if context.transaction.is_some() || !REPEATABLE.contains(&self.command.name) {
+            return false;
+        }
+        let pipeline = self.message.command().get_array("pipeline").ok();
+        let stages = pipeline.into_iter().flatten().flatten();
+        let mut names = stages.filter_map(|stage| Some(stage.as_document()?.iter().next()?.ok()?.0.as_str()));
+        names.all(|name| name != "$out" && name != "$merge")
     }
 
     fn is_get_more_of_change_stream(&self) -> bool {

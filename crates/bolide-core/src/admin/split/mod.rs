@@ -19,10 +19,11 @@ use std::sync::Arc;
 use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Reason, Result};
 use bolide_storage::PartitionId;
+use futures_util::FutureExt as _;
 
 use crate::admin::Admin;
 use crate::catalog::{Catalog, Offer, OfferResource};
-use crate::container::{Container, ContainerState, Layout};
+use crate::container::{Container, ContainerState, Layout, WriteGuard};
 use crate::partition::{Partition, Placement};
 use crate::throughput::Meter;
 use child::Child;
@@ -156,6 +157,17 @@ async fn seal(
     // Requests continued while long work ended.
     copy.catch_up_until_few().await?;
     let change = long_work.lock().await;
+    let replaced = replace(catalog, &change, (container, parent), copy, running);
+    catalog.sealed(container, &change, replaced.boxed()).await
+}
+
+async fn replace(
+    catalog: &Catalog,
+    change: &WriteGuard<'_>,
+    (container, parent): (&Arc<Container>, &Arc<Partition>),
+    mut copy: Copy,
+    running: &RunningSplit,
+) -> Result<SplitReport> {
     let state = change.state();
     if state.is_deleted {
         return Err(deleted());
@@ -173,7 +185,10 @@ async fn seal(
             meter,
             catalog.signals().clone(),
         );
-        children.push(opened.await?);
+        let opened = opened.await?;
+        let settings = change.sealed().map_or(state.settings_number, |sealed| sealed.number);
+        opened.raise_settings(settings).await?;
+        children.push(opened);
     }
     let report = SplitReport {
         parents: vec![parent.range],
@@ -187,7 +202,7 @@ async fn seal(
         .unwrap_or_default();
     after.pace_meters(now.seconds());
     catalog
-        .commit_split(container, &change, (after, copied), parent.id, || running.must_end())
+        .commit_split(container, change, (after, copied), parent.id, || running.must_end())
         .await?;
     Ok(report)
 }

@@ -10,6 +10,7 @@ use crate::catalog::permissions::PermissionMode;
 use crate::catalog::rows::{ContainerRow, DatabaseRow, PermissionRow, Unknown};
 use crate::format::etag::Etag;
 use crate::partition::Placement;
+use crate::partition::SettingsNumber;
 use crate::throughput::PacingSettings;
 
 fn container(more: &Value) -> ContainerRow {
@@ -35,6 +36,8 @@ fn container(more: &Value) -> ContainerRow {
         offer: None,
         pacing: PacingSettings::of(None),
         keeps_all_versions: false,
+        settings_number: SettingsNumber::default(),
+        pending: None,
         collection: None,
         indexes: Arc::default(),
         layout_version: 1,

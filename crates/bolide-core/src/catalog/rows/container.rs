@@ -11,7 +11,7 @@ use super::{OfferRow, Unknown, json};
 use crate::container::{CollectionDefinition, PolicyPeriod};
 use crate::format::etag::Etag;
 use crate::index::PropertyIndexes;
-use crate::partition::Placement;
+use crate::partition::{Placement, SettingsNumber};
 use crate::throughput::PacingSettings;
 
 /// Maximum number of policy periods that are kept. Older ones would only make statistics about the age of ghosts more exact.
@@ -44,6 +44,12 @@ pub(crate) struct ContainerRow {
     /// Rows of older versions do not have it.
     #[serde(default, with = "json::property_indexes", skip_serializing_if = "has_none")]
     pub indexes: Arc<PropertyIndexes>,
+    /// Number of the settings, which the head of each partition has, too. Rows of older versions do not have it.
+    #[serde(default, skip_serializing_if = "SettingsNumber::is_first")]
+    pub settings_number: SettingsNumber,
+    /// A change of the settings that has begun; see [`seal`](crate::catalog).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<PendingSettings>,
     pub layout_version: u64,
     pub next_range: u32,
     #[serde(rename = "ranges", with = "json::placements")]
@@ -52,12 +58,29 @@ pub(crate) struct ContainerRow {
     pub unknown: Unknown,
 }
 
+/// A change of a container's settings that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PendingSettings {
+    /// The number that the settings will have.
+    pub number: SettingsNumber,
+    /// Rises while the change goes on.
+    pub beat: u64,
+}
+
 /// Whether a container has never had a property index.
 fn has_none(indexes: &PropertyIndexes) -> bool {
     *indexes == PropertyIndexes::default()
 }
 
 impl ContainerRow {
+    /// Ends a pending change of settings: what the row says is in force under its number.
+    pub fn end_pending(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.settings_number = pending.number;
+        }
+    }
+
     /// Returns the policy in force and the floors that earlier ones left.
     pub fn settings(&self) -> Settings {
         Settings {

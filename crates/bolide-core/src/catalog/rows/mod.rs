@@ -41,7 +41,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use access::{EncryptionKeyRow, PermissionRow, UserRow};
 pub(crate) use account::{AccountRow, DatabaseRow, OfferRow};
-pub(crate) use container::ContainerRow;
+pub(crate) use container::{ContainerRow, PendingSettings};
 pub(crate) use script::ScriptRow;
 
 // The letters of the kinds; names of a kind have the same (`names`).

@@ -31,9 +31,13 @@ impl Worker {
         }
         let Ok((stamp, time)) = part.stamp.await else { return };
         let mut decide = part.decide;
+        let checked = self.check_settings().await;
         // Not those after the stamp: they come after the commit.
         self.tell_endings(stamp).await;
-        let decided = self.decide_part((stamp, time), &mut decide).await;
+        let decided = match checked {
+            Ok(()) => self.decide_part((stamp, time), &mut decide).await,
+            Err(error) => Err(error),
+        };
         let (result, decided) = match decided {
             Ok(Some(decided)) => self.draft_of(decided),
             Ok(None) => (Ok(PartDraft::Stale), None),
@@ -108,7 +112,7 @@ impl Worker {
             base: self.head.lsn,
             next: changes.next,
             stamp,
-            edition: self.head.edition,
+            edition: self.next_edition(&state),
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,

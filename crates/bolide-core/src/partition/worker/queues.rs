@@ -1,8 +1,10 @@
 //! The queues of a worker, and what it takes from them.
 
+use bolide_model::{Result, UnixMillis};
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
+use crate::partition::edition::SettingsNumber;
 use crate::partition::exclusive::TakesPartition;
 use crate::partition::joint::JointPart;
 use crate::partition::prepared::Prepared;
@@ -23,12 +25,22 @@ pub(crate) enum Queued {
     Exclusive(Box<dyn TakesPartition>),
     /// A part of a joint commit, which needs the partition for itself, too.
     Joint(Box<JointPart>),
+    /// New settings.
+    RaiseSettings(RaiseSettings),
+}
+
+/// A request to raise the number of the settings in the partition's head.
+pub(crate) struct RaiseSettings {
+    pub settings: SettingsNumber,
+    /// Receives the stamp of the head that has it.
+    pub reply: oneshot::Sender<Result<UnixMillis>>,
 }
 
 /// A queued transaction that needs the partition for itself.
 pub(super) enum Alone {
     Exclusive(Box<dyn TakesPartition>),
     Joint(Box<JointPart>),
+    RaiseSettings(RaiseSettings),
 }
 
 /// The queues of a worker. It stops when all of them are closed.
@@ -73,6 +85,7 @@ impl NextWork {
             // Transactions that were queued before the exclusive one are committed before it.
             Queued::Exclusive(taker) => self.exclusive = Some(Alone::Exclusive(taker)),
             Queued::Joint(part) => self.exclusive = Some(Alone::Joint(part)),
+            Queued::RaiseSettings(raise) => self.exclusive = Some(Alone::RaiseSettings(raise)),
         }
     }
 }

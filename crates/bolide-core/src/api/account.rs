@@ -45,10 +45,7 @@ impl Account {
         let background = Arc::new(Background::new(
             engine.clone(),
             monotonic.clone(),
-            {
-                let catalog = catalog.clone();
-                Box::new(move || catalog.all_containers())
-            },
+            catalog.clone(),
             PurgeFault::new(options.on_purge_fault),
         ));
         let purge_scheduler = (!options.virtual_clock).then(|| {

@@ -120,6 +120,7 @@ impl Driver<OnDemand> {
                 Ok(true) if self.policy.left > 0 => {}
                 Ok(_) => return Ok(self.policy.purged),
                 Err(error) if error.kind == ErrorKind::RangeGone => {}
+                Err(error) if error.is_of_changed_settings() => source.settle().await?,
                 Err(error) => return Err(error),
             }
         }

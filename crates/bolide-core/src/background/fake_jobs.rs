@@ -11,7 +11,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::Containers;
 use super::job::{End, Job, JobKind, JobSource, JobStep, PartitionJobs, StepLimits, StepReport};
+use crate::container::Container;
 
 /// Maximum number of items of a step.
 pub(super) const STEP_ITEMS: u64 = 10;
@@ -144,6 +146,10 @@ impl JobSource for FakeSource {
         queues.map(|queue| queue.items.load(Ordering::SeqCst)).sum()
     }
 
+    fn settle(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn partitions(&self) -> Vec<PartitionJobs> {
         let mut layouts = self.0.lock();
         let queues = layouts[0].clone();
@@ -161,5 +167,18 @@ impl JobSource for FakeSource {
             last.jobs.push(Box::new(queue));
         }
         partitions
+    }
+}
+
+/// An account without containers.
+pub(crate) struct NoContainers;
+
+impl Containers for NoContainers {
+    fn all(&self) -> Vec<Arc<Container>> {
+        Vec::new()
+    }
+
+    fn settle<'a>(&'a self, _: &'a Container) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
     }
 }

@@ -111,6 +111,9 @@ pub(crate) trait JobSource: Send + Sync {
     /// Returns the number of items that are to be removed, as far as they are counted.
     fn backlog(&self) -> u64;
 
+    /// Learns what another server has changed, after a step that ended with [`bolide_model::Reason::SettingsChanged`].
+    fn settle(&self) -> BoxFuture<'_, Result<()>>;
+
     /// Returns the current jobs. A split changes them, so each pass reads them again.
     fn partitions(&self) -> Vec<PartitionJobs>;
 }

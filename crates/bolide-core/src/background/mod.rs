@@ -39,7 +39,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use bolide_model::time::Monotonic;
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
+use crate::catalog::Catalog;
 use crate::container::Container;
 pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
@@ -55,13 +58,28 @@ pub(crate) use property_index_builds::PropertyIndexBuilds;
 pub(crate) use scheduler::{PurgeOptions, PurgeScheduler};
 
 /// Returns every container that exists now.
-pub(crate) type Containers = Box<dyn Fn() -> Vec<Arc<Container>> + Send + Sync>;
+pub(crate) trait Containers: Send + Sync {
+    fn all(&self) -> Vec<Arc<Container>>;
+
+    /// Puts into force what another server has changed of a container.
+    fn settle<'a>(&'a self, container: &'a Container) -> BoxFuture<'a, Result<()>>;
+}
+
+impl Containers for Catalog {
+    fn all(&self) -> Vec<Arc<Container>> {
+        self.all_containers()
+    }
+
+    fn settle<'a>(&'a self, container: &'a Container) -> BoxFuture<'a, Result<()>> {
+        Catalog::settle(self, container).boxed()
+    }
+}
 
 /// What background work shares with its account.
 pub(crate) struct Background {
     engine: Arc<dyn Engine>,
     clock: Monotonic,
-    containers: Containers,
+    containers: Arc<dyn Containers>,
     /// Number of user requests that have begun; the purge pauses for users while it rises.
     requests: AtomicU64,
     is_held: AtomicBool,
@@ -70,7 +88,12 @@ pub(crate) struct Background {
 
 impl Background {
     /// Creates the background work; it does not run yet.
-    pub fn new(engine: Arc<dyn Engine>, clock: Monotonic, containers: Containers, fault: PurgeFault) -> Background {
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        clock: Monotonic,
+        containers: Arc<dyn Containers>,
+        fault: PurgeFault,
+    ) -> Background {
         Background {
             engine,
             clock,
@@ -120,7 +143,7 @@ impl Background {
 
     /// Returns the jobs of every container.
     fn sources(&self) -> Vec<ContainerJobs> {
-        let containers = (self.containers)();
+        let containers = self.containers.all();
         containers
             .into_iter()
             .map(|container| self.jobs_of(container))
@@ -130,6 +153,7 @@ impl Background {
     fn jobs_of(&self, container: Arc<Container>) -> ContainerJobs {
         ContainerJobs {
             container,
+            containers: self.containers.clone(),
             clock: self.clock.clone(),
             fault: self.fault.clone(),
         }
@@ -139,6 +163,7 @@ impl Background {
 /// The jobs of one container.
 struct ContainerJobs {
     container: Arc<Container>,
+    containers: Arc<dyn Containers>,
     clock: Monotonic,
     fault: Arc<PurgeFault>,
 }
@@ -157,6 +182,10 @@ impl JobSource for ContainerJobs {
         let state = self.container.state();
         let partitions = state.layout.partitions.iter();
         partitions.map(|partition| partition.backlog()).sum()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<()>> {
+        self.containers.settle(&self.container)
     }
 
     fn partitions(&self) -> Vec<PartitionJobs> {

@@ -183,7 +183,11 @@ impl Schedule {
                 }
                 match driver.pass(source).await {
                     Ok(is_unfinished) => is_busy |= is_unfinished,
-                    Err(error) => driver.policy.failed(&error),
+                    Err(error) if error.is_of_changed_settings() => {
+                        let settled = source.settle().await;
+                        driver.policy.failed(settled.as_ref().err());
+                    }
+                    Err(error) => driver.policy.failed(Some(&error)),
                 }
             }
             if !is_busy {
@@ -260,9 +264,9 @@ impl<O: Observed> StepPolicy for InBackground<'_, O> {
 }
 
 impl<O> InBackground<'_, O> {
-    /// Records that a job failed, so that it is tried again.
-    fn failed(&mut self, error: &Error) {
-        if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone) {
+    /// Records that a job did not end, so that it is tried again. `error`: why, if it is a failure.
+    fn failed(&mut self, error: Option<&Error>) {
+        if let Some(error) = error.filter(|error| !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone)) {
             tracing::warn!(%error, "the purge failed and will be tried again");
         }
         self.again(TICK);

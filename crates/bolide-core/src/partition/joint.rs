@@ -24,7 +24,7 @@ use super::worker::{Queued, engine_error};
 use super::write_batch::{Decision, WriteBatch, refused};
 
 /// Maximum number of attempts, if others write the same partitions through another process.
-const TRIES: usize = 3;
+const TRIES: usize = 20;
 
 /// The part of a joint commit that one partition decides. May be called any number of times.
 pub(crate) type JointDecision = Box<dyn FnMut(&mut WriteBatch<'_>) -> Decision<()> + Send>;

@@ -22,6 +22,7 @@ mod telling;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
@@ -48,8 +49,11 @@ use telling::Telling;
 /// size; this bounds the memory that it uses.
 pub(super) const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
-/// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved.
-const EXCLUSIVE_TRIES: usize = 3;
+/// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved, which only other servers do.
+const EXCLUSIVE_TRIES: u32 = 20;
+
+/// Maximum number of attempts of a write batch.
+const TRIES: u32 = 200;
 
 /// The only writer of a partition. See the module.
 pub(crate) struct Worker {
@@ -144,7 +148,8 @@ impl Worker {
 
     /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
     async fn run_exclusive(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
-        for _ in 0..EXCLUSIVE_TRIES {
+        for attempt in 0..EXCLUSIVE_TRIES {
+            give_way(attempt).await;
             self.check_settings().await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let begun = self.shared.times.begin(now);
@@ -169,10 +174,7 @@ impl Worker {
                 }
             }
         }
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            "the transaction could not be committed: others write the partition at the same time",
-        ))
+        Err(overtaken())
     }
 
     /// Decides and commits one write batch. Returns the log sequence number after it; after an error other than `Timeout`, nothing was committed.
@@ -183,13 +185,15 @@ impl Worker {
         taken: &mut usize,
         mut prepared: Option<Prepared>,
     ) -> Result<Lsn> {
-        loop {
+        for attempt in 0..TRIES {
+            give_way(attempt).await;
             let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
                 Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
             }
         }
+        Err(overtaken())
     }
 
     /// Reads rows and decides, in a loop, until no row is missing. If the rows are more than one write batch reads, the write batch keeps fewer
@@ -411,6 +415,21 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
     let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
     let state = PartitionState::of_row(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
+}
+
+/// Waits before an attempt that follows others: two servers that write one partition would otherwise meet each other again and again.
+async fn give_way(attempt: u32) {
+    if attempt > 0 {
+        let longest = u64::from(attempt.min(5)) * 1_000;
+        tokio::time::sleep(Duration::from_micros(fastrand::u64(0..=longest))).await;
+    }
+}
+
+fn overtaken() -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "the write could not be committed: others write the partition at the same time",
+    )
 }
 
 /// Like [`read_state`], for a partition that is in use.

@@ -2,8 +2,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_model::time::Clock;
 use bolide_storage::memory::MemoryEngine;
+use futures_util::future::BoxFuture;
 
-use super::super::fake_jobs::{FakeQueue, FakeSource, Log, STEP_ITEMS};
+use super::super::fake_jobs::{FakeQueue, FakeSource, Log, NoContainers, STEP_ITEMS};
 use super::super::fault::PurgeFault;
 use super::JobKind::{CountGhosts, DeleteByKey, Expire, TrimLog};
 use super::*;
@@ -78,6 +79,10 @@ impl Ticking {
 }
 
 impl JobSource for Arc<FakeSource> {
+    fn settle(&self) -> BoxFuture<'_, bolide_model::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn next_due(&self) -> i64 {
         FakeSource::next_due(self)
     }
@@ -309,7 +314,7 @@ fn running(wall_clock: &Arc<Clock>, clock: &Monotonic) -> (Arc<Background>, Purg
     let background = Arc::new(Background::new(
         Arc::new(MemoryEngine::new(wall_clock.clone())),
         clock.clone(),
-        Box::new(Vec::new),
+        Arc::new(NoContainers),
         PurgeFault::new(None),
     ));
     let scheduler = PurgeScheduler::start(&background, Arc::default(), OPTIONS);

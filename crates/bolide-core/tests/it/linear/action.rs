@@ -39,6 +39,8 @@ pub enum Call {
     /// Deletes all items of the partition key.
     DropAll,
     List,
+    /// Sets the default ttl of the container, in seconds; -1: items without their own do not end.
+    DefaultTtl(i64),
 }
 
 /// The result of an operation that succeeded.
@@ -68,6 +70,10 @@ pub enum Outcome {
     /// The outcome of each operation of a stored procedure.
     Ran(Vec<Result<Seen, Refused>>),
     Dropped,
+    /// The default ttl was set.
+    Defined,
+    /// It was not, because others changed it at the same time.
+    NotDefined,
     RolledBack(usize, Refused),
     /// Ids and etags.
     Listed(Vec<(String, String)>),
@@ -87,6 +93,8 @@ impl Outcome {
             Outcome::Committed(_) => "committed",
             Outcome::Ran(_) => "ran",
             Outcome::Dropped => "dropped",
+            Outcome::Defined => "defined",
+            Outcome::NotDefined => "not defined",
             Outcome::RolledBack(..) => "rolled back",
             Outcome::Listed(_) => "listed",
         }
@@ -116,15 +124,30 @@ struct Item {
 }
 
 impl Item {
-    /// Returns whether the item is live (TTL-045), with a default of -1.
-    fn is_live(&self, now: i64) -> bool {
-        self.ttl.is_none_or(|ttl| now < self.written + ttl)
+    /// Returns whether the item is live (TTL-045), with a default that is not absent.
+    fn is_live(&self, now: i64, default: i64) -> bool {
+        match self.ttl.unwrap_or(default) {
+            -1 => true,
+            ttl => now < self.written + ttl,
+        }
     }
 }
 
-/// The state of the partition in the model.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct State(BTreeMap<&'static str, Item>);
+/// The state of the partition and of the container's default ttl in the model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    items: BTreeMap<&'static str, Item>,
+    default: i64,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            items: BTreeMap::new(),
+            default: -1,
+        }
+    }
+}
 
 /// The etag of a write whose answer is not known, because its batch was rolled back. No client can name it.
 const UNKNOWN: &str = "?";
@@ -133,7 +156,9 @@ impl State {
     /// Returns the state after a call, or `None` if the call cannot have this outcome in this state.
     pub fn after(&self, now: i64, call: &Call, outcome: &Outcome) -> Option<State> {
         let mut state = self.clone();
-        state.0.retain(|_, item| item.is_live(now));
+        let default = state.default;
+        // What has ended by the default of before stays so (TTL-226).
+        state.items.retain(|_, item| item.is_live(now, default));
         match (call, outcome) {
             (Call::One(action), Outcome::Seen(seen)) => state.succeeds(now, action, seen).then_some(state),
             (Call::One(action), Outcome::Refused(why)) => state.refuses(now, action, *why).then_some(state),
@@ -158,10 +183,21 @@ impl State {
                     });
                 fits.then_some(state)
             }
-            (Call::DropAll, Outcome::Dropped) => Some(State::default()),
+            (Call::DropAll, Outcome::Dropped) => Some(State {
+                items: BTreeMap::new(),
+                ..state
+            }),
+            (Call::DefaultTtl(default), Outcome::Defined) => Some(State {
+                default: *default,
+                ..state
+            }),
+            (Call::DefaultTtl(_), Outcome::NotDefined) => Some(state),
             (Call::DropAll, Outcome::Refused(Refused::TooManyDeletions)) => Some(state),
             (Call::List, Outcome::Listed(listed)) => {
-                let items = state.0.iter().map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
+                let items = state
+                    .items
+                    .iter()
+                    .map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
                 items.eq(listed.iter().cloned()).then_some(state)
             }
             _ => None,
@@ -185,7 +221,7 @@ impl State {
     fn carry_out(&mut self, now: i64, action: &Action, etag: &str) -> Result<Seen, Vec<Refused>> {
         match action {
             Action::Create(body) => {
-                if self.0.contains_key(body.id) || self.is_taken(body) {
+                if self.items.contains_key(body.id) || self.is_taken(body) {
                     return Err(vec![Refused::Conflict]);
                 }
                 Ok(self.write(now, body, etag))
@@ -209,7 +245,7 @@ impl State {
             }
             Action::Increment(id, if_match) => {
                 self.check_only(id, if_match.as_deref())?;
-                let item = &self.0[id];
+                let item = &self.items[id];
                 let body = Body {
                     id,
                     n: item.n + 1,
@@ -220,11 +256,11 @@ impl State {
             }
             Action::Delete(id, if_match) => {
                 self.check_only(id, if_match.as_deref())?;
-                self.0.remove(id);
+                self.items.remove(id);
                 Ok(Seen::Deleted)
             }
             Action::Read(id) => {
-                let item = self.0.get(id).ok_or_else(|| vec![Refused::NotFound])?;
+                let item = self.items.get(id).ok_or_else(|| vec![Refused::NotFound])?;
                 Ok(Seen::Found {
                     n: item.n,
                     u: item.u,
@@ -236,7 +272,7 @@ impl State {
 
     /// Returns the reasons to refuse a change of an existing item; fails at once if there is no item.
     fn check(&self, id: &str, if_match: Option<&str>) -> Result<Vec<Refused>, Vec<Refused>> {
-        let item = self.0.get(id).ok_or_else(|| vec![Refused::NotFound])?;
+        let item = self.items.get(id).ok_or_else(|| vec![Refused::NotFound])?;
         let is_other = if_match.is_some_and(|etag| etag != item.etag);
         Ok(if is_other { vec![Refused::Precondition] } else { vec![] })
     }
@@ -248,7 +284,7 @@ impl State {
 
     /// Returns whether another live item holds the value of the unique key.
     fn is_taken(&self, body: &Body) -> bool {
-        self.0.iter().any(|(id, item)| *id != body.id && item.u == body.u)
+        self.items.iter().any(|(id, item)| *id != body.id && item.u == body.u)
     }
 
     fn write(&mut self, now: i64, body: &Body, etag: &str) -> Seen {
@@ -259,7 +295,7 @@ impl State {
             etag: etag.to_owned(),
             written: now,
         };
-        let created = self.0.insert(body.id, item).is_none();
+        let created = self.items.insert(body.id, item).is_none();
         Seen::Written {
             created,
             n: body.n,

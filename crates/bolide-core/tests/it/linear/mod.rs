@@ -5,7 +5,7 @@
 //! calls that respects which answers came before which calls, and in which the literal model of [`action`] gives every answer that was seen. The
 //! model treats the whole partition as one object, so there is no such order either for a torn batch or a unique key that is held twice.
 //!
-//! Stored procedures, deletions of the whole key and splits take part. After each round two readers catch up with the change feed, in both of its
+//! Stored procedures, deletions of the whole key, changes of the default ttl and splits take part. With several accounts, each client uses one of them. After each round two readers catch up with the change feed, in both of its
 //! modes, and must have seen the existing items; in the end each item has ended once (P7).
 //!
 //! `BOLIDE_SECONDS` sets the time for each engine, in seconds, and `BOLIDE_SEED` the first seed.
@@ -41,6 +41,16 @@ async fn every_answer_fits_one_order_of_all_calls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_answer_fits_one_order_of_all_calls_on_the_embedded_engine() {
     race("embedded", Kind::Embedded).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_answer_of_two_accounts_fits_one_order_of_all_calls() {
+    race("two accounts", Kind::Shared(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_answer_of_three_accounts_fits_one_order_of_all_calls() {
+    race("three accounts", Kind::Shared(3)).await;
 }
 
 #[expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
@@ -82,6 +92,7 @@ async fn race(name: &str, kind: Kind) {
         "rolled back",
         "ran",
         "dropped",
+        "defined",
         "NotFound",
         "Conflict",
         "Precondition",

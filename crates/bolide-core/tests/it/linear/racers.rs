@@ -5,19 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_core::{Account, Container, PurgeMode};
-use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::Clock;
-use serde_json::json;
+use bolide_model::{ErrorKind, UnixMillis};
 use tokio::sync::Barrier;
 
 use super::action::{Action, Body, Call, IDS, Outcome, Seen};
 use super::checker::Made;
 use super::followers::Followers;
 use super::procedure;
-use super::track::Track;
+use super::track::{Track, shared_definition};
 use crate::random::{Kind, RandomChoices, Store};
-use crate::test_container::{START, definition, patient_options};
+use crate::test_container::{START, patient_options};
 
 const CLIENTS: usize = 4;
 /// Maximum number of splits of one container.
@@ -29,8 +28,8 @@ const CALLS: u64 = 4;
 pub struct SharedContainer {
     clock: Arc<Clock>,
     store: Store,
-    account: Arc<Account>,
-    container: Arc<Container>,
+    /// The accounts over the store, each with its container.
+    accounts: Vec<(Arc<Account>, Arc<Container>)>,
     second: i64,
     moments: Arc<AtomicU64>,
     clients: Vec<Client>,
@@ -51,23 +50,26 @@ struct Client {
 
 impl SharedContainer {
     pub async fn begin(kind: Kind, seed: u64) -> SharedContainer {
-        let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
+        let clock = Arc::new(Clock::virtual_at(middle_of(START)));
         let store = Store::new(kind, clock.clone());
-        let account = Account::open(store.engine().clone(), patient_options())
-            .await
-            .expect("a new account");
+        let open = async || {
+            let account = Account::open(store.engine().clone(), patient_options()).await;
+            account.expect("an account")
+        };
+        let account = open().await;
         let ctx = account.begin().await.expect("a clock");
         let database = account.create_database(&ctx, "d", None).await.expect("a new database");
-        let more = json!({
-            "defaultTtl": -1,
-            "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
-            "changeFeedPolicy": {"retentionDuration": 10_000_000},
-        });
-        let properties = ContainerProperties::from_json(&definition(&more)).expect("a definition");
+        let properties = ContainerProperties::from_json(&shared_definition()).expect("a definition");
         let container = account.create_container(&ctx, database.rid, properties, None).await;
         let container = container.expect("a new container");
         procedure::define(&account, &container).await;
         let followers = Followers::from_now(&account, &container).await;
+        let mut accounts = vec![(account, container)];
+        for _ in 1..kind.accounts() {
+            let account = open().await;
+            let container = account.container_by_rid(accounts[0].1.rid()).expect("the container");
+            accounts.push((account, container));
+        }
         let clients = (0..CLIENTS).map(|number| Client {
             number,
             choices: RandomChoices::new(seed * 1000 + number as u64),
@@ -76,8 +78,7 @@ impl SharedContainer {
         SharedContainer {
             clock,
             store,
-            account,
-            container,
+            accounts,
             followers,
             splits: 0,
             deletions: 0,
@@ -92,7 +93,7 @@ impl SharedContainer {
     pub async fn round(&mut self) -> Vec<Made> {
         if self.choices.percent(60) {
             self.second += 1;
-            self.clock.set(UnixMillis(self.second * 1000));
+            self.clock.set(middle_of(self.second));
         }
         let purge = (self.choices.percent(30) || self.deletions > 1).then(|| self.purge());
         let split = self.splits < MAX_SPLITS && self.choices.percent(4);
@@ -102,9 +103,10 @@ impl SharedContainer {
             .clients
             .drain(..)
             .map(|mut client| {
+                let (account, container) = self.accounts[client.number % self.accounts.len()].clone();
                 let track = Track {
-                    account: self.account.clone(),
-                    container: self.container.clone(),
+                    account,
+                    container,
                     moments: self.moments.clone(),
                     second: self.second,
                 };
@@ -133,17 +135,23 @@ impl SharedContainer {
             split.await.expect("a split");
             self.splits += 1;
         }
-        self.followers.catch_up(&self.account, &self.container).await;
+        let (account, container) = self.any();
+        self.followers.catch_up(&account, &container).await;
         all
     }
 
     /// Begins a split: the round's first calls come after its first pages, and some of the others while it ends.
     async fn split(&mut self) -> tokio::task::JoinHandle<()> {
-        let (account, container) = (self.account.clone(), self.container.clone());
+        let (account, container) = self.any();
         let engine = self.store.engine().clone();
+        let is_alone = self.accounts.len() == 1;
         engine.hold_splits();
         let split = tokio::spawn(async move {
-            account.split(&container, None).await.expect("a split");
+            match account.split(&container, None).await {
+                Ok(_) => {}
+                // The copy cannot follow what others write.
+                Err(error) => assert!(!is_alone && error.kind == ErrorKind::Unavailable, "{error}"),
+            }
         });
         engine.until_held(1).await;
         let moments = self.moments.clone();
@@ -157,8 +165,14 @@ impl SharedContainer {
         split
     }
 
-    fn purge(&self) -> tokio::task::JoinHandle<()> {
-        let (account, container) = (self.account.clone(), self.container.clone());
+    /// Returns one of the accounts.
+    fn any(&mut self) -> (Arc<Account>, Arc<Container>) {
+        let at = self.choices.roll(self.accounts.len() as u64);
+        self.accounts[at as usize].clone()
+    }
+
+    fn purge(&mut self) -> tokio::task::JoinHandle<()> {
+        let (account, container) = self.any();
         tokio::spawn(async move {
             account
                 .purge(&container, PurgeMode::Force, None)
@@ -169,10 +183,18 @@ impl SharedContainer {
 
     /// Asserts that items, indexes, queues and feeds agree at the end.
     pub async fn assert_sound(&mut self) {
-        self.followers.assert_complete(&self.account, &self.container).await;
-        let report = self.account.verify(&self.container).await.expect("a check");
-        assert_eq!(report.problems, Vec::<String>::new());
+        let (account, container) = self.any();
+        self.followers.assert_complete(&account, &container).await;
+        for (account, container) in &self.accounts {
+            let report = account.verify(container).await.expect("a check");
+            assert_eq!(report.problems, Vec::<String>::new());
+        }
     }
+}
+
+/// Returns a time inside a second, so that a clock that is not exact still knows the second.
+fn middle_of(second: i64) -> UnixMillis {
+    UnixMillis(second * 1000 + 500)
 }
 
 impl Client {
@@ -201,6 +223,7 @@ impl Client {
     fn choose(&mut self) -> Call {
         match self.choices.roll(10) {
             _ if self.choices.percent(2) => Call::DropAll,
+            _ if self.choices.percent(3) => Call::DefaultTtl([-1, 1, 2, 3][self.choices.roll(4) as usize]),
             _ if self.choices.percent(8) => {
                 let count = 1 + self.choices.roll(3);
                 Call::Script((0..count).map(|_| self.action()).collect())

@@ -7,13 +7,22 @@ use bolide_core::{
     Account, Batch, BatchOperation, BatchResponse, Container, Cost, CreateItem, DeleteItem, ItemRead, ItemTarget,
     OperationDone, PatchItem, ReadFeed, ReadItem, ReplaceItem, StoredItem, UpsertItem,
 };
-use bolide_model::Error;
 use bolide_model::document::{Document, Patch};
-use serde_json::json;
+use bolide_model::{Error, ErrorKind};
+use serde_json::{Value, json};
 
 use super::action::{Action, Body, Call, Outcome, Refused, Seen};
 use super::procedure;
-use crate::test_container::{key, scope_of, shown};
+use crate::test_container::{definition, key, scope_of, shown};
+
+/// Returns the definition of the container that the clients share.
+pub fn shared_definition() -> Value {
+    definition(&json!({
+        "defaultTtl": -1,
+        "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
+        "changeFeedPolicy": {"retentionDuration": 10_000_000},
+    }))
+}
 
 /// The account and the container of a round.
 pub struct Track {
@@ -134,7 +143,23 @@ impl Track {
                 }
             }
             Call::List => self.list().await,
+            Call::DefaultTtl(default) => self.define(*default).await,
         }
+    }
+
+    async fn define(&self, default: i64) -> (Outcome, u64) {
+        let ctx = self.account.begin().await.expect("a clock");
+        let mut definition = shared_definition();
+        definition["defaultTtl"] = default.into();
+        let replaced = self.account.replace_container(&ctx, &self.container, &definition, None);
+        let outcome = match replaced.await {
+            Ok(_) => Outcome::Defined,
+            Err(error) if error.kind == ErrorKind::Unavailable => Outcome::NotDefined,
+            Err(error) => panic!("no definition is refused so: {error:?}"),
+        };
+        // Its answer has no position.
+        let (_, lsn) = self.list().await;
+        (outcome, lsn)
     }
 
     async fn one(&self, action: &Action) -> Positioned<Seen> {

@@ -19,6 +19,18 @@ pub enum Kind {
     Embedded,
     /// The memory engine, with faults.
     InTrouble(u64),
+    /// The memory engine under this number of accounts, with conflicts that do not exist and a clock that is not exact.
+    Shared(usize),
+}
+
+impl Kind {
+    /// Returns the number of accounts over the store.
+    pub fn accounts(self) -> usize {
+        match self {
+            Kind::Shared(accounts) => accounts,
+            _ => 1,
+        }
+    }
 }
 
 /// The store; see the module.
@@ -34,6 +46,18 @@ impl Store {
         let (home, engine) = match kind {
             Kind::Memory => (None, Some(Probe::new(memory()))),
             Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::frequent(seed)))),
+            Kind::Shared(_) => {
+                let faults = Faults {
+                    seed: 1,
+                    stale_percent: 10,
+                    unknown_percent: 0,
+                    down_percent: 0,
+                    span_ms: 3,
+                };
+                let engine = Probe::with_faults(Arc::new(MemoryEngine::shared(clock.clone())), faults);
+                engine.be_calm(false);
+                (None, Some(engine))
+            }
             Kind::Embedded => (Some(tempfile::tempdir().expect("a directory")), None),
         };
         let mut store = Store {

@@ -6,6 +6,7 @@ use bolide_storage::memory::MemoryEngine;
 
 use super::*;
 use crate::background::PurgeFault;
+use crate::background::fake_jobs::NoContainers;
 
 #[tokio::test]
 async fn it_sleeps_until_shortly_before_the_next_second() {
@@ -14,7 +15,7 @@ async fn it_sleeps_until_shortly_before_the_next_second() {
     let background = Background::new(
         Arc::new(MemoryEngine::new(wall_clock.clone())),
         Monotonic::manual(),
-        Box::new(Vec::new),
+        Arc::new(NoContainers),
         PurgeFault::new(None),
     );
     let mut job = DurableSecond::default();

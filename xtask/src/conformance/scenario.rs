@@ -352,6 +352,11 @@ fn beginning() -> String {
 }
 
 impl Scenario {
+    /// Whether it needs another server over the same store.
+    pub fn needs_replica(&self) -> bool {
+        self.requires.iter().any(|tag| tag == "replica")
+    }
+
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)?;

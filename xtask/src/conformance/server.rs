@@ -45,6 +45,8 @@ impl Engine {
 pub struct Server {
     process: Child,
     endpoints: Endpoints,
+    /// Other servers over the same store.
+    replicas: Vec<(Child, Endpoints)>,
     settings: ServerSettings,
 }
 
@@ -76,12 +78,25 @@ impl Server {
             directory: tempfile::tempdir()?,
             database: (engine == Engine::Postgres).then(Database::create).transpose()?,
         };
-        let (process, endpoints) = settings.start(clock_ms)?;
+        let (process, endpoints) = settings.start("ready.json", clock_ms)?;
         Ok(Self {
             process,
             endpoints,
+            replicas: Vec::new(),
             settings,
         })
+    }
+
+    /// Starts another server over the same store and returns its endpoint.
+    ///
+    /// # Errors
+    /// If it does not start, as with an engine of one process.
+    pub fn add_replica(&mut self, clock_ms: i64) -> Result<&str> {
+        let ready_file = format!("ready-{}.json", self.replicas.len() + 1);
+        let started = self.settings.start(&ready_file, clock_ms)?;
+        self.replicas.push(started);
+        let (_, endpoints) = self.replicas.last().ok_or("it was just added")?;
+        Ok(&endpoints.cosmos)
     }
 
     /// Its endpoint, such as `http://127.0.0.1:41234`.
@@ -125,7 +140,7 @@ impl Server {
     }
 
     fn start_again(&mut self, clock_ms: i64) -> Result<()> {
-        (self.process, self.endpoints) = self.settings.start(clock_ms)?;
+        (self.process, self.endpoints) = self.settings.start("ready.json", clock_ms)?;
         Ok(())
     }
 }
@@ -133,6 +148,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         end(&mut self.process);
+        for (process, _) in &mut self.replicas {
+            end(process);
+        }
     }
 }
 
@@ -144,8 +162,8 @@ fn end(process: &mut Child) {
 
 impl ServerSettings {
     /// Starts the process and waits for its endpoints.
-    fn start(&self, clock_ms: i64) -> Result<(Child, Endpoints)> {
-        let ready_file = self.path("ready.json");
+    fn start(&self, ready_file: &str, clock_ms: i64) -> Result<(Child, Endpoints)> {
+        let ready_file = self.path(ready_file);
         // A file from an earlier run would name the wrong port.
         let _ = std::fs::remove_file(&ready_file);
         let mut process = self.command(&ready_file, clock_ms)?.spawn()?;

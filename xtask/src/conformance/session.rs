@@ -16,6 +16,8 @@ use crate::Result;
 pub struct Session {
     /// The client of the running server.
     pub client: Client,
+    /// The clients of the other servers over the same store.
+    replicas: Vec<Client>,
     /// The connection to the MongoDB API, once a step has used it.
     mongo_client: Option<mongo::Client>,
     /// The scenario's own database.
@@ -54,10 +56,15 @@ impl Session {
         } else {
             Vec::new()
         };
-        let server = Server::start(binary, engine, clock_ms, &options)?;
+        let mut server = Server::start(binary, engine, clock_ms, &options)?;
+        let mut replicas = Vec::new();
+        if scenario.needs_replica() {
+            replicas.push(Client::new(server.add_replica(clock_ms)?));
+        }
         let client = Client::new(server.endpoint());
         let session = Self {
             client,
+            replicas,
             mongo_client: None,
             database: scenario.name.clone(),
             server,
@@ -80,6 +87,18 @@ impl Session {
             self.labels.insert(label.clone(), answer.kept.clone());
         }
         Ok(expect::check(step.expect.as_ref(), &answer, &self.labels)?)
+    }
+
+    /// The client of a server: 0 is the first.
+    ///
+    /// # Errors
+    /// If there are not so many.
+    pub fn client_of(&self, replica: usize) -> Result<&Client> {
+        let client = match replica.checked_sub(1) {
+            None => Some(&self.client),
+            Some(other) => self.replicas.get(other),
+        };
+        client.ok_or_else(|| format!("there is no server {replica}").into())
     }
 
     /// The levels of a container's name.
@@ -129,6 +148,11 @@ impl Session {
     pub fn set_clock(&mut self, clock: &Clock) -> Result<StepResult> {
         self.clock_ms = clock.applied_to(self.clock_ms);
         let body = serde_json::json!({ "setMs": self.clock_ms });
+        // Each server has a clock of its own.
+        for client in &self.replicas {
+            let set = client.send(Request::admin(Method::PUT, "clock").json(&body))?;
+            set.require("the clock of another server is not set")?;
+        }
         let response = self.client.send(Request::admin(Method::PUT, "clock").json(&body))?;
         Ok(refused_or(&response))
     }

@@ -15,9 +15,6 @@ use crate::Result;
 /// The directories of scenarios, below `conformance/`.
 pub const DIRECTORIES: [&str; 2] = ["ttl", "ttl-more"];
 
-/// Abilities that scenarios may require and this runner does not have.
-const MISSING_ABILITIES: [&str; 1] = ["replica"];
-
 /// Abilities that need a server with durable data.
 const NEEDS_A_DISK: [&str; 3] = ["restart", "crash", "fault"];
 
@@ -56,8 +53,8 @@ fn read(conformance: &Path) -> Result<Vec<Scenario>> {
 
 fn verdict_of(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
     let needed = |tag: &&str| scenario.requires.iter().any(|required| required == tag);
-    if let Some(tag) = missing_ability(scenario) {
-        return Verdict::Skipped(tag.to_owned());
+    if engine != Engine::Postgres && scenario.needs_replica() {
+        return Verdict::Skipped("two servers over one store".to_owned());
     }
     if let (Engine::Memory, Some(tag)) = (engine, NEEDS_A_DISK.iter().find(|tag| needed(tag))) {
         return Verdict::Skipped(format!("{tag} in memory"));
@@ -65,11 +62,4 @@ fn verdict_of(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
     let outcome = Session::play(run.binary, engine, scenario)
         .map_err(|error| format!("{error} [{}, {}]", scenario.title, scenario.covers.join(" ")).into());
     with_known_gap(outcome, run.gaps.contains_key(&scenario.name))
-}
-
-/// The first required ability that this runner does not have.
-pub fn missing_ability(scenario: &Scenario) -> Option<&'static str> {
-    MISSING_ABILITIES
-        .into_iter()
-        .find(|tag| scenario.requires.iter().any(|required| required == tag))
 }

@@ -12,7 +12,7 @@ use bolide_model::time::CommitTime;
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis};
 use bolide_storage::{
-    Engine, Head, HeldSnapshot, HoldError, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space,
+    Engine, EngineError, Head, HeldSnapshot, HoldError, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -275,7 +275,11 @@ impl ExclusiveTransaction {
 
     async fn read(&self, request: ReadRequest) -> Result<ReadResponse, ExclusiveEnd> {
         let reply = match &self.source {
-            Source::Engine(engine) => engine.read(self.partition, request).await.map_err(engine_error)?,
+            Source::Engine(engine) => match engine.read(self.partition, request).await {
+                // Another server has removed the container, or split the range.
+                Err(EngineError::NoPartition(_)) if engine.is_shared() => return Err(ExclusiveEnd::Stale),
+                read => read.map_err(engine_error)?,
+            },
             Source::Held(held) => held.read(self.partition, request).await.map_err(hold_error)?,
             Source::Nothing => ReadResponse {
                 head: self.head,

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Result, UnixMillis};
+use bolide_model::{ErrorKind, Result, UnixMillis};
 use bolide_storage::{Engine, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
@@ -285,7 +285,12 @@ impl Partition {
         max_rows: usize,
         max_bytes: usize,
     ) -> Result<(Head, Page, LogPosition)> {
-        let read = read_history(self.engine.as_ref(), self.id, from, (max_rows, max_bytes)).await?;
+        let read = read_history(self.engine.as_ref(), self.id, from, (max_rows, max_bytes)).await;
+        let read = read.map_err(|error| match error.kind {
+            ErrorKind::NotFound if self.engine.is_shared() => settings_changed(),
+            _ => error,
+        })?;
+        self.check_settings(read.head)?;
         let page = Page {
             rows: read.rows,
             more: read.more,

@@ -359,7 +359,7 @@ impl Worker {
     }
 
     async fn refresh(&mut self) -> Result<()> {
-        let (head, state) = read_state_of(self.engine.as_ref(), self.partition).await?;
+        let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
@@ -412,7 +412,8 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
         gets: vec![keys::state()],
         ..bolide_storage::ReadRequest::default()
     };
-    let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
+    let read = engine.read(partition, request).await;
+    let mut reply = read.map_err(|error| error_of(engine, error))?;
     let state = PartitionState::of_row(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
 }
@@ -430,14 +431,6 @@ fn overtaken() -> Error {
         ErrorKind::Unavailable,
         "the write could not be committed: others write the partition at the same time",
     )
-}
-
-/// Like [`read_state`], for a partition that is in use.
-async fn read_state_of(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
-    read_state(engine, partition).await.map_err(|error| match error.kind {
-        ErrorKind::NotFound if engine.is_shared() => settings_changed(),
-        _ => error,
-    })
 }
 
 /// Converts an error of the engine that a partition in use has met. If the partition is not there, another server has removed the container, or has

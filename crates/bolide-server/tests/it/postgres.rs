@@ -51,6 +51,49 @@ fn what_one_server_makes_and_removes_the_next_request_to_another_finds() {
     assert_eq!((read(&mut here, "a"), read(&mut here, "c")), (404, 200));
 }
 
+/// TTL-233: the next request to the other server uses the settings that one has acknowledged.
+#[test]
+fn settings_that_one_server_acknowledged_hold_on_the_other() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let (mut here, mut there) = (first.client(), second.client());
+    create_container(&mut here);
+    create_item(&mut here, "a");
+    let define = |client: &mut Client, default: &str| {
+        let definition = format!(r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash"}}{default}}}"#);
+        client.send(&Request::put("/dbs/d/colls/c", &definition)).expect(200);
+    };
+    for turn in 0..20 {
+        let (one, other) = if turn % 2 == 0 {
+            (&mut here, &mut there)
+        } else {
+            (&mut there, &mut here)
+        };
+        assert_eq!(read(other, "a"), 200, "turn {turn}");
+        // Longer than the test takes. What follows shows that the other server counts by it: its answer says when the item ends.
+        let default = 1_000 + turn;
+        define(one, &format!(r#","defaultTtl":{default}"#));
+        let why = other
+            .send(&Request::get("/_bolide/dbs/d/colls/c/ttl/why?id=a&pk=p"))
+            .expect(200)
+            .json();
+        assert_eq!(why["defaultTtl"], default, "{why}");
+    }
+    // An index of both servers.
+    let policy = r#","indexingPolicy":{"indexingMode":"consistent","includedPaths":[{"path":"/*"}],"excludedPaths":[],
+        "compositeIndexes":[[{"path":"/a","order":"ascending"},{"path":"/b","order":"ascending"}]]}"#;
+    define(&mut here, policy);
+    create_item(&mut there, "b");
+    let verified = here
+        .send(&Request::post("/_bolide/dbs/d/colls/c/verify", ""))
+        .expect(200)
+        .json();
+    assert_eq!(verified["problems"], json!([]), "{verified}");
+    // Its items end on both at once.
+    define(&mut here, r#","defaultTtl":1"#);
+    assert_eq!(read(&mut there, "a"), read(&mut here, "a"));
+}
+
 #[test]
 fn collections_of_mongodb_are_found_on_another_server() {
     let database = database();

@@ -37,12 +37,9 @@ pub fn patch(session: &Session, patch: &ItemPatch) -> Result<StepResult> {
 }
 
 pub fn read(session: &Session, read: &ItemRead) -> Result<StepResult> {
-    if read.replica != 0 {
-        return Err("this runner has one endpoint only".into());
-    }
     let request = on_item(session, Method::GET, &read.container, &read.id, &read.pk)
         .optional_header("if-none-match", session.etag_of(read.if_none_match.as_ref())?.as_ref());
-    send(session, request)
+    resource(&session.client_of(read.replica)?.send(request)?)
 }
 
 pub fn delete(session: &Session, delete: &ItemDelete) -> Result<StepResult> {

@@ -153,7 +153,10 @@ impl SharedContainer {
                 Err(error) => assert!(!is_alone && error.kind == ErrorKind::Unavailable, "{error}"),
             }
         });
-        engine.until_held(1).await;
+        // With several accounts it may be refused before it copies anything.
+        while engine.held_scans() == 0 && !split.is_finished() {
+            tokio::task::yield_now().await;
+        }
         let moments = self.moments.clone();
         let upto = moments.load(Ordering::SeqCst) + self.choices.roll(CLIENTS as u64 * 2);
         tokio::spawn(async move {

@@ -34,6 +34,9 @@ pub struct DocumentDraft {
     pub(crate) document: RawDocumentBuf,
     /// What an update changed; `None` if the document is new or replaces another as a whole.
     pub(crate) changes: Option<Arc<FieldChanges>>,
+    /// The definition by which `deadlines` and `unique` were made.
+    pub(super) definition: Arc<CollectionDefinition>,
+    pub(super) ttl_mode: TtlMode,
 }
 
 impl DocumentDraft {
@@ -43,7 +46,7 @@ impl DocumentDraft {
     /// `CannotIndexParallelArrays` and other errors of index keys; those of the shard key.
     pub fn new(
         document: RawDocumentBuf,
-        collection: &CollectionDefinition,
+        collection: &Arc<CollectionDefinition>,
         options: DraftOptions,
     ) -> Result<DocumentDraft, Error> {
         let document = match index::strip_ts(&document) {
@@ -66,7 +69,26 @@ impl DocumentDraft {
             unique,
             document,
             changes: None,
+            definition: collection.clone(),
+            ttl_mode: options.ttl_mode,
         })
+    }
+
+    /// Returns the draft as it is by the definition that is in force: the collection may have got other indexes since the draft was made.
+    ///
+    /// # Errors
+    /// Errors of index keys.
+    pub(super) fn by(&self, collection: &Arc<CollectionDefinition>) -> Result<Cow<'_, DocumentDraft>, Error> {
+        if Arc::ptr_eq(&self.definition, collection) {
+            return Ok(Cow::Borrowed(self));
+        }
+        let (deadlines, unique) = index_fields(&self.document, collection, self.ttl_mode)?;
+        Ok(Cow::Owned(DocumentDraft {
+            deadlines,
+            unique,
+            definition: collection.clone(),
+            ..self.clone()
+        }))
     }
 
     /// Adds what the update changed that made this version.

@@ -119,8 +119,13 @@ impl ReadScope {
         }
         match (self.enter_once(container).await, &self.catalog) {
             (Err(error), Some(catalog)) if error.is_of_changed_settings() => {
+                let before = container.properties();
                 let settled = tokio::time::timeout(SETTLE, catalog.settle(container)).await;
-                settled.map_err(|_| error)??;
+                if settled.is_err() || container.properties().id != before.id {
+                    // The command names it by a name that it does not have any more.
+                    return Err(error);
+                }
+                settled.unwrap_or(Ok(()))?;
                 self.enter_once(container).await
             }
             (entered, _) => entered,

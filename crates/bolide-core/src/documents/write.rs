@@ -1,5 +1,6 @@
 //! Writes of documents, decided in the partition's worker.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{DocumentDraft, DocumentId, StoredDocument, description};
@@ -151,6 +152,7 @@ impl DocumentBatch<'_, '_> {
     /// [`Undecided`].
     pub fn insert(&mut self, draft: &DocumentDraft) -> Result<Result<(), Duplicate>, Undecided> {
         self.check_place(draft.place.as_bytes())?;
+        let draft = &*self.in_force(draft)?;
         let mut ghosts = Vec::new();
         match self.slot_of(&draft.id)? {
             Slot::Live(_) => return Ok(Err(Duplicate { index: 0 })),
@@ -180,6 +182,7 @@ impl DocumentBatch<'_, '_> {
         draft: &DocumentDraft,
     ) -> Result<Result<(), Duplicate>, Undecided> {
         self.check_place(draft.place.as_bytes())?;
+        let draft = &*self.in_force(draft)?;
         let ghosts = match self.unique_ghosts(draft, Some(replaced))? {
             Ok(ghosts) => ghosts,
             Err(duplicate) => return Ok(Err(duplicate)),
@@ -200,6 +203,11 @@ impl DocumentBatch<'_, '_> {
         &mut self,
         replaced: &[(&StoredDocument, &DocumentDraft)],
     ) -> Result<Result<(), Duplicate>, Undecided> {
+        let mut current = Vec::with_capacity(replaced.len());
+        for (stored, draft) in replaced {
+            current.push((*stored, self.in_force(draft)?));
+        }
+        let replaced = &current[..];
         let mut ghosts = Vec::with_capacity(replaced.len());
         for (_, draft) in replaced {
             let of_draft =
@@ -250,11 +258,22 @@ impl DocumentBatch<'_, '_> {
     pub fn foresee_all<'f>(&mut self, drafts: impl IntoIterator<Item = &'f DocumentDraft>) -> Result<(), Undecided> {
         let mut keys: Vec<Key> = Vec::new();
         for draft in drafts {
+            let draft = self.in_force(draft)?;
             keys.push(keys::id_index(self.place.as_bytes(), &draft.id.0));
             let unique = draft.unique.iter();
             keys.extend(unique.map(|unique| keys::unique_index(self.place.as_bytes(), Content::Bson, unique)));
         }
         Ok(self.batch.foresee(&keys)?)
+    }
+
+    /// Returns a draft as it is by the definition in force.
+    fn in_force<'r>(&self, draft: &'r DocumentDraft) -> Result<Cow<'r, DocumentDraft>, Undecided> {
+        match &self.state.collection {
+            Some(collection) => Ok(draft
+                .by(collection)
+                .map_err(|error| Error::bad_request(error.to_string()))?),
+            None => Ok(Cow::Borrowed(draft)),
+        }
     }
 
     /// Refuses what would be written to or read from a partition that does not have it.

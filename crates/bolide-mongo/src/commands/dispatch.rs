@@ -254,14 +254,16 @@ impl<'a> Call<'a> {
         let mut gone = std::pin::pin!(gone);
         let again = (self.state.account.has_shared_store() && self.only_reads(&context)).then(|| arguments.clone());
         let mut result = execute(&context, arguments, &mut gone).await;
-        for _ in 0..AGAIN {
+        for times in 0..AGAIN {
             let (Err(error), Some(arguments)) = (&result, &again) else {
                 break;
             };
-            if error.code != Code::QUERY_PLAN_KILLED {
-                break;
+            // Another server has changed the collection while it was read, or has removed it.
+            match error.code {
+                Code::QUERY_PLAN_KILLED => {}
+                Code::NAMESPACE_NOT_FOUND if times == 0 => {}
+                _ => break,
             }
-            // Another server has changed the collection while it was read.
             let account = &self.state.account;
             account.refresh_catalog().await.map_err(|error| codes::error(&error))?;
             result = execute(&context, arguments.clone(), &mut gone).await;
@@ -314,13 +316,15 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Looks whether another server has made the collection, if it is not known here. Reads nothing if there is no other.
+    /// Looks whether another server has made the collection, if it is not known here, or has changed what writes depend on: its indexes, its validator.
+    /// Reads nothing if there is no other.
     async fn look_for_collection(&self) -> Result<()> {
         let Some((database, collection)) = self.namespace.split_once('.') else {
             return Ok(());
         };
         let account = &self.state.account;
-        if account.find_collection(database, collection).is_none() {
+        let writes = self.command.rights == Rights::Write && account.has_shared_store();
+        if writes || account.find_collection(database, collection).is_none() {
             account.refresh_catalog().await.map_err(|error| codes::error(&error))?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::fs;
 
 use bolide_postgres_server::Database;
-use bson::rawdoc;
+use bson::{RawDocumentBuf, rawdoc};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -108,6 +108,67 @@ fn collections_of_mongodb_are_found_on_another_server() {
     let reply = there.run(&insert).expect("a reply");
     assert_eq!(reply.get_i32("n").ok(), Some(1), "one is there already");
     assert_eq!(here.run(&count).expect("a reply").get_i32("n").ok(), Some(2));
+}
+
+fn ok(client: &mut MongoClient, command: &RawDocumentBuf) -> RawDocumentBuf {
+    let reply = client.run(command).expect("a reply");
+    assert_eq!(reply.get_f64("ok").ok(), Some(1.0), "{command:?}: {reply:?}");
+    assert!(reply.get_array("writeErrors").is_err(), "{reply:?}");
+    reply
+}
+
+/// TTL-233 for collections: TTL indexes, other definitions, names.
+#[test]
+fn what_one_server_changes_of_a_collection_holds_on_the_other() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let [mut here, mut there] =
+        [&first, &second].map(|server| MongoClient::connect(mongo_port(server)).expect("the server listens"));
+    let insert = |name: &str, id: i32, at: i64| {
+        let at = bson::DateTime::from_millis(at);
+        rawdoc! { "insert": name, "$db": "docs", "documents": [{"_id": id, "at": at}] }
+    };
+    let find = |client: &mut MongoClient, name: &str| {
+        let reply = ok(client, &rawdoc! { "find": name, "$db": "docs" });
+        let cursor = reply.get_document("cursor").expect("a cursor");
+        cursor.get_array("firstBatch").expect("documents").into_iter().count()
+    };
+    ok(&mut here, &insert("m", 1, 1_000));
+    assert_eq!(find(&mut there, "m"), 1);
+    ok(
+        &mut here,
+        &rawdoc! {
+            "createIndexes": "m", "$db": "docs",
+            "indexes": [{"key": {"at": 1}, "name": "at_1", "expireAfterSeconds": 0}],
+        },
+    );
+    assert_eq!(find(&mut there, "m"), 0, "it has ended by the new index");
+    ok(&mut there, &insert("m", 2, i64::MAX));
+    ok(
+        &mut there,
+        &rawdoc! { "dropIndexes": "m", "$db": "docs", "index": "at_1" },
+    );
+    ok(&mut here, &insert("m", 3, 1_000));
+    assert_eq!((find(&mut here, "m"), find(&mut there, "m")), (2, 2));
+    ok(
+        &mut here,
+        &rawdoc! { "collMod": "m", "$db": "docs", "validator": {"wanted": {"$exists": true}} },
+    );
+    let refused = there.run(&insert("m", 4, 1_000)).expect("a reply");
+    assert!(
+        refused.get_array("writeErrors").is_ok(),
+        "the validator holds on the other server: {refused:?}"
+    );
+
+    let rename = rawdoc! { "renameCollection": "docs.m", "to": "docs.n", "$db": "admin" };
+    ok(&mut here, &rename);
+    assert_eq!((find(&mut there, "m"), find(&mut there, "n")), (0, 2));
+    ok(&mut here, &rawdoc! { "drop": "n", "$db": "docs" });
+    assert_eq!(find(&mut there, "n"), 0);
+    ok(&mut here, &insert("n", 1, i64::MAX));
+    assert_eq!(find(&mut there, "n"), 1);
+    ok(&mut there, &rawdoc! { "dropDatabase": 1, "$db": "docs" });
+    assert_eq!(find(&mut here, "n"), 0);
 }
 
 #[test]

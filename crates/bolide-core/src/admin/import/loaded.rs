@@ -1,5 +1,7 @@
 //! What a line describes: an item of a container, or a document of a collection.
 
+use std::sync::Arc;
+
 use bolide_model::document::Document;
 use bolide_model::epk::Epk;
 use bolide_model::ttl::{Own, Stamp};
@@ -60,7 +62,7 @@ impl Loaded {
     }
 
     fn document(
-        collection: &CollectionDefinition,
+        collection: &Arc<CollectionDefinition>,
         options: DraftOptions,
         text: &[u8],
         now: UnixSeconds,

@@ -112,12 +112,16 @@ impl TestCollection {
     }
 
     pub async fn insert(&self, document: RawDocumentBuf) -> std::result::Result<(), Duplicate> {
-        let (ctx, draft) = (self.account.begin().await.expect("a clock"), self.draft(document));
+        self.write(self.draft(document)).await
+    }
+
+    /// Inserts a document that was prepared before.
+    pub async fn write(&self, draft: DocumentDraft) -> std::result::Result<(), Duplicate> {
+        let ctx = self.account.begin().await.expect("a clock");
+        let target = (&self.collection, Epk::start());
         let write = self
             .account
-            .write_document(&ctx, (&self.collection, Epk::start()), move |batch| {
-                batch.insert(&draft)
-            });
+            .write_document(&ctx, target, move |batch| batch.insert(&draft));
         write.await.expect("committed").value
     }
 

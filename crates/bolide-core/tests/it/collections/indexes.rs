@@ -46,3 +46,27 @@ async fn a_unique_index_is_built_over_ghosts_with_equal_keys() {
     assert_eq!(test.insert(rawdoc! {"_id": 3, "n": 5}).await.unwrap_err().index, 2);
     assert_eq!(test.ids().await, [2]);
 }
+
+/// TTL-233, TTL-286: a document is written by the indexes that are in force at its commit, whenever it was prepared.
+#[tokio::test]
+async fn a_document_that_was_prepared_before_its_indexes_changed_is_written_by_the_new_ones() {
+    let test = TestCollection::new().await;
+    let without = [1, 2].map(|id| test.draft(dated(id, START - 1)));
+    test.create_index(date_index(0)).await.unwrap().unwrap();
+    for draft in &without {
+        test.write(draft.clone()).await.unwrap();
+    }
+    assert_eq!(test.ids().await, Vec::<i32>::new(), "both have ended");
+
+    let with = test.draft(dated(3, START - 1));
+    test.change_index("at_1", None).await;
+    test.write(with).await.unwrap();
+    assert_eq!(test.ids().await, [3], "no index has a date for it");
+
+    let free = test.draft(rawdoc! { "_id": 4, "u": 1 });
+    test.insert(rawdoc! { "_id": 5, "u": 1 }).await.unwrap();
+    let unique = rawdoc! { "key": { "u": 1 }, "name": "u_1", "unique": true };
+    test.create_index(unique).await.unwrap().unwrap();
+    assert!(test.write(free).await.is_err(), "the key is taken");
+    assert_eq!(test.ids().await, [3, 5]);
+}

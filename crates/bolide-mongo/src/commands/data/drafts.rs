@@ -1,5 +1,7 @@
 //! Documents to be written: checked, and prepared for the core.
 
+use std::sync::Arc;
+
 use bolide_core::{CollectionDefinition, DocumentDraft, Duplicate};
 use bolide_mql::index::duplicate_key_error;
 use bolide_mql::{Code, Error, Result, index};
@@ -14,7 +16,7 @@ use crate::namespace::Namespace;
 /// Those of index keys.
 pub fn draft(
     context: &CommandContext<'_>,
-    definition: &CollectionDefinition,
+    definition: &Arc<CollectionDefinition>,
     document: RawDocumentBuf,
 ) -> Result<DocumentDraft> {
     DocumentDraft::new(document, definition, context.state.account.draft_options())

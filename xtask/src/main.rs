@@ -16,6 +16,7 @@ mod dist;
 mod fuzz;
 mod image;
 mod instructions;
+mod mutants;
 mod packages;
 mod packaging;
 mod parallel;
@@ -71,6 +72,8 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Break one safety rule at a time in a copy of the project, and check that the tests notice.
+    Mutants(mutants::Options),
     /// Build the container image from a binary, check it and start it.
     Image(image::Options),
     /// Check what releases need besides the binary: scripts, workflows, the chart, the unit, the formula.
@@ -136,6 +139,7 @@ fn run(command: Command) -> Result<()> {
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::Mutants(options) => mutants::run(&project, &options),
         Command::Image(options) => image::run(&project, &options).map(|outcome| println!("image: {outcome}")),
         Command::Packaging(options) => {
             packaging::run(&project, &options).map(|outcome| println!("packaging: {outcome}"))

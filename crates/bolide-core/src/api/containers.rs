@@ -61,7 +61,7 @@ impl Account {
         let partition = guard.state.layout.partition_of(&epk_of_key(&guard.state, key)?)?;
         Ok(RangePosition {
             range: partition.range,
-            lsn: partition.lsn(),
+            lsn: partition.newest_lsn().await?,
             charge: RequestUnits::ZERO,
         })
     }

@@ -109,18 +109,25 @@ impl StepPolicy for OnDemand {
     }
 }
 
+/// Maximum number of changes by other servers that one purge follows.
+const SETTLED: u32 = 100;
+
 impl Driver<OnDemand> {
     /// Runs passes until no job has more to do. Returns the number of ghosts removed.
     ///
     /// # Errors
     /// Those of [`Job::step`], except when a partition was split: the steps of its children follow.
     pub async fn run_to_end(mut self, source: &dyn JobSource) -> Result<u64> {
+        let mut settled = 0;
         loop {
             match self.pass(source).await {
                 Ok(true) if self.policy.left > 0 => {}
                 Ok(_) => return Ok(self.policy.purged),
                 Err(error) if error.kind == ErrorKind::RangeGone => {}
-                Err(error) if error.is_of_changed_settings() => source.settle().await?,
+                Err(error) if error.is_of_changed_settings() && settled < SETTLED => {
+                    settled += 1;
+                    source.settle().await?;
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -17,12 +17,12 @@ use serde_json::json;
 
 use super::Catalog;
 use super::batch::{CatalogBatch, CommitPoint};
-use super::containers::{Dropped, delete};
 use super::databases;
 use super::events::{CatalogEvent, CatalogEventKind};
 use super::history::tell_endings;
 use super::names::Name;
 use super::offers::new_offer;
+use super::removal::{Dropped, delete};
 use super::rows::{AccountRow, ContainerRow, DatabaseRow, RowKey, Unknown};
 use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::write_batch::Decision;

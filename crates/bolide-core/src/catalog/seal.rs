@@ -64,6 +64,8 @@ impl Catalog {
         {
             tracing::debug!(%error, "a change of a container is left to be ended by others");
         }
+        // Also if what was committed could not be put into force here: then requests find that out.
+        change.state().use_in_partitions();
         worked
     }
 
@@ -86,7 +88,11 @@ impl Catalog {
                 Ok(Some(number))
             });
             let Some(number) = begun.await? else { continue };
-            let stamp = raise(&state.layout, number).await?;
+            let stamp = match raise(&state.layout, number).await {
+                // A partition is gone: the container was deleted, or has other ranges.
+                Err(error) if error.is_of_changed_settings() => continue,
+                raised => raised?,
+            };
             for partition in &state.layout.partitions {
                 partition.use_settings(number);
             }

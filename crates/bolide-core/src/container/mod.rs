@@ -1,6 +1,7 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gates that keep requests and changes of settings apart.
 
 mod collection;
+mod guards;
 mod history;
 mod info;
 mod layout;
@@ -20,9 +21,11 @@ use bolide_model::ttl::{Policy, Settings};
 use bolide_model::{Error, Reason, Result, UnixMillis, UnixSeconds};
 use bolide_query::Schema;
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{MutexGuard, OwnedRwLockReadGuard, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{MutexGuard, RwLockReadGuard};
 
 pub use collection::{CollectionDefinition, CollectionIndex};
+use guards::Gates;
+pub(crate) use guards::{LongWorkHold, OwnedReadGuard, ReadGuard, Sealed, WriteGuard};
 pub use info::{ContainerInfo, Range, Ranges};
 pub(crate) use layout::Layout;
 pub(crate) use offer::ResourceOffer;
@@ -147,7 +150,7 @@ impl ContainerState {
     }
 
     /// Lets the partitions accept requests that use these settings, and no others.
-    fn use_in_partitions(&self) {
+    pub fn use_in_partitions(&self) {
         for partition in &self.layout.partitions {
             partition.use_settings(self.settings_number);
         }
@@ -406,86 +409,6 @@ impl Container {
     /// Returns the earliest server time at which a registered request reads.
     pub(crate) fn oldest_reader(&self) -> Option<UnixMillis> {
         self.readers.lock().keys().next().copied()
-    }
-}
-
-/// A request inside a container, and the state of the container that it uses.
-pub(crate) struct ReadGuard<'a> {
-    _gate: RwLockReadGuard<'a, ()>,
-    pub state: Arc<ContainerState>,
-}
-
-/// Like [`ReadGuard`], without borrowing the container.
-pub(crate) struct OwnedReadGuard {
-    _gate: OwnedRwLockReadGuard<()>,
-    pub state: Arc<ContainerState>,
-}
-
-/// A gate for each kind of request. A change takes the gates in the order of how long it may wait for each, the longest first: while it waits for a
-/// script, pages and short requests continue; while it waits for a page, short requests continue. New requests of a kind wait together with the
-/// change for old ones of their kind, never for those of a longer kind.
-#[derive(Default)]
-struct Gates {
-    uninterruptible: tokio::sync::RwLock<()>,
-    interruptible: Arc<tokio::sync::RwLock<()>>,
-    short: tokio::sync::RwLock<()>,
-}
-
-/// Keeps long requests out of a container. See [`Container::hold_long_work`].
-pub(crate) struct LongWorkHold<'a> {
-    gates: Vec<RwLockWriteGuard<'a, ()>>,
-    container: &'a Container,
-}
-
-impl<'a> LongWorkHold<'a> {
-    /// Waits until no short request is in progress, and keeps new ones out, too.
-    pub async fn lock(self) -> WriteGuard<'a> {
-        WriteGuard {
-            _short: self.container.gates.short.write().await,
-            _long: self.gates,
-            container: self.container,
-            sealed: Mutex::new(None),
-        }
-    }
-}
-
-/// A change of settings that other servers wait for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sealed {
-    /// The number that the settings will have.
-    pub number: SettingsNumber,
-    /// The latest stamp of the heads that have it.
-    pub stamp: UnixMillis,
-}
-
-/// The right to replace a container's state.
-pub(crate) struct WriteGuard<'a> {
-    _short: RwLockWriteGuard<'a, ()>,
-    _long: Vec<RwLockWriteGuard<'a, ()>>,
-    container: &'a Container,
-    /// Present while other servers wait for the change, too.
-    sealed: Mutex<Option<Sealed>>,
-}
-
-impl WriteGuard<'_> {
-    pub fn state(&self) -> Arc<ContainerState> {
-        self.container.state()
-    }
-
-    /// Returns how other servers wait for the change; `None` if they do not.
-    pub fn sealed(&self) -> Option<Sealed> {
-        *self.sealed.lock()
-    }
-
-    pub fn seal(&self, sealed: Option<Sealed>) {
-        *self.sealed.lock() = sealed;
-    }
-
-    pub fn replace(&self, state: ContainerState) {
-        state.use_in_partitions();
-        let since = state.layout.partitions.first().map(|partition| partition.given_time());
-        history::tell_endings(Some(&self.state()), &state, since.unwrap_or_default());
-        *self.container.state.write() = Arc::new(state);
     }
 }
 

@@ -389,6 +389,14 @@ impl Runtime {
     }
 }
 
+/// Documents that were drafted for other settings are a conflict, so that drivers begin the transaction again.
+fn conflict_of_settings(error: Error) -> Error {
+    match error.is_of_changed_settings() {
+        true => Reason::WriteConflict.into(),
+        false => error,
+    }
+}
+
 async fn commit(
     engine: Arc<dyn bolide_storage::Engine>,
     transaction: DocumentTransaction,
@@ -437,11 +445,7 @@ async fn commit(
     }
     let now = engine.time().lo.seconds();
     let committed = commit_jointly(engine, decisions).await;
-    // Its documents were drafted for other settings.
-    let committed = committed.map_err(|error| match error.is_of_changed_settings() {
-        true => Reason::WriteConflict.into(),
-        false => error,
-    });
+    let committed = committed.map_err(conflict_of_settings);
     for (partition, units) in charged {
         let units = match committed {
             Ok(()) => units,

@@ -65,7 +65,7 @@ impl Runtime {
         let guard = container.enter_interruptible().await?;
         guard.state.check_is_not_collection(ItemOperation::AllVersions)?;
         let slices = read.scope.slices(&guard.state)?;
-        let positions = start(&read.start, &slices)?;
+        let positions = start(&read.start, &slices).await?;
         if guard.state.retention().is_none() {
             return Err(Error::from(Reason::HistoryOff).into());
         }
@@ -126,7 +126,7 @@ impl Job {
         } = filling;
         if changes.is_empty() {
             for slice in &self.slices {
-                record_range(&mut touched, slice.partition.range, slice.partition.lsn());
+                record_range(&mut touched, slice.partition.range, slice.partition.newest_lsn().await?);
             }
         }
         let page = VersionPage {
@@ -138,7 +138,7 @@ impl Job {
     }
 }
 
-fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>> {
+async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>> {
     let refused = |start| Error::from(Reason::HistoryStart { start });
     let known = match start {
         FeedStart::Beginning => return Err(refused(HistoryStart::Beginning)),
@@ -146,14 +146,17 @@ fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosition>>
         FeedStart::Now => None,
         FeedStart::After(text) => Some(decode(text)?),
     };
-    let positions = slices.iter().map(|slice| ChangeFeedPosition {
-        range: slice.partition.range,
-        next: match &known {
-            None => slice.partition.lsn().next(),
-            Some(known) => resume(slice.partition.range, &slice.partition.parents, known),
-        },
-    });
-    Ok(positions.collect())
+    let mut positions = Vec::with_capacity(slices.len());
+    for slice in slices {
+        positions.push(ChangeFeedPosition {
+            range: slice.partition.range,
+            next: match &known {
+                None => slice.partition.newest_lsn().await?.next(),
+                Some(known) => resume(slice.partition.range, &slice.partition.parents, known),
+            },
+        });
+    }
+    Ok(positions)
 }
 
 /// Returns the charge of a change: that of reading its version.

@@ -140,7 +140,7 @@ impl Job {
         } = filling;
         if items.is_empty() {
             for slice in &self.slices {
-                record_range(&mut touched, slice.partition.range, slice.partition.lsn());
+                record_range(&mut touched, slice.partition.range, slice.partition.newest_lsn().await?);
             }
         }
         let page = ChangePage {
@@ -162,7 +162,7 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosi
         let partition = &slice.partition;
         let next = match start {
             FeedStart::Beginning => Lsn(0),
-            FeedStart::Now => partition.lsn().next(),
+            FeedStart::Now => partition.newest_lsn().await?.next(),
             FeedStart::Time(second) => first_after(partition, *second).await?,
             FeedStart::After(_) => resume(
                 partition.range,
@@ -180,7 +180,7 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<ChangeFeedPosi
 
 /// Returns the LSN of the first change after this second. The log's `_ts` never falls (TTL-208), so a binary search finds it.
 async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> {
-    let (mut low, mut high) = (0, partition.lsn().0 + 1);
+    let (mut low, mut high) = (0, partition.newest_lsn().await?.0 + 1);
     while low < high {
         let middle = low + (high - low) / 2;
         let from = LogPosition {

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{ErrorKind, Result, UnixMillis};
+use bolide_model::{ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Engine, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
@@ -301,6 +301,17 @@ impl Partition {
     /// Lets the worker read the head, and publish what belongs to it.
     pub(super) async fn catch_up(&self) -> Result<()> {
         self.background(|batch| batch.get_raw(&keys::state()).map(drop)).await
+    }
+
+    /// Returns the newest log sequence number, commits of other servers included.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn newest_lsn(&self) -> Result<Lsn> {
+        match self.engine.is_shared() {
+            true => Ok(self.head().await?.lsn),
+            false => Ok(self.lsn()),
+        }
     }
 
     /// Returns the partition's head in the engine.

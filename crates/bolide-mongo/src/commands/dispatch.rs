@@ -8,6 +8,7 @@
 
 mod authorization;
 mod labels;
+mod repeat;
 mod replies;
 
 use std::any::Any;
@@ -44,9 +45,6 @@ const NO_DATABASE: i32 = 40571;
 
 /// Commands that have `opcounters` of their own.
 const COUNTED_BY_HANDLERS: [&str; 6] = ["aggregate", "delete", "find", "getMore", "insert", "update"];
-
-/// The commands that are carried out again if another server has changed the collection while it was read.
-const REPEATABLE: [&str; 4] = ["aggregate", "count", "distinct", "find"];
 
 /// How often they are, at most.
 const AGAIN: usize = 10;
@@ -281,17 +279,6 @@ impl<'a> Call<'a> {
         let fault = fault.and_then(|fault| fault.write_concern_error);
         add_write_concern_error(&context, fault, labels, &mut reply);
         Ok(reply)
-    }
-
-    /// Whether the command can be carried out again from its start: it writes nothing, and is in no transaction.
-    fn only_reads(&self, context: &CommandContext<'_>) -> bool {
-        if context.transaction.is_some() || !REPEATABLE.contains(&self.command.name) {
-            return false;
-        }
-        let pipeline = self.message.command().get_array("pipeline").ok();
-        let stages = pipeline.into_iter().flatten().flatten();
-        let mut names = stages.filter_map(|stage| Some(stage.as_document()?.iter().next()?.ok()?.0.as_str()));
-        names.all(|name| name != "$out" && name != "$merge")
     }
 
     fn is_get_more_of_change_stream(&self) -> bool {

@@ -9,7 +9,7 @@ use bolide_core::{
 };
 use bolide_model::document::Document;
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{ErrorKind, UnixMillis};
+use bolide_model::{ErrorKind, UnixMillis, UnixSeconds};
 use serde_json::{Value, json};
 
 use super::{Two, container, container_text};
@@ -301,6 +301,58 @@ async fn a_deletion_by_partition_key_is_seen_by_the_other_account_at_once() {
         assert_eq!(both.second.read("b").await, Ok(()), "{looks:?}");
         assert_eq!(both.second.read("a").await, Err(ErrorKind::NotFound), "{looks:?}");
     }
+}
+
+/// A feed that starts now, or after a time, starts behind what the other account has written, and shows the position that it has come to.
+#[tokio::test]
+async fn a_feed_starts_where_the_other_account_has_come_to() {
+    let both = Both::open(&json!({"changeFeedPolicy": {"retentionDuration": 10_000_000}})).await;
+    both.second.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+    both.at(1);
+    for id in ["b", "c", "d"] {
+        both.first.create(json!({"id": id, "pk": "p"})).await.unwrap();
+    }
+    both.at(2);
+    both.first.create(json!({"id": "e", "pk": "p"})).await.unwrap();
+    let head = both.first.container.ranges().ranges[0].lsn;
+    for (start, expected) in [
+        (FeedStart::Now, vec![]),
+        (FeedStart::Time(UnixSeconds(START)), vec!["b", "c", "d", "e"]),
+        (FeedStart::Time(UnixSeconds(START + 1)), vec!["e"]),
+        (FeedStart::Time(UnixSeconds(START + 2)), vec![]),
+    ] {
+        let ctx = both.second.account.begin().await.unwrap();
+        let read = ReadChanges {
+            scope: ScanScope::default(),
+            start,
+            max_items: None,
+        };
+        let page = both
+            .second
+            .account
+            .change_feed(&ctx, &both.second.container, &read)
+            .await;
+        let page = page.unwrap();
+        let ids: Vec<&str> = page.value.items.iter().map(bolide_core::StoredItem::id).collect();
+        assert_eq!(ids, expected, "{read:?}");
+        assert!(
+            page.cost.touched.iter().all(|position| position.lsn >= head),
+            "{read:?}: {:?}",
+            page.cost
+        );
+    }
+    let ctx = both.second.account.begin().await.unwrap();
+    let read = ReadChanges {
+        scope: ScanScope::default(),
+        start: FeedStart::Now,
+        max_items: None,
+    };
+    let page = both
+        .second
+        .account
+        .all_versions(&ctx, &both.second.container, &read)
+        .await;
+    assert!(page.unwrap().value.changes.is_empty());
 }
 
 /// A container that one account deletes is not there for the other, and takes no more writes.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bolide_core::{Account, MemoryShare};
 use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::limits;
+use bolide_model::rid::ContainerRid;
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -246,14 +247,15 @@ impl CosmosService {
         }
         // Another server may have made what is not known here, or changed a definition.
         let account = &self.state.account;
-        if account.has_shared_store()
-            && (!operation.is_on_items() || addressing::known_container(account, &route).is_none())
-        {
+        let is_shared = account.has_shared_store();
+        if is_shared && (!operation.is_on_items() || addressing::known_container(account, &route).is_none()) {
             account.refresh_catalog().await?;
         }
-        let container = addressing::known_container(account, &route);
+        let container = is_shared
+            .then(|| addressing::known_container(account, &route))
+            .flatten();
         let Received { bytes: body, share } = received;
-        let mut call = Call {
+        let call = Call {
             state: &self.state,
             ctx: account.begin().await?,
             operation,
@@ -264,17 +266,11 @@ impl CosmosService {
             listener,
             activity_id,
         };
-        let mut reply = operations::run(&call).await;
-        if reply.is_err() && account.has_shared_store() && operation.is_on_items() {
-            // Another server may have deleted the container and made it again.
-            account.refresh_catalog().await?;
-            let now = addressing::known_container(account, &call.route);
-            if now.is_some() && now != container {
-                call.ctx = account.begin().await?;
-                reply = operations::run(&call).await;
-            }
-        }
-        let reply = reply?;
+        let reply = match operations::run(&call).await {
+            // Boxed: the future of nearly all requests stays as small as it is without.
+            Err(failure) if is_shared && operation.is_on_items() => Box::pin(again(call, container, failure)).await?,
+            reply => reply?,
+        };
         self.bind(reply, head.version, share, Some(operation)).await
     }
 
@@ -363,4 +359,16 @@ impl CosmosService {
 /// Whether a request shows neither a key nor a token.
 fn is_unsigned(head: &Parts) -> bool {
     head.headers.get(AUTHORIZATION).is_none_or(HeaderValue::is_empty)
+}
+
+/// Carries out a request again if another server has deleted its container, which was `container`, and has made another one of its name.
+async fn again(mut call: Call<'_>, container: Option<ContainerRid>, failure: Failure) -> Result<Reply, Failure> {
+    let account = &call.state.account;
+    account.refresh_catalog().await?;
+    let now = addressing::known_container(account, &call.route);
+    if now.is_none() || now == container {
+        return Err(failure);
+    }
+    call.ctx = account.begin().await?;
+    operations::run(&call).await
 }

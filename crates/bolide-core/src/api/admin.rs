@@ -43,7 +43,7 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
-        let count = |()| async move { self.admin().usage(container).await };
+        let count = |()| Box::pin(async move { self.admin().usage(container).await });
         self.by_current_settings(container, (), count).await
     }
 
@@ -52,7 +52,7 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
-        let count = |()| async move { self.admin().range_usage(container).await };
+        let count = |()| Box::pin(async move { self.admin().range_usage(container).await });
         self.by_current_settings(container, (), count).await
     }
 
@@ -73,7 +73,7 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
-        let report = |()| async move { self.admin().ttl_report(container).await };
+        let report = |()| Box::pin(async move { self.admin().ttl_report(container).await });
         self.by_current_settings(container, (), report).await
     }
 
@@ -82,7 +82,7 @@ impl Account {
     /// # Errors
     /// Errors of the engine.
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
-        let preview = |()| async move { self.admin().ttl_preview(container, policy).await };
+        let preview = |()| Box::pin(async move { self.admin().ttl_preview(container, policy).await });
         self.by_current_settings(container, (), preview).await
     }
 
@@ -91,7 +91,7 @@ impl Account {
     /// # Errors
     /// `PartitionKeyMismatch`, and those of the engine.
     pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
-        let explain = |()| async move { self.admin().ttl_why(container, id, key).await };
+        let explain = |()| Box::pin(async move { self.admin().ttl_why(container, id, key).await });
         self.by_current_settings(container, (), explain).await
     }
 
@@ -102,7 +102,7 @@ impl Account {
     /// Errors of the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
     /// `Unavailable` if concurrent changes interrupted it too often. Inconsistencies are not errors but part of the report.
     pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
-        let verify = |()| async move { self.admin().verify(container).await };
+        let verify = |()| Box::pin(async move { self.admin().verify(container).await });
         self.by_current_settings(container, (), verify).await
     }
 
@@ -116,7 +116,7 @@ impl Account {
         container: &Arc<Container>,
         position: ExportPosition,
     ) -> Result<ExportPage> {
-        let export = |position| async move { self.admin().export(ctx, container, position).await };
+        let export = |position| Box::pin(async move { self.admin().export(ctx, container, position).await });
         self.by_current_settings(container, position, export).await
     }
 

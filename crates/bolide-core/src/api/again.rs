@@ -1,6 +1,7 @@
 //! Requests that are made again because another server has changed the settings of the container meanwhile (TTL-233).
 
 use bolide_model::{Error, Result};
+use futures_util::future::{BoxFuture, Either};
 
 use super::Account;
 use crate::container::Container;
@@ -30,29 +31,34 @@ impl RequestError for Refusal {
 impl Account {
     /// Makes a request, which must be in the container once: at one state of its settings. If another server has changed them meanwhile, makes it again.
     ///
+    /// Not an `async fn`: on an engine of one process the result is no larger than the request's own future, which callers move around.
+    ///
     /// # Errors
     /// Those of the request.
-    pub(super) async fn by_current_settings<A, T, E, F, R>(
-        &self,
-        container: &Container,
+    pub(super) fn by_current_settings<'r, A, T, E, F, R>(
+        &'r self,
+        container: &'r Container,
         request: A,
         make: F,
-    ) -> Result<T, E>
+    ) -> Either<R, BoxFuture<'r, Result<T, E>>>
     where
-        A: Clone,
-        E: RequestError + From<Error>,
-        F: Fn(A) -> R,
-        R: Future<Output = Result<T, E>>,
+        A: Clone + Send + 'r,
+        T: Send + 'r,
+        E: RequestError + From<Error> + Send + 'r,
+        F: Fn(A) -> R + Send + Sync + 'r,
+        R: Future<Output = Result<T, E>> + Send + 'r,
     {
         if !self.has_shared_store() {
-            return make(request).await;
+            return Either::Left(make(request));
         }
-        for _ in 1..TIMES {
-            match make(request.clone()).await {
-                Err(error) if error.has_met_other_settings() => self.catalog().settle(container).await?,
-                made => return made,
+        Either::Right(Box::pin(async move {
+            for _ in 1..TIMES {
+                match Box::pin(make(request.clone())).await {
+                    Err(error) if error.has_met_other_settings() => self.catalog().settle(container).await?,
+                    made => return made,
+                }
             }
-        }
-        make(request).await
+            make(request).await
+        }))
     }
 }

@@ -31,7 +31,7 @@ impl Account {
             // A function may have been made through another server.
             self.refresh_if_shared().await?;
         }
-        let query = |()| async move { self.queries().query(ctx, container, query).await };
+        let query = |()| Box::pin(async move { self.queries().query(ctx, container, query).await });
         self.by_current_settings(container, (), query).await
     }
 
@@ -59,7 +59,7 @@ impl Account {
     /// # Errors
     /// `QuerySyntax`: the text is not a valid query.
     pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
-        let explain = |()| async move { self.queries().explain_query(container, text, values).await };
+        let explain = |()| Box::pin(async move { self.queries().explain_query(container, text, values).await });
         self.by_current_settings(container, (), explain).await
     }
 

@@ -26,7 +26,8 @@ impl Account {
     ) -> ChargedResult<Executed> {
         // It may have been made through another server.
         self.refresh_if_shared().await?;
-        let execute_it = |execute| async move { self.script_runner().execute_procedure(ctx, container, execute).await };
+        let execute_it =
+            |execute| Box::pin(async move { self.script_runner().execute_procedure(ctx, container, execute).await });
         self.by_current_settings(container, execute, execute_it).await
     }
 
@@ -44,10 +45,12 @@ impl Account {
         triggered: TriggeredWrite,
     ) -> ChargedResult<TriggeredWritten> {
         self.refresh_if_shared().await?;
-        let write = |triggered| async move {
-            self.script_runner()
-                .write_with_triggers(ctx, container, triggered)
-                .await
+        let write = |triggered| {
+            Box::pin(async move {
+                self.script_runner()
+                    .write_with_triggers(ctx, container, triggered)
+                    .await
+            })
         };
         self.by_current_settings(container, triggered, write).await
     }

@@ -25,7 +25,7 @@ const SCRIPTS: [&str; 3] = ["packaging/install.sh", "packaging/homebrew/fill.sh"
 const KUBERNETES: &str = "1.30.0";
 
 /// Values with which the chart must give valid manifests: each set is a list of `--set` options.
-const VALUES: [&[&str]; 4] = [
+const VALUES: [&[&str]; 5] = [
     &[],
     &["emulator=true", "persistence.enabled=false"],
     &[
@@ -39,13 +39,19 @@ const VALUES: [&[&str]; 4] = [
         "serviceAccount.create=false",
         "env.BOLIDE_LOG=info",
     ],
+    &[
+        "store.existingSecret=pg",
+        "replicas=3",
+        "tls.existingSecret=mine-tls",
+    ],
 ];
 /// Values that the chart must refuse.
-const REFUSED: [&[&str]; 4] = [
+const REFUSED: [&[&str]; 5] = [
     &["emulator=true", "key.existingSecret=mine"],
     &["key.value=Ym9saWRl", "key.existingSecret=mine"],
     &["key.value=not base64!"],
     &["replicas=2"],
+    &["replicas=0"],
 ];
 
 /// The version of the chart and its image is the workspace's.

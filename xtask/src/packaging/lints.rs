@@ -39,11 +39,7 @@ const VALUES: [&[&str]; 5] = [
         "serviceAccount.create=false",
         "env.BOLIDE_LOG=info",
     ],
-    &[
-        "store.existingSecret=pg",
-        "replicas=3",
-        "tls.existingSecret=mine-tls",
-    ],
+    &["store.existingSecret=pg", "replicas=3", "tls.existingSecret=mine-tls"],
 ];
 /// Values that the chart must refuse.
 const REFUSED: [&[&str]; 5] = [

@@ -155,6 +155,8 @@ impl Account {
         now: UnixMillis,
         until: UnixMillis,
     ) -> Result<DocumentTransaction> {
+        // It is judged by the settings of the time at which it begins.
+        self.refresh_if_shared().await?;
         self.runtime().begin_transaction(container, now, until).await
     }
 
@@ -217,6 +219,7 @@ impl Account {
             not_written_since: is_past.then_some(now),
             definitions: as_then.map(|info| (info.rid, info.etag)).collect(),
         };
+        self.refresh_if_shared().await?;
         self.runtime().begin_snapshot(container, now, until, terms).await
     }
 

@@ -216,6 +216,10 @@ impl DocumentTransaction {
             }
             Err(error) => return Err(hold_error(error)),
         };
+        if partition.is_ahead(head) {
+            // Another server has changed the collection since the transaction began, and the snapshot is behind that.
+            return Err(Reason::WriteConflict.into());
+        }
         let since = self.snapshot.as_ref().and_then(|terms| terms.not_written_since);
         if since.is_some_and(|since| head.stamp > since) {
             return Err(Reason::SnapshotTooOld.into());

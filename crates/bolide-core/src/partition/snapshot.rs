@@ -334,6 +334,11 @@ impl Partition {
         Ok(reply)
     }
 
+    /// Tells whether a head has later settings than requests of this process use.
+    pub fn is_ahead(&self, head: Head) -> bool {
+        SettingsNumber::of(head.edition).0 > self.shared.settings.load(Ordering::Acquire)
+    }
+
     /// Checks that what was read at a head has the settings that requests of this process use.
     ///
     /// # Errors

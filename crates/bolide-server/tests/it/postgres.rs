@@ -142,6 +142,14 @@ fn what_one_server_changes_of_a_collection_holds_on_the_other() {
             "indexes": [{"key": {"at": 1}, "name": "at_1", "expireAfterSeconds": 0}],
         },
     );
+    let in_transaction = rawdoc! {
+        "find": "m", "$db": "docs", "lsid": {"id": bson::Binary { subtype: bson::spec::BinarySubtype::Uuid, bytes: vec![7; 16] }},
+        "txnNumber": 1_i64, "startTransaction": true, "autocommit": false,
+    };
+    let reply = ok(&mut there, &in_transaction);
+    let cursor = reply.get_document("cursor").expect("a cursor");
+    let batch = cursor.get_array("firstBatch").expect("documents");
+    assert_eq!(batch.into_iter().count(), 0, "a transaction sees the same");
     assert_eq!(find(&mut there, "m"), 0, "it has ended by the new index");
     ok(&mut there, &insert("m", 2, i64::MAX));
     ok(

@@ -364,9 +364,9 @@ fn is_unsigned(head: &Parts) -> bool {
 /// Carries out a request again if another server has deleted its container, which was `container`, and has made another one of its name.
 async fn again(mut call: Call<'_>, container: Option<ContainerRid>, failure: Failure) -> Result<Reply, Failure> {
     let account = &call.state.account;
-    account.refresh_catalog().await?;
+    let is_read = failure.status.http == StatusCode::NOT_FOUND && account.refresh_catalog().await.is_ok();
     let now = addressing::known_container(account, &call.route);
-    if now.is_none() || now == container {
+    if !is_read || now.is_none() || now == container {
         return Err(failure);
     }
     call.ctx = account.begin().await?;

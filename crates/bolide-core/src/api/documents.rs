@@ -211,6 +211,7 @@ impl Account {
         (now, is_past): (UnixMillis, bool),
         until: UnixMillis,
     ) -> Result<DocumentTransaction> {
+        self.refresh_if_shared().await?;
         let collections = self.catalog().list_containers(container.info().database_rid)?;
         let infos = collections.iter().map(|collection| collection.info());
         // Definitions have the second of their last change, so a change in the second of the snapshot may be a later one.
@@ -219,7 +220,6 @@ impl Account {
             not_written_since: is_past.then_some(now),
             definitions: as_then.map(|info| (info.rid, info.etag)).collect(),
         };
-        self.refresh_if_shared().await?;
         self.runtime().begin_snapshot(container, now, until, terms).await
     }
 

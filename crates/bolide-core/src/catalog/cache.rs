@@ -202,12 +202,22 @@ impl Catalog {
 
     /// Replaces the state of outdated open containers by the one of their rows.
     pub(super) async fn reload_outdated(&self) {
-        let outdated = std::mem::take(&mut *self.outdated.lock());
+        let _reloading = self.reloading.lock().await;
+        let outdated = self.outdated.lock().clone();
         for container in outdated {
-            if let Err(error) = self.reload(&container).await {
-                tracing::warn!(%error, "what others changed of a container is not in force here yet");
-                self.outdated.lock().push(container);
+            match self.reload(&container).await {
+                // Not before, because this may be dropped while it waits.
+                Ok(()) => self.reloaded(&container),
+                Err(error) => tracing::warn!(%error, "what others changed of a container is not in force here yet"),
             }
+        }
+    }
+
+    /// Forgets that a container was outdated, unless its row has changed again meanwhile.
+    fn reloaded(&self, container: &Arc<Container>) {
+        let mut outdated = self.outdated.lock();
+        if let Some(at) = outdated.iter().position(|known| Arc::ptr_eq(known, container)) {
+            outdated.remove(at);
         }
     }
 

@@ -89,11 +89,8 @@ impl Catalog {
             Some(replaced) => Some(replaced.lock().await),
             None => None,
         };
-        if let Some(removal) = &removal {
-            tell_endings(&removal.state()).await?;
-        }
         let to = name.to_owned();
-        let renamed = self.commit_unseen(move |batch| {
+        let rename = move |batch: &mut CatalogBatch<'_, '_>| {
             let dropped = match replaced_rid {
                 Some(replaced) => Some(delete(batch, replaced, None, true)?),
                 None => None,
@@ -118,20 +115,31 @@ impl Catalog {
             (row.etag, row.last_modified) = (commit_point.etag(), commit_point.now);
             batch.replace(RowKey::Container(rid), row.clone())?;
             Ok((row, dropped))
-        });
-        let ((row, dropped), committed) = renamed.await?;
-        if let Some(removal) = &removal {
-            removal.replace(ContainerState {
-                is_deleted: true,
-                ..(*removal.state()).clone()
-            });
-        }
+        };
+        let ((row, dropped), committed) = match (&replaced, &removal) {
+            (Some(replaced), Some(removal)) => {
+                let renamed = async {
+                    tell_endings(&removal.state()).await?;
+                    let renamed = self.commit_unseen(rename).await?;
+                    removal.seal(None);
+                    removal.replace(ContainerState {
+                        is_deleted: true,
+                        ..(*removal.state()).clone()
+                    });
+                    Ok(renamed)
+                };
+                self.sealed(replaced, removal, renamed.boxed()).await?
+            }
+            _ => self.commit_unseen(rename).await?,
+        };
         self.remember(committed).await;
         drop(removal);
         let change = container.lock().await;
         self.put_into_force(container.rid(), &change, &row).await?;
         // Other servers, which know it by its old name, find out with their next request.
-        self.sealed(container, &change, async { Ok(()) }.boxed()).await?;
+        if let Err(error) = self.sealed(container, &change, async { Ok(()) }.boxed()).await {
+            tracing::debug!(%error, "other servers learn the new name of a collection a little later");
+        }
         drop(change);
         match dropped {
             Some(Dropped::AtOnce(partitions)) => self.remove_named(partitions).await,

@@ -316,6 +316,11 @@ impl Catalog {
         if before.shows(&row) {
             return Ok(before);
         }
+        if row.settings_number != before.settings_number {
+            for partition in &before.layout.partitions {
+                partition.flush().await;
+            }
+        }
         let after = self.put_into_force(container.rid(), change, &row).await?;
         after.pace_meters(self.now().await?.seconds());
         for partition in &after.layout.partitions {

@@ -86,6 +86,8 @@ pub(crate) struct Catalog {
     following: Mutex<()>,
     /// Open containers whose rows were changed by others. Their state is to be replaced.
     outdated: parking_lot::Mutex<Vec<Arc<Container>>>,
+    /// Held while their state is replaced, so that whoever waits for it finds it in force afterwards.
+    reloading: Mutex<()>,
     budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
     /// Whether there are partitions of dropped collections to remove later.
     pub has_retired: AtomicBool,

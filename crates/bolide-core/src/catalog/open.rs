@@ -29,6 +29,7 @@ impl Catalog {
     ///
     /// # Errors
     /// From the engine; `Corrupt` if a row is damaged.
+    // Long: the steps of opening, in order.
     pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize, has_virtual_clock: bool) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
         let head = Head::first(now);
@@ -51,6 +52,7 @@ impl Catalog {
             memory: RwLock::new(Memory::default()),
             following: Mutex::new(()),
             outdated: parking_lot::Mutex::default(),
+            reloading: Mutex::new(()),
             budget: Arc::new(parking_lot::Mutex::new(DefinitionBudget::new(definition_bytes))),
             has_retired: AtomicBool::new(false),
             is_sweeping: AtomicBool::new(false),

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bolide_model::error::Resource;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis};
+use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Either, select, try_join_all};
 
 use super::Catalog;
@@ -29,6 +30,8 @@ use crate::partition::write_batch::Decision;
 const POLL: Duration = Duration::from_millis(5);
 /// Number of looks that find no progress before the change is taken over: a tenth of a second.
 const PATIENCE: usize = 20;
+/// Maximum number of looks: about ten seconds.
+const LOOKS: usize = 2_000;
 /// Interval at which a change that takes long shows that it goes on.
 const BEAT: Duration = Duration::from_millis(25);
 /// Maximum number of attempts to seal a container that others change at the same time.
@@ -52,7 +55,12 @@ impl Catalog {
         if !self.engine.is_shared() {
             return work.await;
         }
-        self.seal(container, change).await?;
+        self.begin_sealing(container, change).await?;
+        let work = async {
+            self.raise(change).await?;
+            work.await
+        }
+        .boxed();
         let beats = Box::pin(self.show_progress(container.rid(), change));
         let worked = match select(work, beats).await {
             Either::Left((worked, _)) => worked,
@@ -69,7 +77,8 @@ impl Catalog {
         worked
     }
 
-    async fn seal(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<()> {
+    /// Commits that a change is pending.
+    async fn begin_sealing(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<()> {
         let rid = container.rid();
         for _ in 0..TRIES {
             let state = self.newest_state(container, change).await?;
@@ -87,25 +96,33 @@ impl Catalog {
                 replace(batch, rid, row)?;
                 Ok(Some(number))
             });
-            let Some(number) = begun.await? else { continue };
-            let stamp = match raise(&state.layout, number).await {
-                // A partition is gone: the container was deleted, or has other ranges.
-                Err(error) if error.is_of_changed_settings() => continue,
-                raised => raised?,
-            };
-            for partition in &state.layout.partitions {
-                partition.use_settings(number);
+            if let Some(number) = begun.await? {
+                let stamp = UnixMillis(i64::MIN);
+                change.seal(Some(Sealed { number, stamp }));
+                return Ok(());
             }
-            change.seal(Some(Sealed { number, stamp }));
-            while self.now().await? < stamp {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            return Ok(());
         }
         Err(Error::new(
             ErrorKind::Unavailable,
             "others change the container at the same time",
         ))
+    }
+
+    /// Raises the number in all partitions, which the change then uses.
+    async fn raise(&self, change: &WriteGuard<'_>) -> Result<()> {
+        let (state, Some(sealed)) = (change.state(), change.sealed()) else {
+            return Err(Error::internal("a change without its number"));
+        };
+        let stamp = raise(&state.layout, sealed.number).await?;
+        for partition in &state.layout.partitions {
+            partition.flush().await;
+            partition.use_settings(sealed.number);
+        }
+        change.seal(Some(Sealed { stamp, ..sealed }));
+        while self.now().await? < stamp {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(())
     }
 
     /// Commits progress from time to time, until the change is not pending any more.
@@ -122,7 +139,7 @@ impl Catalog {
                 replace(batch, rid, row)?;
                 Ok(true)
             });
-            if !matches!(shown.await, Ok(true)) {
+            if matches!(shown.await, Ok(false)) {
                 return;
             }
         }
@@ -159,7 +176,7 @@ impl Catalog {
     pub(super) async fn settled_row(&self, rid: ContainerRid, change: &WriteGuard<'_>) -> Result<Option<ContainerRow>> {
         let own = change.sealed().map(|sealed| sealed.number);
         let (mut seen, mut looks) = (None, 0);
-        loop {
+        for _ in 0..LOOKS {
             let Some(row) = self.container_row(rid).await? else {
                 return Ok(None);
             };
@@ -175,6 +192,10 @@ impl Catalog {
             }
             tokio::time::sleep(POLL).await;
         }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "another server is changing the container",
+        ))
     }
 
     async fn take_over(&self, rid: ContainerRid, left: PendingSettings, change: &WriteGuard<'_>) -> Result<()> {

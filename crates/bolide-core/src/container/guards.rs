@@ -82,7 +82,10 @@ impl WriteGuard<'_> {
     }
 
     pub fn replace(&self, state: ContainerState) {
-        state.use_in_partitions();
+        match self.sealed() {
+            None => state.use_in_partitions(),
+            Some(sealed) => state.layout.use_settings(sealed.number),
+        }
         let since = state.layout.partitions.first().map(|partition| partition.given_time());
         history::tell_endings(Some(&self.state()), &state, since.unwrap_or_default());
         *self.container.state.write() = Arc::new(state);

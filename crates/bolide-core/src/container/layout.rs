@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bolide_model::epk::Epk;
 use bolide_model::{Error, Reason, Result};
 
-use crate::partition::{Partition, Placement};
+use crate::partition::{Partition, Placement, SettingsNumber};
 
 /// The physical partitions of a container, in the order of their ranges.
 #[derive(Clone)]
@@ -25,6 +25,13 @@ impl Layout {
             parents: partition.parents.clone(),
         });
         placements.collect()
+    }
+
+    /// Lets the partitions accept requests that use settings of this number, and no others.
+    pub fn use_settings(&self, number: SettingsNumber) {
+        for partition in &self.partitions {
+            partition.use_settings(number);
+        }
     }
 
     /// Returns the partition that holds a key.

@@ -151,9 +151,7 @@ impl ContainerState {
 
     /// Lets the partitions accept requests that use these settings, and no others.
     pub fn use_in_partitions(&self) {
-        for partition in &self.layout.partitions {
-            partition.use_settings(self.settings_number);
-        }
+        self.layout.use_settings(self.settings_number);
     }
 
     /// Gives every partition's meter its share of the budget, from `now` on.

@@ -8,6 +8,7 @@ use bolide_model::{Error, Reason, Result};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::scan::Place;
+use super::transaction::conflict_of_settings;
 use super::{DocumentBatch, DocumentId, DocumentTransaction, StoredDocument, Undecided};
 use crate::catalog::unpublished::NewCollection;
 use crate::catalog::{Catalog, CollectionChange};
@@ -99,7 +100,8 @@ impl OpenTransaction {
         container: &Arc<Container>,
         decide: impl FnMut(&mut DocumentBatch<'_, '_>) -> Result<T, Undecided>,
     ) -> Result<T> {
-        self.enter().await.get()?.write(container, decide).await
+        let written = self.enter().await.get()?.write(container, decide).await;
+        written.map_err(conflict_of_settings)
     }
 
     /// Creates a collection in the transaction; see `Account::create_collection_in`.

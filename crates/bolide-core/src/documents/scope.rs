@@ -133,7 +133,15 @@ impl ReadScope {
     }
 
     async fn enter_once(&self, container: &Arc<Container>) -> Result<(Arc<ContainerState>, UnixMillis)> {
-        let guard = container.enter_interruptible_owned().await?;
+        let is_first = self.entered.lock().is_empty();
+        let guard = match (&self.catalog, is_first) {
+            // Two commands that each wait for a collection of the other would never end.
+            (Some(_), false) => {
+                let entering = tokio::time::timeout(SETTLE, container.enter_interruptible_owned());
+                entering.await.map_err(|_| Reason::SettingsChanged)??
+            }
+            _ => container.enter_interruptible_owned().await?,
+        };
         if self.is_unsharded && guard.state.shard_key().is_some() {
             return Err(Reason::OtherDatabase.into());
         }

@@ -394,7 +394,7 @@ impl Runtime {
 }
 
 /// Documents that were drafted for other settings are a conflict, so that drivers begin the transaction again.
-fn conflict_of_settings(error: Error) -> Error {
+pub(super) fn conflict_of_settings(error: Error) -> Error {
     match error.is_of_changed_settings() {
         true => Reason::WriteConflict.into(),
         false => error,

@@ -170,6 +170,14 @@ impl Partition {
         self.shared.settings.store(settings.0, Ordering::Release);
     }
 
+    /// Waits until what is queued is decided by the settings of before, also if its requests are gone.
+    pub async fn flush(&self) {
+        // Refused, if the head has other settings already.
+        let _ = self.write(|_| Ok(())).await;
+        let _ = self.write_batch(|_| Ok(())).await;
+        let _ = self.background(|_| Ok(())).await;
+    }
+
     /// Raises the number of the settings in the partition's head, if it is lower, so that commits and reads by earlier settings end. Returns the stamp of
     /// the head that has it. May be repeated.
     ///

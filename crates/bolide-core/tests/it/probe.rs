@@ -37,6 +37,7 @@ pub struct Probe {
     held: AtomicUsize,
     /// Whether the answer to the next scan of items waits until it is let through.
     is_next_answer_held: AtomicBool,
+    is_next_commit_held: AtomicBool,
     held_answers: AtomicUsize,
     answers: Semaphore,
     lost: Mutex<Option<Lost>>,
@@ -94,6 +95,7 @@ impl Probe {
             scans: Semaphore::new(0),
             held: AtomicUsize::new(0),
             is_next_answer_held: AtomicBool::new(false),
+            is_next_commit_held: AtomicBool::new(false),
             held_answers: AtomicUsize::new(0),
             answers: Semaphore::new(0),
             lost: Mutex::default(),
@@ -232,12 +234,17 @@ impl Probe {
         self.is_next_answer_held.store(true, Ordering::SeqCst);
     }
 
-    /// Returns the number of answers that wait.
+    /// Makes the next commit to a partition of a container wait before it is made.
+    pub fn hold_next_commit(&self) {
+        self.is_next_commit_held.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the number of answers and commits that wait.
     pub fn held_answers(&self) -> usize {
         self.held_answers.load(Ordering::SeqCst)
     }
 
-    /// Lets the answer through.
+    /// Lets the answer or commit through.
     pub fn release_answer(&self) {
         self.answers.add_permits(1);
     }
@@ -340,6 +347,11 @@ impl Engine for Probe {
 
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
+            if partition != PartitionId::CATALOG && self.is_next_commit_held.swap(false, Ordering::SeqCst) {
+                self.held_answers.fetch_add(1, Ordering::SeqCst);
+                self.answers.acquire().await.expect("it is never closed").forget();
+                self.held_answers.fetch_sub(1, Ordering::SeqCst);
+            }
             self.count(&self.commits, batch.keys().count());
             let engine = self.reach_to_commit()?;
             let ticket = batch.ticket();

@@ -175,6 +175,14 @@ fn what_one_server_changes_of_a_collection_holds_on_the_other() {
     assert_eq!(find(&mut there, "n"), 0);
     ok(&mut here, &insert("n", 1, i64::MAX));
     assert_eq!(find(&mut there, "n"), 1);
+    // A collection that is replaced by another one is gone on the other server, too.
+    ok(&mut here, &insert("old", 1, i64::MAX));
+    ok(&mut here, &insert("new", 1, i64::MAX));
+    ok(&mut here, &insert("new", 2, i64::MAX));
+    assert_eq!((find(&mut there, "old"), find(&mut there, "new")), (1, 2));
+    let replace = rawdoc! { "renameCollection": "docs.new", "to": "docs.old", "dropTarget": true, "$db": "admin" };
+    ok(&mut here, &replace);
+    assert_eq!((find(&mut there, "old"), find(&mut there, "new")), (2, 0));
     ok(&mut there, &rawdoc! { "dropDatabase": 1, "$db": "docs" });
     assert_eq!(find(&mut here, "n"), 0);
 }

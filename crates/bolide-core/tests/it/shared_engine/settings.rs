@@ -413,6 +413,50 @@ async fn a_split_keeps_what_the_other_account_writes_meanwhile() {
     }
 }
 
+/// TTL-226, TTL-233: a write whose client has gone is still in the worker's hands when the settings change. It is not carried out by the old ones.
+#[tokio::test]
+async fn a_write_whose_request_was_dropped_is_not_committed_by_settings_of_before() {
+    let probe = std::sync::Mutex::new(None);
+    let two = Two::through(|engine, number| {
+        let through = Arc::new(Probe::new(engine));
+        if number == 2 {
+            *probe.lock().unwrap() = Some(through.clone());
+        }
+        through
+    });
+    let both = Both::over(two.await, &json!({})).await;
+    let probe = probe.into_inner().unwrap().unwrap();
+    both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+    both.at(10);
+    assert_eq!(both.second.read("a").await, Ok(()));
+    probe.hold_next_commit();
+    let second = both.second.clone();
+    let writing = tokio::spawn(async move { second.replace("a").await });
+    while probe.held_answers() == 0 {
+        tokio::task::yield_now().await;
+    }
+    writing.abort();
+    assert!(writing.await.is_err(), "its client is gone");
+
+    both.first.define(&json!({"defaultTtl": 5})).await.unwrap();
+    let second = both.second.clone();
+    let reading = tokio::spawn(async move { second.read("a").await });
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    probe.release_answer();
+    assert_eq!(reading.await.unwrap(), Err(ErrorKind::NotFound));
+    // Behind everything that was queued.
+    both.second.create(json!({"id": "b", "pk": "p"})).await.unwrap();
+    for through in [&both.second, &both.first] {
+        assert_eq!(
+            through.read("a").await,
+            Err(ErrorKind::NotFound),
+            "it has ended, and stays so"
+        );
+    }
+}
+
 /// The account that changes the default ttl dies between two commits, wherever. The other one goes on by the settings before or after the change, and
 /// once it has acknowledged a change of its own, the earlier one never takes effect.
 #[tokio::test]

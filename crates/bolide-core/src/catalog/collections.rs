@@ -122,10 +122,7 @@ impl Catalog {
                     tell_endings(&removal.state()).await?;
                     let renamed = self.commit_unseen(rename).await?;
                     removal.seal(None);
-                    removal.replace(ContainerState {
-                        is_deleted: true,
-                        ..(*removal.state()).clone()
-                    });
+                    removal.mark_deleted();
                     Ok(renamed)
                 };
                 self.sealed(replaced, removal, renamed.boxed()).await?

@@ -307,10 +307,7 @@ impl Catalog {
     ) -> Result<Arc<ContainerState>> {
         let before = change.state();
         let Some(row) = self.settled_row(container.rid(), change).await? else {
-            change.replace(ContainerState {
-                is_deleted: true,
-                ..(*before).clone()
-            });
+            change.mark_deleted();
             return Ok(change.state());
         };
         if before.shows(&row) {

@@ -12,7 +12,7 @@ use super::batch::{CatalogBatch, check_etag};
 use super::events::{CatalogEvent, CatalogEventKind};
 use super::rows::{DroppedRow, Row, RowKey};
 use super::{history, names};
-use crate::container::{ContainerState, WriteGuard};
+use crate::container::WriteGuard;
 use crate::partition::write_batch::Decision;
 
 /// How long the history of a dropped collection is kept for change streams that are behind, in seconds. Its documents take space as long.
@@ -55,10 +55,7 @@ impl Catalog {
         });
         let (dropped, committed) = deleted.await?;
         change.seal(None);
-        change.replace(ContainerState {
-            is_deleted: true,
-            ..(*change.state()).clone()
-        });
+        change.mark_deleted();
         self.remember(committed).await;
         Ok(dropped)
     }

@@ -81,6 +81,14 @@ impl WriteGuard<'_> {
         *self.sealed.lock() = sealed;
     }
 
+    /// Replaces the state by that of a deleted container: requests that still find it end.
+    pub fn mark_deleted(&self) {
+        self.replace(ContainerState {
+            is_deleted: true,
+            ..(*self.state()).clone()
+        });
+    }
+
     pub fn replace(&self, state: ContainerState) {
         match self.sealed() {
             None => state.use_in_partitions(),

@@ -35,6 +35,20 @@ impl Both {
         Both::over(Two::open().await, definition).await
     }
 
+    /// Returns both over an engine that the account of this number uses through a probe.
+    async fn with_probe(account: u64) -> (Both, Arc<Probe>) {
+        let probe = std::sync::Mutex::new(None);
+        let two = Two::through(|engine, number| {
+            let through = Arc::new(Probe::new(engine));
+            if number == account {
+                *probe.lock().unwrap() = Some(through.clone());
+            }
+            through
+        });
+        let both = Both::over(two.await, &json!({})).await;
+        (both, probe.into_inner().unwrap().unwrap())
+    }
+
     async fn over(two: Two, definition: &Value) -> Both {
         let ctx = two.first.begin().await.unwrap();
         let database = two.first.create_database(&ctx, "d", None).await.unwrap().rid;
@@ -416,16 +430,7 @@ async fn a_split_keeps_what_the_other_account_writes_meanwhile() {
 /// TTL-226, TTL-233: a write whose client has gone is still in the worker's hands when the settings change. It is not carried out by the old ones.
 #[tokio::test]
 async fn a_write_whose_request_was_dropped_is_not_committed_by_settings_of_before() {
-    let probe = std::sync::Mutex::new(None);
-    let two = Two::through(|engine, number| {
-        let through = Arc::new(Probe::new(engine));
-        if number == 2 {
-            *probe.lock().unwrap() = Some(through.clone());
-        }
-        through
-    });
-    let both = Both::over(two.await, &json!({})).await;
-    let probe = probe.into_inner().unwrap().unwrap();
+    let (both, probe) = Both::with_probe(2).await;
     both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
     both.at(10);
     assert_eq!(both.second.read("a").await, Ok(()));
@@ -463,16 +468,7 @@ async fn a_write_whose_request_was_dropped_is_not_committed_by_settings_of_befor
 async fn a_change_that_its_account_has_left_behind_is_in_force_or_is_cancelled() {
     let (mut before, mut after) = (0, 0);
     for commits in 0.. {
-        let probe = std::sync::Mutex::new(None);
-        let two = Two::through(|engine, number| {
-            let through = Arc::new(Probe::new(engine));
-            if number == 1 {
-                *probe.lock().unwrap() = Some(through.clone());
-            }
-            through
-        });
-        let both = Both::over(two.await, &json!({})).await;
-        let probe = probe.into_inner().unwrap().unwrap();
+        let (both, probe) = Both::with_probe(1).await;
         both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
         assert_eq!(both.second.read("a").await, Ok(()));
         both.at(10);

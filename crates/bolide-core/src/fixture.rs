@@ -82,6 +82,16 @@ impl Fixture {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(100_000)));
         let engine = Arc::new(MemoryEngine::new(clock.clone()));
         let account = open(&engine).await;
+        Fixture::in_account((clock, engine), account, more, throughput).await
+    }
+
+    /// The same in an account that is open.
+    pub async fn in_account(
+        (clock, engine): (Arc<Clock>, Arc<MemoryEngine>),
+        account: Arc<Account>,
+        more: Value,
+        throughput: Option<Throughput>,
+    ) -> Fixture {
         let ctx = account.begin().await.expect("a clock");
         let database = account.create_database(&ctx, "d", None).await.expect("a new database");
         let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});

@@ -22,6 +22,7 @@ mod catalog;
 mod change_log;
 mod change_streams;
 mod clock;
+mod cluster;
 mod container;
 mod content;
 mod continuation;
@@ -54,6 +55,7 @@ pub use change_log::ChangeKind;
 pub use change_streams::{
     ChangeStream, DocumentChange, IsHidden, StreamBatch, StreamContent, StreamEvent, StreamPosition, StreamScope,
 };
+pub use cluster::{Node, NodeId};
 pub use container::{
     CollectionDefinition, CollectionIndex, Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind,
     ScriptName, TriggerFires, TriggerOperation, TriggerTime,

@@ -44,12 +44,20 @@ impl AdminClient {
         &self.endpoint
     }
 
+    /// Asks a route below `/_bolide/`. Returns the answer.
+    ///
+    /// # Errors
+    /// No server, no Bolide server, or its refusal, in one line.
+    pub fn get(&self, route: &str) -> Result<Value, Failure> {
+        let request = self.agent.get(format!("{}/_bolide/{route}", self.endpoint));
+        self.answer(request.header("authorization", format!("Bearer {}", self.key)).call())
+    }
+
     /// Sends a body to a route below `/_bolide/`, or nothing. Returns the answer.
     ///
     /// # Errors
     /// No server, no Bolide server, or its refusal, in one line.
     pub fn post(&self, route: &str, body: Option<&Value>) -> Result<Value, Failure> {
-        let unreachable = |error: ureq::Error| Failure::new(format!("--endpoint: {}: {error}", self.endpoint));
         let request = self.agent.post(format!("{}/_bolide/{route}", self.endpoint));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let sent = match body {
@@ -58,6 +66,11 @@ impl AdminClient {
                 .send(body.to_string()),
             None => request.send_empty(),
         };
+        self.answer(sent)
+    }
+
+    fn answer(&self, sent: Result<http::Response<ureq::Body>, ureq::Error>) -> Result<Value, Failure> {
+        let unreachable = |error: ureq::Error| Failure::new(format!("--endpoint: {}: {error}", self.endpoint));
         let mut response = sent.map_err(unreachable)?;
         let body = response.body_mut().with_config().limit(u64::MAX);
         let text = body.read_to_string().map_err(unreachable)?;

@@ -26,6 +26,7 @@ mod listeners;
 mod local_store;
 mod machine;
 mod mongo;
+mod nodes;
 mod options;
 mod pfx;
 mod postgres;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Command::Restore(options) => snapshot_commands::restore(&options),
         Command::Reset(options) => snapshot_commands::reset(&options),
         Command::ResetTime(options) => reset_time::run(&options),
+        Command::Nodes(options) => nodes::run(&options),
         Command::Health(options) => health::run(&options),
         Command::Demo(options) => options.into_serve().validate().and_then(server::run),
         Command::Doctor(options) => doctor::run(&options),

@@ -24,6 +24,7 @@ use crate::health::HealthOptions;
 use crate::keys::{AccountKeys, KeyOptions};
 use crate::listeners::ALL_ADDRESSES;
 use crate::mongo::MongoListenerOptions;
+use crate::nodes::NodesOptions;
 use crate::postgres::InitOptions;
 use crate::query::QueryOptions;
 use crate::reset_time::ResetTimeOptions;
@@ -79,6 +80,8 @@ pub enum Command {
     Reset(ResetOptions),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.
     ResetTime(ResetTimeOptions),
+    /// Show the servers that use the store of a running server: who is alive, how far behind, how certain of the time, and what it looks after.
+    Nodes(NodesOptions),
     /// Ask a server whether it is ready: status 0 if it is, else 1. For health checks of containers.
     Health(HealthOptions),
     /// Serve a sample database in memory, in which items expire within seconds and minutes. All options of `serve` work, except those of the disk.

@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use bolide_core::Account;
-use bolide_cosmos::{CosmosOptions, Emulation};
+use bolide_cosmos::{CosmosOptions, Emulation, Endpoint};
 use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
@@ -96,6 +96,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
             descriptors.connections,
         ))
     };
+    if let Some(account) = host.account().await {
+        account.set_endpoint(own_endpoint(&settings, ports));
+    }
     host.start(cosmos_options(&settings, &certificate, &shared, ports), mongo)
         .await;
     // Requests are served while this syncs its files; the server is reported as ready after it.
@@ -112,6 +115,15 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     tracing::info!("stopping");
     shutdown.begin();
     shutdown::finish(serving, &host).await
+}
+
+/// Where clients reach this server, as far as it knows.
+fn own_endpoint(settings: &Settings, ports: Ports) -> String {
+    match &settings.endpoint {
+        Some(Endpoint::Whole(endpoint)) => endpoint.clone(),
+        Some(Endpoint::Host(host)) => format!("http://{host}:{}", ports.http),
+        None => format!("http://{}", ready_file::endpoint(settings.options.host(), ports.http)),
+    }
 }
 
 /// The ports that the server listens on.

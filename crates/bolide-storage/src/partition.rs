@@ -20,6 +20,9 @@ impl PartitionId {
     /// The partition that holds databases, containers and account settings.
     pub const CATALOG: PartitionId = PartitionId(0);
 
+    /// The partition in which the servers that share a store tell each other that they are alive.
+    pub const NODES: PartitionId = PartitionId(u32::MAX as u64 - 1);
+
     /// The partition of this number that is its own home.
     pub const fn in_own_home(number: u32) -> PartitionId {
         PartitionId(number as u64)

@@ -1,6 +1,7 @@
 //! The account: everything that one endpoint serves.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bolide_model::time::Monotonic;
 use bolide_model::{Result, UnixMillis};
@@ -8,20 +9,31 @@ use bolide_storage::Engine;
 
 use super::collections::sweep_later;
 use crate::admin::{Admin, Splits};
-use crate::background::{Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
+use crate::background::{
+    Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler, READERS_PAUSE,
+};
 use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
 use crate::clock;
+use crate::cluster::{Cluster, Node, NodeId};
 use crate::container::Container;
 use crate::memory::MemoryBudget;
 use crate::query::{AheadCache, Queries};
 use crate::runtime::{AccountOptions, RequestContext, Runtime};
 use crate::scripts::{ScriptFigures, ScriptPermits, ScriptRunner};
 
+/// Delay before items that readers of other servers may keep are tried again: what is known of them changes with the heartbeats.
+const OTHERS_PAUSE: Duration = Duration::from_millis(100);
+
 /// Everything that one endpoint serves: databases, containers, items, and the background work on them.
 pub struct Account {
     runtime: Runtime,
     catalog: Arc<Catalog>,
     background: Arc<Background>,
+    /// Present if other servers may use the store.
+    cluster: Option<Arc<Cluster>>,
+    /// Where clients reach this server, once it is known.
+    endpoint: parking_lot::Mutex<String>,
+    opened: Instant,
     purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
     index_builds: PropertyIndexBuilds,
     script_permits: Arc<ScriptPermits>,
@@ -42,10 +54,18 @@ impl Account {
             catalog.remove_unbuilt_indexes().await?;
         }
         let monotonic = options.monotonic.clone();
+        let cluster = match options.heartbeat_interval.filter(|_| engine.is_shared()) {
+            Some(interval) => {
+                let cluster = Cluster::join(catalog.clone(), monotonic.clone()).await?;
+                cluster.start(interval);
+                Some(cluster)
+            }
+            None => None,
+        };
         let background = Arc::new(Background::new(
             engine.clone(),
             monotonic.clone(),
-            catalog.clone(),
+            (catalog.clone(), cluster.clone()),
             PurgeFault::new(options.on_purge_fault),
         ));
         let purge_scheduler = (!options.virtual_clock).then(|| {
@@ -53,6 +73,7 @@ impl Account {
                 items_per_second: options.purge_items_per_second,
                 hold: options.purge_hold,
                 is_purging: options.background_purge,
+                readers_pause: if cluster.is_some() { OTHERS_PAUSE } else { READERS_PAUSE },
             };
             PurgeScheduler::start(&background, catalog.signals().wakeup.clone(), purge_options)
         });
@@ -67,6 +88,9 @@ impl Account {
             index_builds: PropertyIndexBuilds::start(&background, &catalog, vector_items),
             catalog,
             background,
+            cluster,
+            endpoint: parking_lot::Mutex::default(),
+            opened: monotonic.now(),
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
             script_permits,
             ahead: AheadCache::new(runtime.memory(), monotonic.clone()),
@@ -99,13 +123,17 @@ impl Account {
         if let Some(scheduler) = purge_scheduler {
             scheduler.stop().await;
         }
+        if let Some(cluster) = &self.cluster {
+            cluster.leave().await;
+        }
     }
 
     /// Begins a request: reads server time, whose second is durable (TTL-203).
     ///
     /// # Errors
-    /// `Unavailable` if the engine's clock is too uncertain.
+    /// `Unavailable` if the engine's clock is too uncertain, or if the store has lost commits.
     pub async fn begin(&self) -> Result<RequestContext> {
+        self.catalog.signals().lost.check()?;
         let now = clock::exact_now(self.runtime.engine()).await?;
         self.background.count_request();
         Ok(RequestContext { now, is_admin: false })
@@ -116,7 +144,38 @@ impl Account {
     /// # Errors
     /// As [`Account::begin`].
     pub async fn begin_admin(&self) -> Result<RequestContext> {
+        self.catalog.signals().lost.check()?;
         self.runtime.begin_admin().await
+    }
+
+    /// Sets where clients reach this server, for [`Account::nodes`] of all servers of the store.
+    pub fn set_endpoint(&self, endpoint: String) {
+        if let Some(cluster) = &self.cluster {
+            cluster.set_endpoint(endpoint.clone());
+        }
+        *self.endpoint.lock() = endpoint;
+    }
+
+    /// Returns the live servers that use the store; only this one if no other process can.
+    pub fn nodes(&self) -> Vec<Node> {
+        if let Some(cluster) = &self.cluster {
+            return cluster.nodes();
+        }
+        let containers = self.catalog.all_containers();
+        let partitions = containers
+            .iter()
+            .map(|container| container.state().layout.partitions.len() as u64);
+        let time = self.runtime.engine().time();
+        vec![Node {
+            id: NodeId::default(),
+            endpoint: self.endpoint.lock().clone(),
+            is_self: true,
+            alive: self.monotonic().since(self.opened),
+            heartbeat_age: Duration::ZERO,
+            clock: (time.lo, time.hi),
+            partitions_owned: partitions.sum(),
+            conflicts: 0,
+        }]
     }
 
     /// Returns server time now. Never decreases (TTL-202).
@@ -153,6 +212,11 @@ impl Account {
     /// Returns the clock that paces background work and limits waiting.
     pub fn monotonic(&self) -> &Monotonic {
         self.runtime.monotonic()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.as_ref()
     }
 
     /// Returns the number of user requests that have begun so far.

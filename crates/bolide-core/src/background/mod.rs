@@ -43,19 +43,22 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use crate::catalog::Catalog;
+use crate::clock;
+use crate::cluster::Cluster;
 use crate::container::Container;
+use crate::partition::Partition;
 pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
 pub use job::PurgeMode;
-use job::{Job, JobSource, PartitionJobs};
+use job::{Job, JobKind, JobSource, PartitionJobs};
 use jobs::count_ghosts::CountGhosts;
 use jobs::delete_by_key::DeleteByKey;
 use jobs::expire::Expire;
 use jobs::forget_sessions::ForgetSessions;
 use jobs::trim_log::TrimLog;
 pub(crate) use property_index_builds::PropertyIndexBuilds;
-pub(crate) use scheduler::{PurgeOptions, PurgeScheduler};
+pub(crate) use scheduler::{PurgeOptions, PurgeScheduler, READERS_PAUSE};
 
 /// Returns every container that exists now.
 pub(crate) trait Containers: Send + Sync {
@@ -80,6 +83,7 @@ pub(crate) struct Background {
     engine: Arc<dyn Engine>,
     clock: Monotonic,
     containers: Arc<dyn Containers>,
+    cluster: Option<Arc<Cluster>>,
     /// Number of user requests that have begun; the purge pauses for users while it rises.
     requests: AtomicU64,
     is_held: AtomicBool,
@@ -91,13 +95,14 @@ impl Background {
     pub fn new(
         engine: Arc<dyn Engine>,
         clock: Monotonic,
-        containers: Arc<dyn Containers>,
+        (containers, cluster): (Arc<dyn Containers>, Option<Arc<Cluster>>),
         fault: PurgeFault,
     ) -> Background {
         Background {
             engine,
             clock,
             containers,
+            cluster,
             requests: AtomicU64::new(0),
             is_held: AtomicBool::new(false),
             fault: Arc::new(fault),
@@ -107,10 +112,14 @@ impl Background {
     /// Purges a container now, at most `max` items. Returns the number of ghosts removed.
     ///
     /// # Errors
-    /// Errors of the engine; items removed before the error stay removed.
+    /// `Unavailable` if another server still reads at an earlier time; errors of the engine. Items removed before the error stay removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
+        if let Some(cluster) = &self.cluster {
+            let asked = clock::exact_now(self.engine.as_ref()).await?;
+            cluster.await_purge_bound(container.rid(), asked).await?;
+        }
         let driver = Driver::new(self.clock.clone(), OnDemand::new(mode, max));
-        driver.run_to_end(&self.jobs_of(container.clone())).await
+        driver.run_to_end(&self.jobs_of(container.clone(), false)).await
     }
 
     /// Counts a user request that has begun.
@@ -141,19 +150,21 @@ impl Background {
         self.engine.time().lo
     }
 
-    /// Returns the jobs of every container.
+    /// Returns the jobs of every container, of its partitions whose upkeep this server does.
     fn sources(&self) -> Vec<ContainerJobs> {
         let containers = self.containers.all();
         containers
             .into_iter()
-            .map(|container| self.jobs_of(container))
+            .map(|container| self.jobs_of(container, true))
             .collect()
     }
 
-    fn jobs_of(&self, container: Arc<Container>) -> ContainerJobs {
+    fn jobs_of(&self, container: Arc<Container>, is_upkeep: bool) -> ContainerJobs {
         ContainerJobs {
             container,
             containers: self.containers.clone(),
+            cluster: self.cluster.clone(),
+            is_upkeep,
             clock: self.clock.clone(),
             fault: self.fault.clone(),
         }
@@ -164,8 +175,19 @@ impl Background {
 struct ContainerJobs {
     container: Arc<Container>,
     containers: Arc<dyn Containers>,
+    cluster: Option<Arc<Cluster>>,
+    /// Whether only owned partitions have jobs.
+    is_upkeep: bool,
     clock: Monotonic,
     fault: Arc<PurgeFault>,
+}
+
+impl ContainerJobs {
+    /// Returns whether only the counts of a partition are made here: its owner, another server, does the rest.
+    fn only_counts(&self, partition: &Partition) -> bool {
+        let cluster = self.cluster.as_ref().filter(|_| self.is_upkeep);
+        cluster.is_some_and(|cluster| !cluster.owns(partition.id))
+    }
 }
 
 impl JobSource for ContainerJobs {
@@ -173,7 +195,10 @@ impl JobSource for ContainerJobs {
         let state = self.container.state();
         let partitions = state.layout.partitions.iter();
         partitions
-            .map(|partition| partition.next_background_work())
+            .map(|partition| match self.only_counts(partition) {
+                true => partition.next_count(),
+                false => partition.next_background_work(),
+            })
             .min()
             .unwrap_or(i64::MAX)
     }
@@ -190,9 +215,10 @@ impl JobSource for ContainerJobs {
 
     fn partitions(&self) -> Vec<PartitionJobs> {
         let state = self.container.state();
-        let jobs_of = |partition| {
-            let context = jobs::PartitionContext::new(&self.container, partition, &self.clock);
-            let jobs: Vec<Box<dyn Job>> = vec![
+        let jobs_of = |partition: &Arc<Partition>| {
+            let shared = (&self.cluster, &self.clock);
+            let context = jobs::PartitionContext::new(&self.container, partition, shared);
+            let mut jobs: Vec<Box<dyn Job>> = vec![
                 // Runs first, so that statistics show the ghosts even if their purge fails.
                 Box::new(CountGhosts::new(context.clone())),
                 Box::new(Expire::new(context.clone(), self.fault.clone())),
@@ -200,6 +226,9 @@ impl JobSource for ContainerJobs {
                 Box::new(TrimLog::new(context.clone())),
                 Box::new(ForgetSessions::new(context)),
             ];
+            if self.only_counts(partition) {
+                jobs.retain(|job| job.kind() == JobKind::CountGhosts);
+            }
             PartitionJobs {
                 range: partition.range,
                 jobs,

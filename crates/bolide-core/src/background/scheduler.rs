@@ -26,7 +26,7 @@ pub(super) const TICK: Duration = Duration::from_millis(200);
 /// Maximum time between two wake-ups; each checks whether the wall clock stepped.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Delay before items that readers keep are tried again: a request that reads at an earlier second lasts about this long.
-const READERS_PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const READERS_PAUSE: Duration = Duration::from_millis(5);
 
 /// The running background tasks.
 pub(crate) struct PurgeScheduler {
@@ -43,6 +43,8 @@ pub(crate) struct PurgeOptions {
     pub hold: Duration,
     /// Whether anything is removed.
     pub is_purging: bool,
+    /// Delay before items that readers keep are tried again.
+    pub readers_pause: Duration,
 }
 
 impl PurgeScheduler {
@@ -169,6 +171,7 @@ impl Schedule {
             clock: &self.clock,
             pacer: &mut self.pacer,
             is_removing: self.is_removing,
+            readers_pause: self.options.readers_pause,
             again_in: None,
         };
         let mut driver = Driver::new(self.clock.clone(), policy);
@@ -223,6 +226,7 @@ struct InBackground<'a, O> {
     clock: &'a Monotonic,
     pacer: &'a mut PurgePacer,
     is_removing: bool,
+    readers_pause: Duration,
     /// The delay before work that could not be done now is tried again.
     again_in: Option<Duration>,
 }
@@ -251,7 +255,7 @@ impl<O: Observed> StepPolicy for InBackground<'_, O> {
     fn stepped(&mut self, _range: u32, kind: JobKind, report: &StepReport) -> Duration {
         match report.step.end {
             End::Unfinished | End::Drained => {}
-            End::Read => self.again(READERS_PAUSE),
+            End::Read => self.again(self.readers_pause),
             End::Exhausted => self.again(until_next_second(self.account.server_time())),
         }
         if !kind.is_paced() {

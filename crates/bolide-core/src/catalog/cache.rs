@@ -303,7 +303,7 @@ impl Memory {
                         }
                         None => {
                             if let Some(layout) = opened.remove(rid) {
-                                let state = ContainerState::of(row, Arc::new(layout), database.meter.clone());
+                                let state = ContainerState::of(row, &layout, database.meter.clone());
                                 state.pace_meters(now);
                                 database.insert_container(Container::new(*rid, database.row.id.clone(), state));
                             }

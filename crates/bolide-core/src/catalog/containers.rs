@@ -260,7 +260,8 @@ impl Catalog {
         let (row, committed) = commit.await?;
         let Some(row) = row else { return Ok(None) };
         change.seal(None);
-        let after = self.put_into_force(rid, change, &row).await?;
+        let after = self.put_into_force(rid, change, &row).await;
+        let after = after.map_err(committed_but)?;
         self.remember(committed).await;
         Ok(Some(after))
     }
@@ -279,7 +280,7 @@ impl Catalog {
         } else {
             Arc::new(self.open_layout(row, Some(&before.layout)).await?)
         };
-        change.replace(ContainerState::of(row, layout, before.database_meter.clone()));
+        change.replace(ContainerState::of(row, &layout, before.database_meter.clone()));
         Ok(change.state())
     }
 
@@ -313,11 +314,6 @@ impl Catalog {
         if before.shows(&row) {
             return Ok(before);
         }
-        if row.settings_number != before.settings_number {
-            for partition in &before.layout.partitions {
-                partition.flush().await;
-            }
-        }
         let after = self.put_into_force(container.rid(), change, &row).await?;
         after.pace_meters(self.now().await?.seconds());
         for partition in &after.layout.partitions {
@@ -325,6 +321,15 @@ impl Catalog {
             partition.expect_trim(i64::MIN);
         }
         Ok(after)
+    }
+}
+
+/// Returns the error of a change that is committed, and that this process could not put into force: requests do that when they meet it. The client must
+/// not take it for undone.
+pub(super) fn committed_but(error: Error) -> Error {
+    Error {
+        kind: ErrorKind::Timeout,
+        ..error
     }
 }
 

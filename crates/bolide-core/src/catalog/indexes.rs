@@ -38,9 +38,8 @@ impl Catalog {
         let container = container.clone();
         self.carry_out(|catalog| async move {
             let guard = match waits {
-                // What another server has changed may be put into force, too, and that readers must wait for.
-                Waits::Writers if !catalog.engine.is_shared() => container.lock_writers().await,
-                Waits::Writers | Waits::All => container.lock().await,
+                Waits::Writers => container.lock_writers().await,
+                Waits::All => container.lock().await,
             };
             let known = guard.state().indexes.clone();
             let decide = move |_, row: &mut super::rows::ContainerRow| {

@@ -10,6 +10,7 @@ use bolide_storage::{Head, PartitionId, Space};
 
 use super::Catalog;
 use super::batch::CatalogBatch;
+use super::containers::committed_but;
 use super::rows::{ContainerRow, Row, RowKey};
 use crate::container::{Container, ContainerState, Layout, WriteGuard};
 use crate::index::PropertyIndexes;
@@ -118,8 +119,9 @@ impl Catalog {
             committed => committed?,
         };
         change.seal(None);
-        self.load_centroids(rid, &row.indexes, Some(&after.indexes)).await?;
-        change.replace(ContainerState::of(&row, after.layout, after.database_meter));
+        let loaded = self.load_centroids(rid, &row.indexes, Some(&after.indexes)).await;
+        loaded.map_err(committed_but)?;
+        change.replace(ContainerState::of(&row, &after.layout, after.database_meter));
         self.remember(committed).await;
         Ok(())
     }

@@ -72,8 +72,6 @@ impl Catalog {
         {
             tracing::debug!(%error, "a change of a container is left to be ended by others");
         }
-        // Also if what was committed could not be put into force here: then requests find that out.
-        change.state().use_in_partitions();
         worked
     }
 
@@ -114,10 +112,6 @@ impl Catalog {
             return Err(Error::internal("a change without its number"));
         };
         let stamp = raise(&state.layout, sealed.number).await?;
-        for partition in &state.layout.partitions {
-            partition.flush().await;
-            partition.use_settings(sealed.number);
-        }
         change.seal(Some(Sealed { stamp, ..sealed }));
         while self.now().await? < stamp {
             tokio::time::sleep(Duration::from_millis(1)).await;

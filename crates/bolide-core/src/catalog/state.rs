@@ -8,7 +8,7 @@ use crate::throughput::SharedMeter;
 
 impl ContainerState {
     /// Returns the state that a row describes, with the opened partitions that the row names.
-    pub(super) fn of(row: &ContainerRow, layout: Arc<Layout>, database_meter: Option<SharedMeter>) -> ContainerState {
+    pub(super) fn of(row: &ContainerRow, layout: &Layout, database_meter: Option<SharedMeter>) -> ContainerState {
         ContainerState {
             database_meter,
             properties: row.properties.clone(),
@@ -22,7 +22,7 @@ impl ContainerState {
             collection: row.collection.clone(),
             indexes: row.indexes.clone(),
             settings_number: row.settings_number,
-            layout,
+            layout: Arc::new(layout.at(row.settings_number)),
             next_range: row.next_range,
             is_deleted: false,
         }

@@ -186,7 +186,7 @@ impl UnpublishedCollection {
 }
 
 fn state_of(row: &ContainerRow, before: &ContainerState) -> ContainerState {
-    ContainerState::of(row, before.layout.clone(), before.database_meter.clone())
+    ContainerState::of(row, &before.layout, before.database_meter.clone())
 }
 
 impl Drop for UnpublishedCollection {
@@ -247,7 +247,7 @@ impl Catalog {
             let database = memory.database(reserved.database()).ok();
             database.and_then(|database| database.meter.clone())
         };
-        let state = ContainerState::of(&reserved.row, layout, database_meter);
+        let state = ContainerState::of(&reserved.row, &layout, database_meter);
         state.pace_meters(self.now().await?.seconds());
         Ok(UnpublishedCollection {
             catalog: Arc::downgrade(self),

@@ -68,8 +68,12 @@ pub(crate) struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
+    /// Returns the state of the container; once the change is sealed, as it alone may use it.
     pub fn state(&self) -> Arc<ContainerState> {
-        self.container.state()
+        match self.sealed() {
+            None => self.container.state(),
+            Some(sealed) => Arc::new(self.container.state().over(sealed.number)),
+        }
     }
 
     /// Returns how other servers wait for the change; `None` if they do not.
@@ -90,12 +94,8 @@ impl WriteGuard<'_> {
     }
 
     pub fn replace(&self, state: ContainerState) {
-        match self.sealed() {
-            None => state.use_in_partitions(),
-            Some(sealed) => state.layout.use_settings(sealed.number),
-        }
         let since = state.layout.partitions.first().map(|partition| partition.given_time());
-        history::tell_endings(Some(&self.state()), &state, since.unwrap_or_default());
+        history::tell_endings(Some(&self.container.state()), &state, since.unwrap_or_default());
         *self.container.state.write() = Arc::new(state);
     }
 }

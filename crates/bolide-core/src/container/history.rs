@@ -42,7 +42,7 @@ pub(super) fn tell_endings(before: Option<&ContainerState>, state: &ContainerSta
     let is_same = before.is_some_and(|before| before.settings == state.settings);
     let has_same = |partition: &Arc<Partition>| {
         let known = before.iter().flat_map(|before| &before.layout.partitions);
-        known.into_iter().any(|known| Arc::ptr_eq(known, partition))
+        known.into_iter().any(|known| known.is_same(partition))
     };
     for partition in &state.layout.partitions {
         let is_known = was_told
@@ -50,6 +50,7 @@ pub(super) fn tell_endings(before: Option<&ContainerState>, state: &ContainerSta
             && has_same(partition)
             && before.map(ContainerState::keeping).as_ref() == Some(&keeping);
         if keeping.is_some() && is_known {
+            partition.keep_endings();
             continue;
         }
         let endings = keeping.clone().map(|keeping| -> Arc<dyn Endings> {

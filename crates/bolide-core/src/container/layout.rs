@@ -27,10 +27,12 @@ impl Layout {
         placements.collect()
     }
 
-    /// Lets the partitions accept requests that use settings of this number, and no others.
-    pub fn use_settings(&self, number: SettingsNumber) {
-        for partition in &self.partitions {
-            partition.use_settings(number);
+    /// Returns the same partitions for requests by settings of this number.
+    #[must_use]
+    pub fn at(&self, number: SettingsNumber) -> Layout {
+        Layout {
+            version: self.version,
+            partitions: self.partitions.iter().map(|partition| partition.at(number)).collect(),
         }
     }
 

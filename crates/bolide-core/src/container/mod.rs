@@ -149,9 +149,12 @@ impl ContainerState {
         self.database_meter.as_ref().filter(|_| !is_on_its_own)
     }
 
-    /// Lets the partitions accept requests that use these settings, and no others.
-    pub fn use_in_partitions(&self) {
-        self.layout.use_settings(self.settings_number);
+    /// Returns the same state, with partitions whose settings have another number already.
+    fn over(&self, number: SettingsNumber) -> ContainerState {
+        ContainerState {
+            layout: Arc::new(self.layout.at(number)),
+            ..self.clone()
+        }
     }
 
     /// Gives every partition's meter its share of the budget, from `now` on.
@@ -187,7 +190,6 @@ impl Container {
             .partitions
             .first()
             .map(|partition| partition.times().ahead_before());
-        state.use_in_partitions();
         history::tell_endings(None, &state, (since.unwrap_or_default(), UnixMillis(i64::MIN)));
         Arc::new(Container {
             rid,

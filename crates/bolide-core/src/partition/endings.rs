@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::Class;
-use bolide_model::{Lsn, Result, UnixMillis};
+use bolide_model::{Error, Lsn, Result, UnixMillis};
 
+use super::edition::SettingsNumber;
 use super::state::PartitionState;
 use super::write_batch::{Decision, Stop, Transaction, WriteBatch};
 use crate::format::record::Record;
@@ -44,14 +45,16 @@ impl PartitionState {
 
 /// The transaction of a worker that tells ends.
 pub(super) struct TellEndings {
+    settings: SettingsNumber,
     endings: Arc<dyn Endings>,
     has_failed: Arc<AtomicBool>,
 }
 
 impl TellEndings {
-    pub fn new(endings: Arc<dyn Endings>) -> (TellEndings, Arc<AtomicBool>) {
+    pub fn new((settings, endings): (SettingsNumber, Arc<dyn Endings>)) -> (TellEndings, Arc<AtomicBool>) {
         let has_failed = Arc::<AtomicBool>::default();
         let telling = TellEndings {
+            settings,
             endings,
             has_failed: has_failed.clone(),
         };
@@ -60,6 +63,15 @@ impl TellEndings {
 }
 
 impl Transaction for TellEndings {
+    fn settings(&self) -> SettingsNumber {
+        self.settings
+    }
+
+    fn refuse(&mut self, _: Error) {
+        // The container gets the settings of the other server, and tells by these.
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
     fn observe(&mut self, _: UnixMillis) {}
 
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::Partition;
 use super::commit_times::InProgress;
+use super::edition::SettingsNumber;
 use super::pending::closed;
 use super::worker::{Queued, engine_error};
 use super::write_batch::{Decision, WriteBatch, refused};
@@ -31,6 +32,8 @@ pub(crate) type JointDecision = Box<dyn FnMut(&mut WriteBatch<'_>) -> Decision<(
 
 /// A part as a worker runs it.
 pub(super) struct JointPart {
+    /// By which it decides.
+    pub settings: SettingsNumber,
     pub decide: JointDecision,
     /// Tells the time at which the worker has entered.
     pub entered: oneshot::Sender<UnixMillis>,
@@ -168,6 +171,7 @@ async fn enter(participant: Participant) -> Result<(Entered, UnixMillis)> {
     let ((entered, at), (stamp, start)) = (oneshot::channel(), oneshot::channel());
     let ((drafted, draft), (outcome, end)) = (oneshot::channel(), oneshot::channel());
     let part = JointPart {
+        settings: participant.partition.settings,
         decide: participant.decide,
         entered,
         stamp: start,

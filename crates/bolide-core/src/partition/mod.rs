@@ -11,9 +11,11 @@ pub(crate) mod endings;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
 pub(crate) mod ghosts;
+mod heard;
 mod joint;
 mod live_index;
 mod loaded;
+mod lost_history;
 pub(crate) mod orders;
 mod pages;
 mod pending;
@@ -56,6 +58,7 @@ use dirty_keys::Recording;
 pub(crate) use edition::SettingsNumber;
 use endings::Endings;
 use exclusive::{ExclusiveJob, PendingExclusive};
+pub(crate) use heard::Heard;
 pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use live_index::{EntryRead, HeldIndex, LiveFigures, LiveIndex};
 pub(crate) use pages::RawPages;
@@ -75,7 +78,8 @@ use write_batch::{Decision, Loaded, Transaction, WriteBatch};
 /// Maximum number of transactions in one queue of a worker. When a queue is full, senders wait until there is room in it.
 const QUEUE: usize = 1024;
 
-/// A physical partition: the storage of one partition key range.
+/// A physical partition, the storage of one partition key range, as requests by settings of one number use it ([`SettingsNumber`]).
+#[derive(Clone)]
 pub(crate) struct Partition {
     /// Id of the partition in the engine.
     pub id: PartitionId,
@@ -85,13 +89,15 @@ pub(crate) struct Partition {
     pub epk: EpkRange,
     /// Ids of the ranges it was split from, oldest first.
     pub parents: Vec<u32>,
+    /// What is read and written at a head with another number ends with [`SettingsChanged`](bolide_model::Reason::SettingsChanged).
+    settings: SettingsNumber,
     engine: Arc<dyn Engine>,
     shared: Arc<Shared>,
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
     background: mpsc::Sender<BackgroundWork>,
     /// Orders the transactions of scripts: only one of them is queued at the worker at a time.
-    pub scripts: Orders,
+    pub scripts: Arc<Orders>,
     /// What open transactions have written.
     pub claims: Arc<Claims>,
 }
@@ -106,7 +112,7 @@ pub(crate) struct Placement {
 }
 
 impl Partition {
-    /// Opens a partition and starts its worker.
+    /// Opens a partition and starts its worker. The handle is for requests by the first settings; see [`Partition::at`].
     ///
     /// # Errors
     /// From the engine.
@@ -135,12 +141,13 @@ impl Partition {
             range,
             epk,
             parents,
+            settings: SettingsNumber::default(),
             engine,
             shared,
             writes,
             batches,
             background,
-            scripts: Orders::new(others_wait),
+            scripts: Arc::new(Orders::new(others_wait)),
             claims: Arc::default(),
         }))
     }
@@ -165,17 +172,20 @@ impl Partition {
         Lsn(self.shared.lsn.load(Ordering::Acquire))
     }
 
-    /// Sets the number of the settings that requests of this process use from now on.
-    pub fn use_settings(&self, settings: SettingsNumber) {
-        self.shared.settings.store(settings.0, Ordering::Release);
+    /// Returns the handle for requests by these settings.
+    pub fn at(self: &Arc<Self>, settings: SettingsNumber) -> Arc<Partition> {
+        match self.settings == settings {
+            true => self.clone(),
+            false => Arc::new(Partition {
+                settings,
+                ..Partition::clone(self)
+            }),
+        }
     }
 
-    /// Waits until what is queued is decided by the settings of before, also if its requests are gone.
-    pub async fn flush(&self) {
-        // Refused, if the head has other settings already.
-        let _ = self.write(|_| Ok(())).await;
-        let _ = self.write_batch(|_| Ok(())).await;
-        let _ = self.background(|_| Ok(())).await;
+    /// Tells whether both are handles of one open partition, for requests by the same or by other settings.
+    pub fn is_same(&self, other: &Partition) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Raises the number of the settings in the partition's head, if it is lower, so that commits and reads by earlier settings end. Returns the stamp of
@@ -220,15 +230,22 @@ impl Partition {
 
     /// Sets what writes the ends of documents into the history; `None`: they are not written.
     pub fn set_endings(&self, endings: Option<Arc<dyn Endings>>) {
-        *self.shared.endings.write() = endings;
+        *self.shared.endings.write() = endings.map(|endings| (self.settings, endings));
         self.shared.schedule.expect_ending(UnixMillis(i64::MIN));
+    }
+
+    /// Lets what writes the ends of documents go on by these settings, which say the same of them.
+    pub fn keep_endings(&self) {
+        if let Some((settings, _)) = self.shared.endings.write().as_mut() {
+            *settings = self.settings;
+        }
     }
 
     /// Returns the time before which no end of a document is to be written into the history, as far as is known.
     pub fn next_ending(&self) -> UnixMillis {
-        match *self.shared.endings.read() {
-            Some(_) => self.shared.schedule.next_ending(),
-            None => UnixMillis(i64::MAX),
+        match self.shared.endings.read().is_some() {
+            true => self.shared.schedule.next_ending(),
+            false => UnixMillis(i64::MAX),
         }
     }
 
@@ -255,7 +272,7 @@ impl Partition {
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
         let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
-        transact(&self.writes, Queued::Transaction, |_| (), decide).await
+        transact((&self.writes, Queued::Transaction), self.settings, |_| (), decide).await
     }
 
     /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a few,
@@ -269,7 +286,8 @@ impl Partition {
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
         let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
-        transact(&self.batches, |transaction| transaction, |_| (), decide).await
+        let queued = |transaction| transaction;
+        transact((&self.batches, queued), self.settings, |_| (), decide).await
     }
 
     /// Runs a job that has the partition to itself, commits its writes, and returns the job's output once they are durable. Other writes wait
@@ -281,7 +299,7 @@ impl Partition {
     pub async fn run_exclusive<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
         let pending = Box::new(PendingExclusive::new(job, reply));
-        send(&self.writes, Queued::Exclusive(pending), answer).await
+        send(&self.writes, Queued::Exclusive(self.settings, pending), answer).await
     }
 
     /// Like [`Partition::write`], for background jobs. A write batch takes at most one of them and decides it first, so it may scan.
@@ -333,7 +351,7 @@ impl Partition {
             patience,
             prepared,
         };
-        transact(&self.background, queued, observe, decide).await
+        transact((&self.background, queued), self.settings, observe, decide).await
     }
 
     /// Reads the rows that a decision needs, so that the engine has them in its cache when the worker decides. The result of the decision is

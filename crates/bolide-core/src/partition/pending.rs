@@ -3,6 +3,7 @@
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
+use super::edition::SettingsNumber;
 use super::write_batch::{Decision, Stop, Transaction, WriteBatch};
 
 /// Queues a transaction, and returns what it decided once it is committed.
@@ -10,8 +11,8 @@ use super::write_batch::{Decision, Stop, Transaction, WriteBatch};
 /// # Errors
 /// The errors of [`Partition::write`](super::Partition::write).
 pub(super) async fn transact<I, T, O, F, Q>(
-    queue: &mpsc::Sender<Q>,
-    queued: impl FnOnce(Box<dyn Transaction>) -> Q,
+    (queue, queued): (&mpsc::Sender<Q>, impl FnOnce(Box<dyn Transaction>) -> Q),
+    settings: SettingsNumber,
     observe: O,
     decide: F,
 ) -> Result<T>
@@ -23,6 +24,7 @@ where
 {
     let (reply, answer) = oneshot::channel();
     let pending = Pending {
+        settings,
         observe,
         observed: None,
         decide,
@@ -49,6 +51,7 @@ pub(super) fn closed() -> Error {
 
 /// A transaction queued at a worker: what it observes besides rows, its result, and the channel to the request that waits for it.
 struct Pending<I, T, O, F> {
+    settings: SettingsNumber,
     observe: O,
     observed: Option<I>,
     decide: F,
@@ -65,6 +68,15 @@ where
     O: FnMut(UnixMillis) -> I + Send,
     F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send,
 {
+    fn settings(&self) -> SettingsNumber {
+        self.settings
+    }
+
+    fn refuse(&mut self, why: Error) {
+        self.rests_on_others = false;
+        self.decided = Some(Err(why));
+    }
+
     fn observe(&mut self, now: UnixMillis) {
         self.observed = Some((self.observe)(now));
     }

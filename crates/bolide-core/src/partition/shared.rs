@@ -10,7 +10,10 @@ use super::Signals;
 use super::after_commit::AfterCommit;
 use super::commit_times::CommitTimes;
 use super::dirty_keys::DirtyKeys;
+use super::edition::SettingsNumber;
 use super::endings::Endings;
+use super::heard::{Conflicts, Heard};
+use super::lost_history::LostHistory;
 use super::purge_rate::PurgeRate;
 use super::ranked_texts::RankedTexts;
 use super::recent_writes::Interest;
@@ -26,8 +29,6 @@ pub(crate) struct Shared {
     pub lsn: AtomicU64,
     /// Number of items that are stored at that number, ghosts included.
     pub stored_items: AtomicU64,
-    /// The [`SettingsNumber`](super::SettingsNumber) that requests of this process use.
-    pub settings: AtomicU64,
     /// The count of deletions by partition key to which `tombstones` belong.
     pub deletions: AtomicU64,
     pub tombstones: PublishedTombstones,
@@ -39,12 +40,15 @@ pub(crate) struct Shared {
     pub statistics: PublishedStatistics,
     /// Request units that users consumed and that the purge may spend.
     pub meter: RwLock<SharedMeter>,
-    /// Writes the ends of documents into the history.
-    pub endings: RwLock<Option<Arc<dyn Endings>>>,
+    /// Writes the ends of documents into the history, by settings of this number.
+    pub endings: RwLock<Option<(SettingsNumber, Arc<dyn Endings>)>>,
     /// The order of the commits of all partitions.
     pub times: Arc<CommitTimes>,
     /// Lists of full-text indexes that are kept in memory.
     pub ranked: Arc<RankedTexts>,
+    pub heard: Arc<Heard>,
+    pub conflicts: Arc<Conflicts>,
+    pub lost: Arc<LostHistory>,
 }
 
 impl Shared {
@@ -53,10 +57,12 @@ impl Shared {
             wakeup,
             times,
             list_memory,
+            heard,
+            conflicts,
+            lost,
         } = signals;
         Shared {
             lsn: AtomicU64::new(0),
-            settings: AtomicU64::new(0),
             deletions: AtomicU64::new(0),
             stored_items: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
@@ -69,6 +75,9 @@ impl Shared {
             endings: RwLock::new(None),
             times,
             ranked: RankedTexts::new(list_memory),
+            heard,
+            conflicts,
+            lost,
         }
     }
 

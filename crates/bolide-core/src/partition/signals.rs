@@ -1,9 +1,11 @@
-//! What all partitions of an account share: the wakeup of background tasks, the order of commits, and the memory of lists.
+//! What all partitions of an account share: the wakeup of background tasks, the order of commits, the memory of lists, and what other servers have to do with them.
 
 use std::sync::Arc;
 
 use super::Wakeup;
 use super::commit_times::CommitTimes;
+use super::heard::{Conflicts, Heard};
+use super::lost_history::LostHistory;
 use super::ranked_texts::ListMemory;
 
 /// See the module.
@@ -12,4 +14,7 @@ pub(crate) struct Signals {
     pub wakeup: Arc<Wakeup>,
     pub times: Arc<CommitTimes>,
     pub list_memory: Arc<ListMemory>,
+    pub heard: Arc<Heard>,
+    pub conflicts: Arc<Conflicts>,
+    pub lost: Arc<LostHistory>,
 }

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Engine, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
+use bolide_model::{Lsn, Result, UnixMillis};
+use bolide_storage::{Engine, EngineError, Head, Page, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
 use super::edition::{self, SettingsNumber, settings_changed};
@@ -183,6 +183,9 @@ impl Partition {
     /// From the engine.
     pub async fn snapshot(&self, request: impl Fn() -> ReadRequest, as_of: AsOf<'_>) -> Result<Snapshot> {
         let (reply, tombstones) = self.read_raw_with_tombstones(request).await?;
+        if matches!(as_of, AsOf::Horizon(_)) {
+            self.shared.heard.check()?;
+        }
         let horizon = as_of.horizon(self, reply.head).await;
         Ok(Snapshot {
             head: reply.head,
@@ -285,11 +288,9 @@ impl Partition {
         max_rows: usize,
         max_bytes: usize,
     ) -> Result<(Head, Page, LogPosition)> {
-        let read = read_history(self.engine.as_ref(), self.id, from, (max_rows, max_bytes)).await;
-        let read = read.map_err(|error| match error.kind {
-            ErrorKind::NotFound if self.engine.is_shared() => settings_changed(),
-            _ => error,
-        })?;
+        let engine = self.engine.as_ref();
+        let read = history_page(engine, self.id, from, (max_rows, max_bytes)).await;
+        let read = read.map_err(|error| error_of(engine, error))??;
         self.check_settings(read.head)?;
         let page = Page {
             rows: read.rows,
@@ -301,6 +302,17 @@ impl Partition {
     /// Lets the worker read the head, and publish what belongs to it.
     pub(super) async fn catch_up(&self) -> Result<()> {
         self.background(|batch| batch.get_raw(&keys::state()).map(drop)).await
+    }
+
+    /// Learns what other servers have committed.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn follow(&self) -> Result<()> {
+        match self.head().await?.lsn == self.lsn() {
+            true => Ok(()),
+            false => self.catch_up().await,
+        }
     }
 
     /// Returns the newest log sequence number, commits of other servers included.
@@ -325,26 +337,28 @@ impl Partition {
     /// Reads rows as they are stored, ghosts included: for `background` and `admin`, as `cargo xtask tidy` checks.
     ///
     /// # Errors
-    /// From the engine; [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged) if the partition has other settings than requests of this
-    /// process use.
+    /// From the engine; [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged) if the partition has other settings.
     pub async fn read_raw(&self, request: ReadRequest) -> Result<ReadResponse> {
+        // Before the read: a commit that ends meanwhile is not in it.
+        let known = self.lsn();
         let read = self.engine.read(self.id, request).await;
         let reply = read.map_err(|error| error_of(self.engine.as_ref(), error))?;
+        self.shared.lost.compare(self.id, known, reply.head)?;
         self.check_settings(reply.head)?;
         Ok(reply)
     }
 
-    /// Tells whether a head has later settings than requests of this process use.
+    /// Tells whether a head has later settings.
     pub fn is_ahead(&self, head: Head) -> bool {
-        SettingsNumber::of(head.edition).0 > self.shared.settings.load(Ordering::Acquire)
+        SettingsNumber::of(head.edition) > self.settings
     }
 
-    /// Checks that what was read at a head has the settings that requests of this process use.
+    /// Checks that what was read at a head has these settings.
     ///
     /// # Errors
     /// [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged).
     pub fn check_settings(&self, head: Head) -> Result<()> {
-        match SettingsNumber::of(head.edition).0 == self.shared.settings.load(Ordering::Acquire) {
+        match SettingsNumber::of(head.edition) == self.settings {
             true => Ok(()),
             false => Err(settings_changed()),
         }
@@ -428,22 +442,33 @@ pub(crate) async fn read_history(
     engine: &dyn Engine,
     partition: PartitionId,
     from: LogPosition,
-    (max_rows, max_bytes): (usize, usize),
+    limits: (usize, usize),
 ) -> Result<HistoryPage> {
+    let read = history_page(engine, partition, from, limits).await;
+    read.map_err(engine_error)?
+}
+
+/// Like [`read_history`], with the engine's own error.
+async fn history_page(
+    engine: &dyn Engine,
+    partition: PartitionId,
+    from: LogPosition,
+    (max_rows, max_bytes): (usize, usize),
+) -> std::result::Result<Result<HistoryPage>, EngineError> {
     let request = ReadRequest {
         gets: vec![keys::state()],
         scans: vec![log_scan(keys::history(from).bytes, None, max_rows, max_bytes)],
         ..ReadRequest::default()
     };
-    let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
-    let state = PartitionState::of_row(reply.gets.pop().flatten())?;
+    let mut reply = engine.read(partition, request).await?;
     let page = first_page(reply.pages);
-    Ok(HistoryPage {
+    let state = PartitionState::of_row(reply.gets.pop().flatten());
+    Ok(state.map(|state| HistoryPage {
         head: reply.head,
         rows: page.rows,
         more: page.more,
         from: state.history_from,
         complete_after: state.history_after,
         last: state.history_last,
-    })
+    }))
 }

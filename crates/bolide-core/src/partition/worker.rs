@@ -92,9 +92,6 @@ impl Worker {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
         shared.lsn.store(head.lsn.0, Ordering::Release);
         shared
-            .settings
-            .store(SettingsNumber::of(head.edition).0, Ordering::Release);
-        shared
             .deletions
             .store(edition::deletions(head.edition), Ordering::Release);
         shared.stored_items.store(state.stored.items, Ordering::Relaxed);
@@ -135,8 +132,8 @@ impl Worker {
                 }
             }
             match exclusive {
-                Some(Alone::Exclusive(mut taker)) => {
-                    let ended = self.run_exclusive(taker.as_mut()).await;
+                Some(Alone::Exclusive(settings, mut taker)) => {
+                    let ended = self.run_exclusive(settings, taker.as_mut()).await;
                     taker.end(&ended);
                 }
                 Some(Alone::Joint(part)) => self.run_joint(*part).await,
@@ -147,10 +144,10 @@ impl Worker {
     }
 
     /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
-    async fn run_exclusive(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
+    async fn run_exclusive(&mut self, settings: SettingsNumber, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for attempt in 0..EXCLUSIVE_TRIES {
             give_way(attempt).await;
-            self.check_settings().await?;
+            self.check_settings(settings).await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let begun = self.shared.times.begin(now);
             let mut exclusive =
@@ -207,7 +204,8 @@ impl Worker {
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
-            self.check_settings().await?;
+            let settings = settings::newest_settings(transactions);
+            self.reach_settings(settings).await?;
             // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
             let now = self.now().await?;
             let begun = self.shared.times.begin(now);
@@ -263,7 +261,11 @@ impl Worker {
         let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
         let (mut taken, mut complete) = (transactions.len(), 0);
         for (at, transaction) in transactions.iter_mut().enumerate() {
-            decide_guarded(transaction.as_mut(), &mut batch)?;
+            if transaction.settings() == SettingsNumber::of(self.head.edition) {
+                decide_guarded(transaction.as_mut(), &mut batch)?;
+            } else {
+                transaction.refuse(settings_changed());
+            }
             if complete == at && batch.missing_so_far() == 0 {
                 complete = at + 1;
             }
@@ -331,7 +333,10 @@ impl Worker {
         let committed = self.engine.commit(self.partition, batch).await;
         let head = match committed.map_err(|error| error_of(self.engine.as_ref(), error))? {
             Outcome::Done(head) => Some(head),
-            Outcome::Stale => None,
+            Outcome::Stale => {
+                self.shared.conflicts.add();
+                None
+            }
             Outcome::Refused(why) => return Err(refused(why)),
             Outcome::Unknown(ticket) => {
                 let resolved = self.resolve(ticket).await;
@@ -360,6 +365,7 @@ impl Worker {
 
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        self.shared.lost.compare(self.partition, self.head.lsn, head)?;
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
@@ -369,7 +375,7 @@ impl Worker {
         }
         // The ghosts counted in memory belong to the old head. They are counted again from the purge cursors.
         self.advance(head, state);
-        self.shared.schedule.expect_count(i64::MIN);
+        self.shared.schedule.expect_anything();
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use bolide_storage::{Key, Page, Put, Scan, Space};
 use bytes::Bytes;
 
 use super::after_commit::AfterCommit;
+use super::edition::SettingsNumber;
 use super::loaded::ScanId;
 pub(crate) use super::loaded::{Loaded, Missing};
 use super::state::PartitionState;
@@ -463,6 +464,12 @@ pub(crate) struct Changes {
 
 /// A transaction that the worker decides: it sees the write batch, adds its effects, and receives the outcome of the commit.
 pub(crate) trait Transaction: Send {
+    /// Returns the settings of the container by which it decides. The worker refuses it at a head that has others.
+    fn settings(&self) -> SettingsNumber;
+
+    /// Decides that it is refused, for a reason that it does not see.
+    fn refuse(&mut self, why: Error);
+
     /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
     /// before decisions at another server time.
     fn observe(&mut self, now: UnixMillis);

@@ -82,6 +82,8 @@ pub struct AccountOptions {
     /// Time between looks at what other processes have changed in the catalog, on an engine that they share. `None`: only when asked
     /// ([`crate::Account::refresh_catalog`]).
     pub catalog_interval: Option<Duration>,
+    /// Interval of the heartbeats, on an engine that several servers share. `None`: there are none, so at most one server may purge.
+    pub heartbeat_interval: Option<Duration>,
 }
 
 impl Default for AccountOptions {
@@ -109,6 +111,7 @@ impl Default for AccountOptions {
             on_purge_fault: None,
             monotonic: Monotonic::system(),
             catalog_interval: None,
+            heartbeat_interval: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! runners, the explorer and the command line use it.
 
 mod clock;
+mod cluster;
 mod containers;
 mod export;
 mod faults;

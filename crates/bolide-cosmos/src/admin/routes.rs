@@ -8,7 +8,7 @@ use bolide_model::account_key::Access;
 use futures_util::future::BoxFuture;
 use http::Method;
 
-use super::{Admin, clock, containers, export, faults, query, snapshots, ttl};
+use super::{Admin, clock, cluster, containers, export, faults, query, snapshots, ttl};
 use crate::wire::Reply;
 
 /// A route outside the protocol.
@@ -60,11 +60,12 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 24] = [
+pub(crate) static ROUTES: [AdminRoute; 25] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
     route(Method::PUT,  "clock",                          FULL,      server!(clock::set)),
+    route(Method::GET,  "cluster",                        READ_ONLY, server!(cluster::show)),
     route(Method::PUT,  "settings",                       FULL,      server!(super::settings)),
     route(Method::PUT,  "faults",                         FULL,      server!(faults::set_point)),
     route(Method::PUT,  "faults/rules",                   FULL,      server!(faults::set_rules)),

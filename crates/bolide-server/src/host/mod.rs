@@ -32,6 +32,9 @@ use replacement::HostSnapshots;
 /// Changes of permissions take effect on all servers of a store within 200 ms: half of that, and the time to read them.
 const CATALOG_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The purge lags the deadline by up to a second (TTL-293): what a server has told with one heartbeat, others read with their next.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
+
 /// See the module.
 pub struct Host {
     settings: Arc<Settings>,
@@ -146,6 +149,7 @@ impl Host {
             on_purge_fault: options.enable_faults.then_some(server::crash as fn()),
             monotonic: self.monotonic.clone(),
             catalog_interval: Some(CATALOG_INTERVAL),
+            heartbeat_interval: Some(HEARTBEAT_INTERVAL),
             ..AccountOptions::default()
         };
         let failed = |error: &dyn std::fmt::Display| Failure::new(format!("cannot open the database: {error}"));

@@ -1,6 +1,7 @@
 //! Stores in PostgreSQL: making one, several servers over one, and what is refused.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use bolide_postgres_server::Database;
 use bson::{RawDocumentBuf, rawdoc};
@@ -11,6 +12,9 @@ use crate::client::{Client, Request, create_container, create_item};
 use crate::mongo::port as mongo_port;
 use crate::mongo_client::MongoClient;
 use crate::server::{Server, run};
+
+/// Longest time that background work may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn database() -> Database {
     Database::create().expect("PostgreSQL is installed")
@@ -92,6 +96,79 @@ fn settings_that_one_server_acknowledged_hold_on_the_other() {
     // Its items end on both at once.
     define(&mut here, r#","defaultTtl":1"#);
     assert_eq!(read(&mut there, "a"), read(&mut here, "a"));
+}
+
+/// Waits until `done`, for what happens in the background by the machine's clock.
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// TTL-293, TTL-002: what both servers have written is purged by those that live, and each server says who that is.
+#[test]
+fn servers_know_each_other_and_purge_what_any_of_them_has_written() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let (mut here, mut there) = (first.client(), second.client());
+    let nodes = |client: &mut Client| {
+        let cluster = client.send(&Request::get("/_bolide/cluster")).expect(200).json();
+        cluster["nodes"].as_array().expect("a list").clone()
+    };
+    wait("each knows the other", || {
+        nodes(&mut here).len() == 2 && nodes(&mut there).len() == 2
+    });
+    let known = nodes(&mut here);
+    for server in [&first, &second] {
+        let endpoint = &server.ready()["cosmos"];
+        assert_eq!(
+            known.iter().filter(|node| node["endpoint"] == *endpoint).count(),
+            1,
+            "{known:?}"
+        );
+    }
+    for node in &known {
+        assert!(
+            node["clock"]["loMs"].as_i64() <= node["clock"]["hiMs"].as_i64(),
+            "{node}"
+        );
+    }
+    let printed = run(&["nodes", "--endpoint", first.ready()["cosmos"].as_str().expect("a URL")]);
+    assert!(printed.status.success(), "{}", printed.stderr);
+
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"},"defaultTtl":1}"#;
+    here.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    here.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let owned = |nodes: &[serde_json::Value]| {
+        nodes
+            .iter()
+            .map(|node| node["partitionsOwned"].as_u64())
+            .sum::<Option<u64>>()
+    };
+    wait("one of them purges the partition", || {
+        owned(&nodes(&mut here)) == Some(1)
+    });
+    let purged = |client: &mut Client| {
+        let report = client
+            .send(&Request::get("/_bolide/dbs/d/colls/c/ttl"))
+            .expect(200)
+            .json();
+        (report["purgedTotal"].clone(), report["backlogItems"].clone())
+    };
+    create_item(&mut here, "a");
+    create_item(&mut there, "b");
+    wait("both items are purged", || purged(&mut here) == (json!(2), json!(0)));
+    wait("the other server knows that", || {
+        purged(&mut there) == (json!(2), json!(0))
+    });
+
+    // Whoever purged them: the one that is left does.
+    drop(second);
+    create_item(&mut here, "c");
+    wait("the dead server is found out", || nodes(&mut here).len() == 1);
+    wait("the item is purged", || purged(&mut here) == (json!(3), json!(0)));
 }
 
 #[test]

@@ -117,6 +117,11 @@ impl Copy {
         })
     }
 
+    /// Goes on as a part of the change of the container's state that seals the partition.
+    pub fn read_by_change(&mut self, parent: &Arc<Partition>) {
+        self.parent = parent.clone();
+    }
+
     /// Copies all pages, and the keys that change meanwhile until few are left.
     ///
     /// # Errors

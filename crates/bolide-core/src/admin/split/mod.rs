@@ -173,6 +173,7 @@ async fn replace(
         return Err(deleted());
     }
     let now = catalog.now().await?;
+    copy.read_by_change(state.layout.partition_with_id(parent.range)?);
     copy.finish(now).await?;
     let mut children = Vec::new();
     for child in &copy.children {

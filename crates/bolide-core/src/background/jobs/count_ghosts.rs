@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use super::PartitionContext;
 use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
 use crate::container::ContainerState;
+use crate::partition::Partition;
 use crate::partition::ghosts::{FEW_ROWS, ROWS};
 
 /// Counts expired items; see the module.
@@ -32,11 +33,11 @@ impl Job for CountGhosts {
 
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
         let rows = usize::try_from(limits.items).unwrap_or(ROWS).min(ROWS);
-        let count = async move |state: Arc<ContainerState>| {
+        let count = async move |state: Arc<ContainerState>, partition: Arc<Partition>| {
             let mut end = End::Unfinished;
             // Users' writes come between two of these.
             for rows in std::iter::once(FEW_ROWS).chain(std::iter::repeat_n(rows, ROWS / rows.max(1))) {
-                let counted = self.0.partition.count_ghosts(state.settings.clone(), rows).await?;
+                let counted = partition.count_ghosts(state.settings.clone(), rows).await?;
                 if counted.is_some() {
                     end = End::Drained;
                     break;

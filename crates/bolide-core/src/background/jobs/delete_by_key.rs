@@ -48,12 +48,12 @@ impl Job for DeleteByKey {
     }
 
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let remove = async move |state| {
-            if !self.0.partition.has_tombstones() {
+        let remove = async move |state, partition: Arc<Partition>| {
+            if !partition.has_tombstones() {
                 return Ok(JobStep::new(0, End::Drained));
             }
             let wait = self.0.wait_for_users(limits);
-            run(state, self.0.partition.clone(), limits.mode, wait).await
+            run(state, partition, limits.mode, wait).await
         };
         self.0.step(remove).boxed()
     }

@@ -16,7 +16,7 @@ use futures_util::future::{BoxFuture, OptionFuture};
 use super::{PartitionContext, WaitForUsers};
 use crate::background::fault::PurgeFault;
 use crate::background::job::{End, Job, JobKind, JobStep, PurgeMode, StepLimits, StepReport};
-use crate::container::{Container, ContainerState};
+use crate::container::ContainerState;
 use crate::format::keys::{DeadlinePosition, ExpiryPosition, LogPosition};
 use crate::format::queues;
 use crate::format::record::Record;
@@ -76,11 +76,10 @@ impl Job for Expire {
     }
 
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let purge = async move |state: Arc<ContainerState>| {
+        let purge = async move |state: Arc<ContainerState>, partition| {
             let limits = self.limits(&state, limits);
-            let (container, partition) = (self.context.container.clone(), self.context.partition.clone());
             let wait = self.context.wait_for_users(limits);
-            let step = run(container, state, partition, limits, wait).await?;
+            let step = run(&self.context, state, partition, limits, wait).await?;
             self.fault.purged(step.purged);
             Ok(step)
         };
@@ -124,7 +123,7 @@ struct Progress {
 
 /// Runs one step in the partition's worker.
 async fn run(
-    container: Arc<Container>,
+    context: &PartitionContext,
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
     limits: StepLimits,
@@ -132,11 +131,10 @@ async fn run(
 ) -> Result<JobStep> {
     let WaitForUsers { patience, mut begin } = wait;
     let mut observe = {
-        let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
+        let (context, mut budget) = (context.clone(), Budget::observer(limits.mode, partition.clone()));
         move |now, began| Observed {
             began,
-            // Requests that read in several steps must not lose items that were live when they began.
-            judged: container.oldest_reader().map_or(now, |oldest| oldest.min(now)),
+            judged: context.judged(now),
             budget: budget(now),
         }
     };
@@ -168,7 +166,6 @@ struct Decider {
 
 impl Decider {
     fn decide(&self, batch: &mut WriteBatch<'_>, observed: &Observed) -> Decision<JobStep> {
-        let now = batch.now;
         let Observed {
             began,
             judged,
@@ -214,11 +211,11 @@ impl Decider {
         if queues.len() > CORE_QUEUES {
             batch.state.purge_turn = (batch.state.purge_turn + candidates.len()) % queues.len();
         }
-        let is_complete = advance(batch, progress, &queues, drained, judged);
+        let (is_complete, rests) = advance(batch, progress, &queues, drained, judged);
         let end = match () {
             () if exhausted => End::Exhausted,
             () if !is_complete => End::Unfinished,
-            () if judged == now => End::Drained,
+            () if rests => End::Drained,
             () => End::Read,
         };
         Ok(JobStep { purged, end, began })
@@ -247,28 +244,30 @@ impl Decider {
     }
 }
 
-/// Moves the purge's cursors: to the end of what was read if that is `drained`. Returns whether nothing more is due at `judged`.
+/// Moves the purge's cursors: to the end of what was read if that is `drained`. Returns whether nothing more is due at `judged`, and whether nothing is at
+/// the time of the batch.
 fn advance(
     batch: &mut WriteBatch<'_>,
     mut progress: Progress,
     queues: &[QueueHead],
     drained: bool,
     judged: UnixMillis,
-) -> bool {
+) -> (bool, bool) {
     let passed = queues.iter().filter(|queue| drained || queue.due.is_empty());
     for position in passed.filter_map(|queue| queue.resume) {
         progress.pass(position);
     }
     let is_complete = drained && queues.iter().all(|queue| queue.is_complete);
-    if is_complete && judged == batch.now {
-        let next_end = next_end(queues);
+    let next_end = next_end(queues);
+    let rests = is_complete && (judged == batch.now || next_end > batch.now.seconds().0);
+    if rests {
         batch.after.rest_expiry_until(next_end);
         batch.state.ghosts.all_removed(progress.cursors, &progress.dates);
         batch.after.rest_count_until(next_end);
     }
     batch.state.purge = progress.cursors;
     batch.state.date_purge = progress.dates;
-    is_complete
+    (is_complete, rests)
 }
 
 impl QueueHead {

@@ -1,5 +1,7 @@
 //! Forgets the retryable writes of MongoDB sessions that were not used for long (`crate::documents::sessions`).
 
+use std::sync::Arc;
+
 use bolide_model::Result;
 use bolide_storage::{Key, Scan, Space};
 use futures_util::FutureExt;
@@ -9,6 +11,7 @@ use super::PartitionContext;
 use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
 use crate::documents::sessions::REMEMBERED;
 use crate::format::keys;
+use crate::partition::Partition;
 use crate::partition::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of sessions that one step forgets.
@@ -33,8 +36,8 @@ impl Job for ForgetSessions {
     }
 
     fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let forget = async |_| {
-            let is_last = self.0.partition.background(forget_some).await?;
+        let forget = async |_, partition: Arc<Partition>| {
+            let is_last = partition.background(forget_some).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
             Ok(JobStep::new(0, end))
         };

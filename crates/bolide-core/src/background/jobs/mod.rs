@@ -10,12 +10,13 @@ pub(super) mod trim_log;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bolide_model::Result;
 use bolide_model::time::Monotonic;
+use bolide_model::{Result, UnixMillis};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::job::{JobStep, StepLimits, StepReport};
+use crate::cluster::Cluster;
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 
@@ -24,6 +25,7 @@ use crate::partition::Partition;
 pub(super) struct PartitionContext {
     container: Arc<Container>,
     partition: Arc<Partition>,
+    cluster: Option<Arc<Cluster>>,
     clock: Monotonic,
 }
 
@@ -36,12 +38,28 @@ struct WaitForUsers {
 }
 
 impl PartitionContext {
-    pub fn new(container: &Arc<Container>, partition: &Arc<Partition>, clock: &Monotonic) -> PartitionContext {
+    pub fn new(
+        container: &Arc<Container>,
+        partition: &Arc<Partition>,
+        (cluster, clock): (&Option<Arc<Cluster>>, &Monotonic),
+    ) -> PartitionContext {
         PartitionContext {
             container: container.clone(),
             partition: partition.clone(),
+            cluster: cluster.clone(),
             clock: clock.clone(),
         }
+    }
+
+    /// Returns the latest time at which it may be judged what is removed: requests that read in several steps must not lose items that were live when they
+    /// began, on whichever server they run.
+    fn judged(&self, now: UnixMillis) -> UnixMillis {
+        let here = self.container.oldest_reader();
+        let elsewhere = self
+            .cluster
+            .as_ref()
+            .map(|cluster| cluster.purge_bound(self.container.rid()));
+        here.into_iter().chain(elsewhere).fold(now, UnixMillis::min)
     }
 
     /// Returns how a step with these limits waits for a user's write.
@@ -60,11 +78,14 @@ impl PartitionContext {
     ///
     /// # Errors
     /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; the errors of the step.
-    async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<JobStep>) -> Result<StepReport> {
+    async fn step(
+        &self,
+        step: impl AsyncFnOnce(Arc<ContainerState>, Arc<Partition>) -> Result<JobStep>,
+    ) -> Result<StepReport> {
         let guard = self.container.enter().await?;
-        guard.state.layout.partition_with_id(self.partition.range)?;
+        let partition = guard.state.layout.partition_with_id(self.partition.range)?.clone();
         let began = self.clock.now();
-        let step = step(guard.state.clone()).await?;
+        let step = step(guard.state.clone(), partition).await?;
         let began = step.began.unwrap_or(began);
         let took = self.clock.since(began);
         Ok(StepReport { step, began, took })

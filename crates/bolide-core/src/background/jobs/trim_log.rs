@@ -1,5 +1,7 @@
 //! Trims the history: removes entries whose retention period is over (`crate::change_log`).
 
+use std::sync::Arc;
+
 use bolide_model::Result;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -7,6 +9,8 @@ use futures_util::future::BoxFuture;
 use super::PartitionContext;
 use crate::background::job::{End, Job, JobKind, JobStep, StepLimits, StepReport};
 use crate::change_log::trim;
+use crate::container::ContainerState;
+use crate::partition::Partition;
 
 /// Trims the history; see the module.
 pub(in crate::background) struct TrimLog(PartitionContext);
@@ -27,8 +31,8 @@ impl Job for TrimLog {
     }
 
     fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let trim = async |state: std::sync::Arc<crate::container::ContainerState>| {
-            let is_last = trim::step(state.retention(), &self.0.partition).await?;
+        let trim = async |state: Arc<ContainerState>, partition: Arc<Partition>| {
+            let is_last = trim::step(state.retention(), &partition).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
             Ok(JobStep::new(0, end))
         };

@@ -13,6 +13,7 @@ const OPTIONS: PurgeOptions = PurgeOptions {
     items_per_second: None,
     hold: Duration::from_secs(600),
     is_purging: true,
+    readers_pause: READERS_PAUSE,
 };
 const NOW: UnixMillis = UnixMillis(110_250);
 
@@ -314,7 +315,7 @@ fn running(wall_clock: &Arc<Clock>, clock: &Monotonic) -> (Arc<Background>, Purg
     let background = Arc::new(Background::new(
         Arc::new(MemoryEngine::new(wall_clock.clone())),
         clock.clone(),
-        Arc::new(NoContainers),
+        (Arc::new(NoContainers), None),
         PurgeFault::new(None),
     ));
     let scheduler = PurgeScheduler::start(&background, Arc::default(), OPTIONS);

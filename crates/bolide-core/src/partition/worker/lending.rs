@@ -31,7 +31,7 @@ impl Worker {
         }
         let Ok((stamp, time)) = part.stamp.await else { return };
         let mut decide = part.decide;
-        let checked = self.check_settings().await;
+        let checked = self.check_settings(part.settings).await;
         // Not those after the stamp: they come after the commit.
         self.tell_endings(stamp).await;
         let decided = match checked {

@@ -22,7 +22,7 @@ pub(crate) enum Queued {
     /// A transaction that shares its write batch with others.
     Transaction(Box<dyn Transaction>),
     /// A transaction that needs the partition for itself.
-    Exclusive(Box<dyn TakesPartition>),
+    Exclusive(SettingsNumber, Box<dyn TakesPartition>),
     /// A part of a joint commit, which needs the partition for itself, too.
     Joint(Box<JointPart>),
     /// New settings.
@@ -38,7 +38,7 @@ pub(crate) struct RaiseSettings {
 
 /// A queued transaction that needs the partition for itself.
 pub(super) enum Alone {
-    Exclusive(Box<dyn TakesPartition>),
+    Exclusive(SettingsNumber, Box<dyn TakesPartition>),
     Joint(Box<JointPart>),
     RaiseSettings(RaiseSettings),
 }
@@ -83,7 +83,7 @@ impl NextWork {
         match queued {
             Queued::Transaction(write) => self.transactions.push(write),
             // Transactions that were queued before the exclusive one are committed before it.
-            Queued::Exclusive(taker) => self.exclusive = Some(Alone::Exclusive(taker)),
+            Queued::Exclusive(settings, taker) => self.exclusive = Some(Alone::Exclusive(settings, taker)),
             Queued::Joint(part) => self.exclusive = Some(Alone::Joint(part)),
             Queued::RaiseSettings(raise) => self.exclusive = Some(Alone::RaiseSettings(raise)),
         }

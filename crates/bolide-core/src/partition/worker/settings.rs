@@ -1,7 +1,5 @@
 //! The worker and the settings of the container, which another server may change.
 
-use std::sync::atomic::Ordering;
-
 use bolide_model::{ErrorKind, Result, UnixMillis};
 use bolide_storage::Edition;
 
@@ -10,23 +8,31 @@ use super::queues::RaiseSettings;
 use crate::clock;
 use crate::partition::edition::{self, SettingsNumber, settings_changed};
 use crate::partition::state::PartitionState;
-use crate::partition::write_batch::Changes;
+use crate::partition::write_batch::{Changes, Transaction};
 
 impl Worker {
-    /// Checks that the partition has the settings that requests of this process use.
+    /// Checks that the partition has the settings of a request.
     ///
     /// # Errors
     /// [`bolide_model::Reason::SettingsChanged`]; from the engine.
-    pub(super) async fn check_settings(&mut self) -> Result<()> {
-        let used = SettingsNumber(self.shared.settings.load(Ordering::Acquire));
-        if SettingsNumber::of(self.head.edition) < used {
-            // Another server has raised it, and the catalog has told this process already.
-            self.refresh().await?;
-        }
+    pub(super) async fn check_settings(&mut self, used: SettingsNumber) -> Result<()> {
+        self.reach_settings(used).await?;
         match SettingsNumber::of(self.head.edition) == used {
             true => Ok(()),
             false => Err(settings_changed()),
         }
+    }
+
+    /// Reads the head, if a request knows later settings than the worker.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub(super) async fn reach_settings(&mut self, used: SettingsNumber) -> Result<()> {
+        if SettingsNumber::of(self.head.edition) < used {
+            // Another server has raised it, and the catalog has told this process already.
+            self.refresh().await?;
+        }
+        Ok(())
     }
 
     /// Returns the edition of the next commit, after which the partition has this state.
@@ -71,4 +77,10 @@ impl Worker {
         }
         Ok(self.head.stamp)
     }
+}
+
+/// Returns the newest settings of transactions.
+pub(super) fn newest_settings(transactions: &[Box<dyn Transaction>]) -> SettingsNumber {
+    let numbers = transactions.iter().map(|transaction| transaction.settings());
+    numbers.max().unwrap_or_default()
 }

@@ -15,7 +15,7 @@ async fn it_sleeps_until_shortly_before_the_next_second() {
     let background = Background::new(
         Arc::new(MemoryEngine::new(wall_clock.clone())),
         Monotonic::manual(),
-        Arc::new(NoContainers),
+        (Arc::new(NoContainers), None),
         PurgeFault::new(None),
     );
     let mut job = DurableSecond::default();

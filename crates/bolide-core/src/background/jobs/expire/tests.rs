@@ -13,7 +13,7 @@ use crate::format::keys;
 use crate::throughput::{Pacing, PacingSettings};
 
 fn job(fixture: &Fixture) -> Expire {
-    let context = PartitionContext::new(&fixture.container, &fixture.partition(), &Monotonic::manual());
+    let context = PartitionContext::new(&fixture.container, &fixture.partition(), (&None, &Monotonic::manual()));
     Expire::new(context, Arc::new(PurgeFault::new(None)))
 }
 

@@ -107,7 +107,7 @@ fn add_row(table: &mut Table, name: &str, clients: usize, rounds: &[Measured], e
 }
 
 /// The disk's time for one group.
-fn fsync_micros() -> Result<f64> {
+pub fn fsync_micros() -> Result<f64> {
     let dir = tempfile::tempdir()?;
     let mut file = File::create(dir.path().join("appended"))?;
     let group = vec![0x5A; 32 * item::BYTES];

@@ -15,7 +15,7 @@ use crate::figures::Latencies;
 use crate::process::cpu_time;
 
 /// Time before counting begins, to open connections and fill caches.
-const WARM_UP: Duration = Duration::from_millis(500);
+pub const WARM_UP: Duration = Duration::from_millis(500);
 /// Timeout of a request of an open loop, from its intended start.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -56,6 +56,23 @@ impl Measured {
 /// # Errors
 /// The first failed operation.
 pub async fn closed_loop<W: Worker>(workers: Vec<W>, time: Duration, pid: u32) -> Result<Measured> {
+    let (latencies, [before, after]) = watched_loop(workers, time, || cpu_time(pid)).await?;
+    Ok(Measured {
+        latencies,
+        time,
+        cpu: after.saturating_sub(before),
+    })
+}
+
+/// As [`closed_loop`]; returns what `look` sees when the measured time begins, and when it ends.
+///
+/// # Errors
+/// The first failed operation.
+pub async fn watched_loop<W: Worker, T>(
+    workers: Vec<W>,
+    time: Duration,
+    look: impl Fn() -> Result<T>,
+) -> Result<(Latencies, [T; 2])> {
     let begin = Instant::now() + WARM_UP;
     let end = begin + time;
     let mut tasks = JoinSet::new();
@@ -63,18 +80,14 @@ pub async fn closed_loop<W: Worker>(workers: Vec<W>, time: Duration, pid: u32) -
         tasks.spawn(repeat(worker, begin, end));
     }
     tokio::time::sleep_until(begin.into()).await;
-    let cpu_before = cpu_time(pid)?;
+    let before = look()?;
     tokio::time::sleep_until(end.into()).await;
-    let cpu_after = cpu_time(pid)?;
+    let after = look()?;
     let mut latencies = Vec::new();
     while let Some(done) = tasks.join_next().await {
         latencies.append(&mut done??);
     }
-    Ok(Measured {
-        latencies: latencies.into_iter().collect(),
-        time,
-        cpu: cpu_after.saturating_sub(cpu_before),
-    })
+    Ok((latencies.into_iter().collect(), [before, after]))
 }
 
 async fn repeat(mut worker: impl Worker, begin: Instant, end: Instant) -> Result<Vec<Duration>> {

@@ -7,6 +7,7 @@
 //! ```text
 //!   reads     point reads over HTTP       compared with   hyper returning the same bytes
 //!   creates   durable creates over HTTP   compared with   the core without HTTP, the engine without the core
+//!   cluster   point reads and durable creates through servers over PostgreSQL   compared with   pgbench writing the same rows by hand
 //!   import    imports of a file      compared with   creates over HTTP
 //!   purge     latencies while 100,000 items are purged   compared with   latencies before
 //!   expiry    from the second in which items expire to their delete events, with many that do not   compared with   Redis
@@ -36,6 +37,7 @@
 
 mod bare;
 mod beside;
+mod cluster;
 mod connection;
 mod cosmos;
 mod creates;
@@ -100,6 +102,8 @@ enum Command {
     Http(reads::Options),
     /// Durable creates over HTTP, compared with the core and the engine without HTTP.
     Create(creates::Options),
+    /// Point reads and durable creates through one to three servers over PostgreSQL, compared with pgbench and the same rows.
+    Cluster(cluster::Options),
     /// Imports of a file, compared with creates over HTTP.
     Import(imports::Options),
     /// Latencies while expired items are purged, compared with latencies before.
@@ -173,6 +177,7 @@ fn section(cli: Cli) -> Result<String> {
     match cli.command {
         Command::Http(options) => reads::run(&bolide()?, &options),
         Command::Create(options) => creates::run(&bolide()?, &options),
+        Command::Cluster(options) => cluster::run(&bolide()?, &options),
         Command::Import(options) => imports::run(&bolide()?, &options),
         Command::Purge(options) => purge::run(&bolide()?, &options),
         Command::Expiry(options) => expiry::run(&bolide()?, &options),

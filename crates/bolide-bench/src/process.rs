@@ -10,19 +10,36 @@ use crate::Result;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// CPU time that a process has used so far, in all of its threads, in steps of 10 ms.
-///
-/// Source: proc(5), `/proc/pid/stat`, fields 14 and 15.
 pub fn cpu_time(pid: u32) -> Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let [own, _] = cpu_times(pid)?;
+    Ok(own)
+}
+
+/// As [`cpu_time`], with that of its children, also of those that have ended.
+pub fn family_cpu_time(pid: u32) -> Result<Duration> {
+    // One that ends in between is missing rather than counted twice.
+    let [own, of_ended] = cpu_times(pid)?;
+    let living = children(pid).into_iter().filter_map(|child| cpu_time(child).ok());
+    Ok(own + of_ended + living.sum::<Duration>())
+}
+
+fn cpu_times(pid: u32) -> Result<[Duration; 2]> {
+    parse_cpu_times(&fs::read_to_string(format!("/proc/{pid}/stat"))?)
+}
+
+/// CPU time of a process, and of its children that have ended.
+///
+/// Source: proc(5), `/proc/pid/stat`, fields 14 to 17.
+fn parse_cpu_times(stat: &str) -> Result<[Duration; 2]> {
     // The second field is the command in parentheses, which may contain blanks.
     let (_, fields) = stat.rsplit_once(')').ok_or("a malformed process status")?;
-    let ticks: u64 = fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(str::parse::<u64>)
-        .sum::<std::result::Result<_, _>>()?;
-    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+    let fields = fields.split_whitespace().skip(11).take(4).map(str::parse::<u64>);
+    let fields: Vec<u64> = fields.collect::<std::result::Result<_, _>>()?;
+    let [user, system, children_user, children_system] = fields[..] else {
+        return Err("a malformed process status".into());
+    };
+    let time = |ticks: u64| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND);
+    Ok([time(user + system), time(children_user + children_system)])
 }
 
 /// Memory of a process that is in RAM, in KiB.

@@ -111,24 +111,26 @@ async fn fill(address: SocketAddr) -> Result<Arc<Vec<Vec<u8>>>> {
 
 impl Side {
     async fn measure(&self, connections: usize, time: Duration) -> Result<Measured> {
-        let clients = Client::connect(self.address, connections, 200, |number| {
-            // Connections begin at different items.
-            let mut at = number * 31;
-            let requests = self.requests.clone();
-            move || {
-                at += 1;
-                Shared {
-                    requests: requests.clone(),
-                    at: at % requests.len(),
-                }
-            }
-        });
+        let clients = Client::connect(self.address, connections, 200, |number| in_turn(&self.requests, number));
         closed_loop(clients.await?, time, self.pid).await
     }
 }
 
+/// The requests of the `number`-th connection: all of them in turn. Connections begin at different ones.
+pub fn in_turn(requests: &Arc<Vec<Vec<u8>>>, number: usize) -> impl FnMut() -> Shared + Send + use<> {
+    let mut at = number * 31;
+    let requests = requests.clone();
+    move || {
+        at += 1;
+        Shared {
+            requests: requests.clone(),
+            at: at % requests.len(),
+        }
+    }
+}
+
 /// One of the shared requests, without a copy.
-struct Shared {
+pub struct Shared {
     requests: Arc<Vec<Vec<u8>>>,
     at: usize,
 }

@@ -47,6 +47,14 @@ impl Server {
         Server::started(command_on(bolide, data_dir, 0), tempfile::tempdir()?)
     }
 
+    /// As [`Server::start`], over a database of PostgreSQL, which other servers may use too.
+    pub fn start_on_postgres(bolide: &Path, address: &str) -> Result<Server> {
+        let mut command = base_command(bolide, 0);
+        // Not an argument: it may have a password.
+        command.env("BOLIDE_STORE", address);
+        Server::started(command, tempfile::tempdir()?)
+    }
+
     /// As [`Server::start`] on the embedded engine, with more arguments, and with a limit of open files.
     pub fn start_limited(bolide: &Path, open_files: u32, arguments: &[String]) -> Result<Server> {
         let home = tempfile::tempdir()?;

@@ -1,6 +1,6 @@
-//! PostgreSQL for tests: a server as an ordinary user, on a free port of 127.0.0.1, which ends when nobody uses it any more, or with its process.
+//! PostgreSQL for tests and benchmarks: a server as an ordinary user, on a free port of 127.0.0.1, which ends when nobody uses it any more, or with its process.
 //!
-//! All databases of a process are on one server, because starting one takes seconds.
+//! All databases for tests of a process are on one server, because starting one takes seconds. A benchmark has a server of its own, with durable commits.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -21,14 +21,21 @@ const USER: &str = "postgres";
 /// Its own user and database.
 const SUPERUSER: &str = "bolide";
 const MAINTENANCE: &str = "postgres";
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 3] = ["max_connections=300", "jit=off", "log_min_messages=fatal"];
+const FOR_TESTS: [&str; 3] = [
     "ssl=on",
     // No test stops the machine.
     "fsync=off",
-    "max_connections=300",
     "shared_buffers=64MB",
-    "jit=off",
-    "log_min_messages=fatal",
+];
+/// Commits are durable, as in production. Checkpoints follow their timeout, not the amount of writes, so that they do not depend on who writes most.
+/// Without TLS, which PostgreSQL's own programs would use and other clients would not.
+const DURABLE: [&str; 5] = [
+    "fsync=on",
+    "synchronous_commit=on",
+    "full_page_writes=on",
+    "shared_buffers=256MB",
+    "max_wal_size=4GB",
 ];
 /// Tries to connect while it starts.
 const TRIES: usize = 600;
@@ -63,10 +70,31 @@ impl Database {
     /// # Errors
     /// If PostgreSQL is not installed, or does not start.
     pub fn create() -> Result<Database, Error> {
-        let server = Server::shared()?;
+        Database::on(Server::shared()?)
+    }
+
+    /// A new, empty one on a server of its own, which makes each commit durable, as in production. `settings` of the server, as `name=value`, come last.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not installed, or does not start.
+    pub fn create_durable(settings: &[&str]) -> Result<Database, Error> {
+        Database::on(Arc::new(Server::start(&[&DURABLE[..], settings].concat())?))
+    }
+
+    fn on(server: Arc<Server>) -> Result<Database, Error> {
         let name = format!("test{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         server.run(MAINTENANCE, &format!("create database {name}"))?;
         Ok(Database { server, name })
+    }
+
+    /// The process id of the server, whose connections are its children.
+    pub fn pid(&self) -> u32 {
+        self.server.pid
+    }
+
+    /// The arguments by which PostgreSQL's own programs reach it, as the owner of all; the last one is the name of the database.
+    pub fn arguments(&self) -> Vec<String> {
+        self.server.arguments(&self.name)
     }
 
     /// How a client reaches it, as the owner of all.
@@ -106,6 +134,7 @@ impl Drop for Database {
 /// A running server.
 struct Server {
     port: u16,
+    pid: u32,
     certificate: String,
     /// Ends the thread that holds the process: a process that ends with its parent ends with the thread that started it.
     stop: Option<Sender<()>>,
@@ -121,12 +150,12 @@ impl Server {
         if let Some(server) = running.upgrade() {
             return Ok(server);
         }
-        let server = Arc::new(Server::start()?);
+        let server = Arc::new(Server::start(&FOR_TESTS)?);
         *running = Arc::downgrade(&server);
         Ok(server)
     }
 
-    fn start() -> Result<Server, Error> {
+    fn start(settings: &[&str]) -> Result<Server, Error> {
         let home = tempfile::tempdir()?;
         let is_root = output(Command::new("id").arg("-u"))?.trim() == "0";
         if is_root {
@@ -141,7 +170,7 @@ impl Server {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let (stop, stopped) = channel::<()>();
         let (started, start) = channel();
-        let mut serve = serve(&data, port, is_root)?;
+        let mut serve = serve(&data, port, is_root, settings)?;
         let thread = std::thread::spawn(move || {
             let child = serve.spawn();
             let is_started = child.as_ref().map(Child::id).map_err(|error| error.kind());
@@ -153,16 +182,18 @@ impl Server {
                 let _ = child.wait();
             }
         });
+        let pid = start
+            .recv()
+            .unwrap_or(Err(io::ErrorKind::Other))
+            .map_err(io::Error::from)?;
         let server = Server {
             port,
+            pid,
             certificate,
             stop: Some(stop),
             thread: Some(thread),
             _home: home,
         };
-        if let Ok(Err(kind)) = start.recv() {
-            return Err(io::Error::from(kind).into());
-        }
         let mut refusal = Error::NotInstalled;
         for _ in 0..TRIES {
             match server.run(MAINTENANCE, "select 1") {
@@ -176,18 +207,16 @@ impl Server {
 
     fn run(&self, database: &str, statements: &str) -> Result<String, Error> {
         let mut psql = Command::new(program("psql")?);
-        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
-        psql.args([
-            "-p",
-            &self.port.to_string(),
-            "-U",
-            SUPERUSER,
-            "-d",
-            database,
-            "-c",
-            statements,
-        ]);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statements]);
+        psql.args(self.arguments(database));
         output(&mut psql)
+    }
+
+    fn arguments(&self, database: &str) -> Vec<String> {
+        let port = self.port.to_string();
+        ["-h", "127.0.0.1", "-p", &port, "-U", SUPERUSER, database]
+            .map(str::to_owned)
+            .to_vec()
     }
 }
 
@@ -220,11 +249,11 @@ fn write_certificate(data: &Path, is_root: bool) -> Result<String, Error> {
     Ok(certificate)
 }
 
-fn serve(data: &Path, port: u16, is_root: bool) -> Result<Command, Error> {
+fn serve(data: &Path, port: u16, is_root: bool, settings: &[&str]) -> Result<Command, Error> {
     let mut command = as_user("postgres", is_root)?;
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k", "", "-D"]);
     command.arg(data);
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter().chain(settings) {
         command.args(["-c", setting]);
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -241,8 +270,11 @@ fn as_user(name: &str, is_root: bool) -> Result<Command, Error> {
     Ok(command)
 }
 
-/// The path of a program of the newest version that is installed.
-fn program(name: &str) -> Result<PathBuf, Error> {
+/// The path of a program of PostgreSQL, of the newest version that is installed.
+///
+/// # Errors
+/// If PostgreSQL is not installed.
+pub fn program(name: &str) -> Result<PathBuf, Error> {
     let versions = std::fs::read_dir(VERSIONS).map_err(|_| Error::NotInstalled)?;
     let versions = versions.filter_map(|version| version.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let newest = versions.max().ok_or(Error::NotInstalled)?;

@@ -4,7 +4,7 @@ select {part}, t.k, t.v from unnest($1::bytea[], $2::bytea[]) t(k, v)
 where (
   select count(*) from (
     select 1 from bolide_kv c, unnest($3::bytea[], $4::bytea[]) e(k, v)
-    where c.part = {part} and c.k = e.k and c.v = e.v for share of c
+    where c.part = {part} and c.k = any($3::bytea[]) and c.k = e.k and c.v = e.v for share of c
   ) locked
 ) = cardinality($3::bytea[])
 on conflict (part, k) do update set v = case when bolide_kv.k = any($5::bytea[]) then null else excluded.v end

@@ -132,14 +132,16 @@ async fn get(
 ) -> Result<(Option<CommitRecord>, HashMap<Vec<u8>, Bytes>), ReadError> {
     let keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
     let (from, to) = rows::commits(partition);
-    let found = if keys.is_empty() {
-        connection.rows(Query::Head, partition.home(), &[&from, &to]).await?
-    } else {
-        // There is at least one row, whatever the limit.
-        let limit = sql_number(request.max_bytes.max(1));
-        connection
-            .rows(Query::Get, partition.home(), &[&keys, &limit, &from, &to])
-            .await?
+    // There is at least one row, whatever the limit.
+    let is_limited = keys.len() > 1 && request.max_bytes != usize::MAX;
+    let home = partition.home();
+    let found = match keys.as_slice() {
+        [] => connection.rows(Query::Head, home, &[&from, &to]).await?,
+        _ if is_limited => {
+            let limit = sql_number(request.max_bytes.max(1));
+            connection.rows(Query::Get, home, &[&keys, &limit, &from, &to]).await?
+        }
+        _ => connection.rows(Query::GetAll, home, &[&keys, &from, &to]).await?,
     };
     let mut record = None;
     let mut values = HashMap::with_capacity(found.len());

@@ -12,6 +12,7 @@ pub(crate) enum Query {
     DeleteRange,
     Fence,
     Get,
+    GetAll,
     Head,
     Heads,
     List,
@@ -27,7 +28,7 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 18] = [
+    pub(crate) const ALL: [Query; 19] = [
         Query::Commit,
         Query::CommitTogether,
         Query::Create,
@@ -35,6 +36,7 @@ impl Query {
         Query::DeleteRange,
         Query::Fence,
         Query::Get,
+        Query::GetAll,
         Query::Head,
         Query::Heads,
         Query::List,
@@ -58,6 +60,7 @@ impl Query {
             Query::DeleteRange => include_str!("../sql/delete_range.sql"),
             Query::Fence => include_str!("../sql/fence.sql"),
             Query::Get => include_str!("../sql/get.sql"),
+            Query::GetAll => include_str!("../sql/get_all.sql"),
             Query::Head => include_str!("../sql/head.sql"),
             Query::Heads => include_str!("../sql/heads.sql"),
             Query::List => include_str!("../sql/list.sql"),

@@ -204,7 +204,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         let server = Server::start_on(bolide, dir.path())?;
         let postgres = match Postgres::is_installed() {
             true => {
-                let postgres = Postgres::start().await?;
+                let postgres = Postgres::start()?;
                 postgres.fill(options.items, document).await?;
                 Some(postgres)
             }

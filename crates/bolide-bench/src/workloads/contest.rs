@@ -85,7 +85,7 @@ impl Candidate {
     async fn start(&self) -> Result<Running> {
         Ok(match self {
             Candidate::Bolide(executable) => Running::Cosmos(CosmosSystem::bolide(executable)?),
-            Candidate::Postgres => Running::Postgres(Postgres::start().await?),
+            Candidate::Postgres => Running::Postgres(Postgres::start()?),
             Candidate::Redis => Running::Redis(Redis::start()?),
             Candidate::Cosmium(executable) => Running::Cosmos(CosmosSystem::cosmium(executable)?),
             Candidate::Vercel(directory) => Running::Cosmos(CosmosSystem::vercel(directory)?),

@@ -7,7 +7,7 @@
 //!   report     figures of every round (JSON), medians and ratios (Markdown), plots (SVG)
 //! ```
 //!
-//! Workloads with measurements of their own (queries, mass deadline, event lag, start and memory, hostile neighbours, MongoDB's API) are the other
+//! Workloads with measurements of their own (queries, mass deadline, event lag, start and memory, hostile neighbours, a cluster, MongoDB's API) are the other
 //! commands of this program; their tables become part of the page.
 
 mod contest;
@@ -81,7 +81,7 @@ struct Delegated {
     quick: Option<&'static str>,
 }
 
-const DELEGATED: [Delegated; 6] = [
+const DELEGATED: [Delegated; 7] = [
     Delegated {
         name: "queries",
         arguments: "indexed --items 200000",
@@ -106,6 +106,11 @@ const DELEGATED: [Delegated; 6] = [
         name: "hostile",
         arguments: "hostile --seconds 20",
         quick: Some("hostile --seconds 1 --only queries"),
+    },
+    Delegated {
+        name: "cluster",
+        arguments: "cluster",
+        quick: Some("cluster --rounds 1 --items 200 --seconds 0.2"),
     },
     Delegated {
         name: "mongodb",

@@ -26,6 +26,8 @@ use crate::{reads, removals};
 
 /// Time between questions for the server's time.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time is made durable for less than this in advance. More means that the server's clock was set back.
+const LONGEST_LEAD: Duration = Duration::from_secs(2);
 /// The name of the row with the time that is durable.
 const TIME: &str = "time";
 
@@ -66,6 +68,11 @@ impl PostgresEngine {
         let time = ServerTime::new(clock, monotonic.clone(), floor);
         if time.is_asked() {
             time.ask(&mut connection).await?;
+            // Others have made more durable than has come. A process that began with that would call gone what is live on them.
+            let lead = time.lead();
+            if lead <= LONGEST_LEAD {
+                monotonic.sleep(lead).await;
+            }
         }
         let connections = Connections::new(&options.target, options.connections, options.timeout)?;
         let inner = Arc::new_cyclic(|this| Inner {

@@ -295,6 +295,19 @@ async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
     assert!(matches!(engine.commit(PARTITION, next).await, Ok(Outcome::Done(_))));
 }
 
+/// Else it would call gone what is live on the first one (TTL-205).
+#[tokio::test]
+async fn a_second_process_does_not_begin_ahead_of_the_first() {
+    let store = Store::new();
+    let first = store.open_with(Arc::new(Clock::System)).await;
+    let ahead = UnixMillis(first.time().hi.0 + 700);
+    first.make_time_durable(ahead).await.unwrap();
+    let second = store.open_with(Arc::new(Clock::System)).await;
+    let (theirs, ours) = (second.time().lo, first.time().hi);
+    assert!(theirs <= ours, "{theirs:?} is later than {ours:?}");
+    assert!(theirs >= ahead, "nor does it begin before what is durable (TTL-203)");
+}
+
 /// The entry among the removals is what a process leaves that ended before it had deleted the rows.
 #[tokio::test]
 async fn a_removal_that_was_not_finished_is_finished_by_the_next_process() {

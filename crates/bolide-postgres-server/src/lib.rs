@@ -1,6 +1,7 @@
 //! PostgreSQL for tests and benchmarks: a server as an ordinary user, on a free port of 127.0.0.1, which ends when nobody uses it any more, or with its process.
 //!
-//! All databases for tests of a process are on one server, because starting one takes seconds. A benchmark has a server of its own, with durable commits.
+//! All databases for tests of a process are on one server, because starting one takes seconds. A benchmark has a server with durable commits, and a test that
+//! kills its server has one of its own: [`OwnServer`].
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -89,7 +89,8 @@ impl Database {
 
     /// The process id of the server, whose connections are its children.
     pub fn pid(&self) -> u32 {
-        self.server.pid
+        let process = self.server.process.as_ref();
+        process.map_or(0, |process| process.child.id())
     }
 
     /// The arguments by which PostgreSQL's own programs reach it, as the owner of all; the last one is the name of the database.
@@ -131,16 +132,120 @@ impl Drop for Database {
     }
 }
 
-/// A running server.
+/// A server for one test, with its own directory, which may be killed and started again.
+pub struct OwnServer(Server);
+
+/// How a server ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Its first process is killed; the others notice that, and end.
+    Killed,
+    /// It is told to end at once, without a checkpoint.
+    Immediate,
+}
+
+impl OwnServer {
+    /// Starts one that writes its log through to the disk.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not installed, or does not start.
+    pub fn start() -> Result<OwnServer, Error> {
+        Ok(OwnServer(Server::start(&["ssl=on", "fsync=on", "shared_buffers=64MB"])?))
+    }
+
+    /// Its port at 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.0.port
+    }
+
+    /// How a client reaches its database at a host and port that lead to it.
+    pub fn address_through(&self, host: &str, port: u16) -> String {
+        format!("postgres://{SUPERUSER}@{host}:{port}/{MAINTENANCE}")
+    }
+
+    /// How a client reaches its database, as the owner of all.
+    pub fn address(&self) -> String {
+        self.address_through("127.0.0.1", self.port())
+    }
+
+    /// Ends it, if it runs. Returns when its first process is gone.
+    ///
+    /// # Errors
+    /// If it cannot be told.
+    pub fn end(&mut self, how: End) -> Result<(), Error> {
+        let signal = match how {
+            End::Killed => "-KILL",
+            End::Immediate => "-QUIT",
+        };
+        match self.0.process.take() {
+            Some(process) => process.end(signal),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts it again after [`OwnServer::end`]. Returns when it has recovered and answers.
+    ///
+    /// # Errors
+    /// If it does not start in half a minute.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.0.serve()
+    }
+
+    /// Runs statements with `psql`, and returns what they print.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn run(&self, statements: &str) -> Result<String, Error> {
+        self.0.run(MAINTENANCE, statements)
+    }
+}
+
+/// A server.
 struct Server {
     port: u16,
-    pid: u32,
     certificate: String,
-    /// Ends the thread that holds the process: a process that ends with its parent ends with the thread that started it.
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    is_root: bool,
+    /// As `name=value`, beside [`SETTINGS`].
+    settings: Vec<String>,
+    process: Option<Process>,
     // After the process: the directory is removed after it has ended.
-    _home: TempDir,
+    home: TempDir,
+}
+
+/// Its first process.
+struct Process {
+    child: Child,
+    /// Ends the thread that started it: a process that ends with its parent ends with that thread.
+    _started: Sender<()>,
+}
+
+impl Process {
+    fn start(mut command: Command) -> Result<Process, Error> {
+        let (started, ended) = channel::<()>();
+        let (send, child) = channel();
+        std::thread::spawn(move || {
+            let _ = send.send(command.spawn());
+            // Until its owner is gone.
+            let _ = ended.recv();
+        });
+        let child = child.recv().map_err(io::Error::other)??;
+        Ok(Process {
+            child,
+            _started: started,
+        })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn end(mut self, signal: &str) -> Result<(), Error> {
+        if !self.has_ended() {
+            output(Command::new("kill").args([signal, &self.child.id().to_string()]))?;
+            self.child.wait()?;
+        }
+        Ok(())
+    }
 }
 
 impl Server {
@@ -168,41 +273,45 @@ impl Server {
         output(&mut create)?;
         let certificate = write_certificate(&data, is_root)?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let (stop, stopped) = channel::<()>();
-        let (started, start) = channel();
-        let mut serve = serve(&data, port, is_root, settings)?;
-        let thread = std::thread::spawn(move || {
-            let child = serve.spawn();
-            let is_started = child.as_ref().map(Child::id).map_err(|error| error.kind());
-            let _ = started.send(is_started);
-            // Either it is told, or its owner is gone.
-            let _ = stopped.recv();
-            if let Ok(mut child) = child {
-                let _ = output(Command::new("kill").args(["-INT", &child.id().to_string()]));
-                let _ = child.wait();
-            }
-        });
-        let pid = start
-            .recv()
-            .unwrap_or(Err(io::ErrorKind::Other))
-            .map_err(io::Error::from)?;
-        let server = Server {
+        let mut server = Server {
             port,
-            pid,
             certificate,
-            stop: Some(stop),
-            thread: Some(thread),
-            _home: home,
+            is_root,
+            settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            process: None,
+            home,
         };
+        server.serve()?;
+        Ok(server)
+    }
+
+    /// Starts its process, and waits until it answers.
+    fn serve(&mut self) -> Result<(), Error> {
         let mut refusal = Error::NotInstalled;
         for _ in 0..TRIES {
-            match server.run(MAINTENANCE, "select 1") {
-                Ok(_) => return Ok(server),
+            // After a kill it does not start before all processes of before have ended.
+            if self.process.as_mut().is_none_or(Process::has_ended) {
+                self.process = Some(Process::start(self.command()?)?);
+            }
+            match self.run(MAINTENANCE, "select 1") {
+                Ok(_) => return Ok(()),
                 Err(error) => refusal = error,
             }
             std::thread::sleep(TRY_INTERVAL);
         }
         Err(refusal)
+    }
+
+    fn command(&self) -> Result<Command, Error> {
+        let mut command = as_user("postgres", self.is_root)?;
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-k", "", "-D"]);
+        command.arg(self.home.path().join("data"));
+        let own = self.settings.iter().map(String::as_str);
+        for setting in SETTINGS.into_iter().chain(own) {
+            command.args(["-c", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(command)
     }
 
     fn run(&self, database: &str, statements: &str) -> Result<String, Error> {
@@ -222,9 +331,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        if let Some(process) = self.process.take() {
+            let _ = process.end("-INT");
         }
     }
 }
@@ -247,17 +355,6 @@ fn write_certificate(data: &Path, is_root: bool) -> Result<String, Error> {
         }
     }
     Ok(certificate)
-}
-
-fn serve(data: &Path, port: u16, is_root: bool, settings: &[&str]) -> Result<Command, Error> {
-    let mut command = as_user("postgres", is_root)?;
-    command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k", "", "-D"]);
-    command.arg(data);
-    for setting in SETTINGS.iter().chain(settings) {
-        command.args(["-c", setting]);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(command)
 }
 
 /// A program that ends with the thread that starts it, and does not run as root.

@@ -146,7 +146,8 @@ impl Manager for Connector {
     type Error = Error;
 
     async fn create(&self) -> Result<Connection, Error> {
-        Connection::open(&self.0).await
+        // Large and rare: whoever asks for a connection would carry it.
+        Box::pin(Connection::open(&self.0)).await
     }
 
     async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<Error> {

@@ -1,7 +1,6 @@
 //! The engine as its callers use it.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use bolide_storage::{
     Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Holds, HomeId, JointOutcome, Outcome, PartitionId,
     ReadRequest, ReadResponse, Resolved, Ticket,
 };
+use tokio::sync::watch;
 
 use crate::connection::{Connection, Connections, Parameters, Pooled, Target};
 use crate::error::{Failure, OpenError, judge, text, unavailable};
@@ -26,6 +26,8 @@ use crate::{reads, removals};
 
 /// Time between questions for the server's time.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time is made durable for less than this in advance. More means that the server's clock was set back.
+const LONGEST_LEAD: Duration = Duration::from_secs(2);
 /// The name of the row with the time that is durable.
 const TIME: &str = "time";
 
@@ -44,7 +46,7 @@ pub(crate) struct Inner {
     pub(crate) monotonic: Monotonic,
     timeout: Duration,
     /// The server did not answer in time, and has not answered since: nothing waits for it then. Set only where the server is asked for its time.
-    is_away: AtomicBool,
+    is_away: watch::Sender<bool>,
     /// One write of the time at once; those that wait find it written.
     raising: tokio::sync::Mutex<()>,
 }
@@ -66,6 +68,11 @@ impl PostgresEngine {
         let time = ServerTime::new(clock, monotonic.clone(), floor);
         if time.is_asked() {
             time.ask(&mut connection).await?;
+            // Others have made more durable than has come. A process that began with that would call gone what is live on them.
+            let lead = time.lead();
+            if lead <= LONGEST_LEAD {
+                monotonic.sleep(lead).await;
+            }
         }
         let connections = Connections::new(&options.target, options.connections, options.timeout)?;
         let inner = Arc::new_cyclic(|this| Inner {
@@ -78,7 +85,7 @@ impl PostgresEngine {
             time,
             monotonic,
             timeout: options.timeout,
-            is_away: AtomicBool::new(false),
+            is_away: watch::Sender::new(false),
             raising: tokio::sync::Mutex::default(),
         });
         removals::go_on(&inner, &mut connection).await?;
@@ -98,7 +105,7 @@ async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
         monotonic.sleep(ASK_INTERVAL).await;
         let Some(inner) = inner.upgrade() else { return };
         if let Ok(Ok(())) = inner.in_time(inner.time.ask(&mut connection)).await {
-            inner.is_away.store(false, Ordering::Relaxed);
+            inner.is_away.send_replace(false);
         } else if let Ok(Ok(opened)) = inner.in_time(Connection::open(&inner.target)).await {
             connection = opened;
         }
@@ -108,10 +115,21 @@ async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
 impl Inner {
     /// A connection on which nothing was begun.
     pub(crate) async fn connection(&self) -> Result<Pooled, EngineError> {
-        if self.is_away.load(Ordering::Relaxed) {
-            return Err(EngineError::Unavailable("the store does not answer".to_owned()));
+        let away = || EngineError::Unavailable("the store does not answer".to_owned());
+        if *self.is_away.borrow() {
+            return Err(away());
         }
-        self.connections.get().await
+        let deadline = self.monotonic.now() + self.timeout;
+        let mut is_away = self.is_away.subscribe();
+        tokio::select! {
+            biased;
+            connection = self.monotonic.timeout_at(deadline, self.connections.get()) => {
+                let late = || EngineError::Unavailable("no connection to the store in time".to_owned());
+                connection.ok_or_else(late)?
+            }
+            // Those that have the connections get no answer, so who waits for one does not wait as long once more.
+            _ = is_away.wait_for(|is_away| *is_away) => Err(away()),
+        }
     }
 
     /// Waits no longer than a request may take.
@@ -119,7 +137,7 @@ impl Inner {
         let deadline = self.monotonic.now() + self.timeout;
         let done = self.monotonic.timeout_at(deadline, work).await;
         if done.is_none() && self.time.is_asked() {
-            self.is_away.store(true, Ordering::Relaxed);
+            self.is_away.send_replace(true);
         }
         done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
     }

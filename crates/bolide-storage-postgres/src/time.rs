@@ -83,6 +83,16 @@ impl ServerTime {
         Ok(())
     }
 
+    /// How far the time that was made durable is ahead of what the server says. Zero where nobody is asked.
+    pub(crate) fn lead(&self) -> Duration {
+        let Some(sample) = *self.sample.lock() else {
+            return Duration::ZERO;
+        };
+        let (lo, _) = sample.span(self.monotonic.since(sample.at));
+        let ahead = self.durable().0.saturating_mul(1_000).saturating_sub(lo);
+        Duration::from_micros(u64::try_from(ahead).unwrap_or(0))
+    }
+
     /// Keeps the sample with the smaller error by now.
     fn learn(&self, sample: Sample) {
         let mut known = self.sample.lock();

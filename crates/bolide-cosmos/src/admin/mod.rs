@@ -77,7 +77,7 @@ impl<'r> Admin<'r> {
         })?;
         match route.handler {
             Handler::Server(answer) => Ok(answer(self).await?),
-            Handler::Container(answer) => Ok(answer(self, &self.container(&segments)?).await?),
+            Handler::Container(answer) => Ok(answer(self, &self.container(&segments).await?).await?),
             Handler::Import => self.import(stream::empty()).await,
         }
     }
@@ -94,7 +94,7 @@ impl<'r> Admin<'r> {
     where
         S: Stream<Item = Result<Bytes, BodyError>> + Send,
     {
-        let container = self.container(&segments_of(self.path))?;
+        let container = self.container(&segments_of(self.path)).await?;
         containers::import(self, &container, parts).await
     }
 
@@ -115,11 +115,16 @@ impl<'r> Admin<'r> {
     }
 
     /// The container in the path of a route.
-    fn container(&self, segments: &[&str]) -> Result<Arc<Container>, Failure> {
+    async fn container(&self, segments: &[&str]) -> Result<Arc<Container>, Failure> {
         let path = segments[..4].join("/");
         let route = Route::parse(&path);
         let route = route.ok_or_else(|| Error::bad_request("the path is not UTF-8 after percent-decoding"))?;
-        Ok(addressing::container(&self.state.account, &route)?)
+        let account = &self.state.account;
+        // Another server may have made what is not known here.
+        if account.has_shared_store() && addressing::known_container(account, &route).is_none() {
+            account.refresh_catalog().await?;
+        }
+        Ok(addressing::container(account, &route)?)
     }
 
     /// The body's members; an empty body has none.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::client::{Client, Request};
-use crate::random::Random;
+use crate::random::{Random, setting};
 use crate::server::{self, Server};
 use crate::wire::{clock, connect, expect, text, verify};
 use crate::writer::{DATABASE, Ledger, TestContainer, Writer};
@@ -37,12 +37,6 @@ fn nothing_acknowledged_is_lost_however_often_the_server_is_killed() {
         "the writers hardly got to write: {acknowledged}"
     );
     server.stop();
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().map_or(default, |value| {
-        value.parse().unwrap_or_else(|_| panic!("{name} is a number: {value}"))
-    })
 }
 
 struct Run {
@@ -79,7 +73,7 @@ impl Run {
         if round % 7 == 3 {
             // Kills during recovery.
             self.files
-                .start_and_kill(Duration::from_millis(self.random.within(0..60)));
+                .start_and_kill(Duration::from_millis(self.random.within(0..60)), &[]);
         }
         let server = self.start_and_check();
         let kill_time = KillTime::random(&mut self.random, self.ledger.len());

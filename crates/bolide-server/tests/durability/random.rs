@@ -28,3 +28,10 @@ impl Random {
         self.within(0..n) == 0
     }
 }
+
+/// A number in the environment.
+pub fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |value| {
+        value.parse().unwrap_or_else(|_| panic!("{name} is a number: {value}"))
+    })
+}

@@ -21,6 +21,8 @@ pub struct ServerFiles {
     log: PathBuf,
     /// A shell command that runs before the server.
     shell: String,
+    /// The network namespace that it runs in.
+    namespace: Option<String>,
 }
 
 /// A running server; killed when dropped.
@@ -54,6 +56,7 @@ impl ServerFiles {
             data_dir: root.join("data"),
             log: root.join("stderr"),
             shell: String::new(),
+            namespace: None,
         }
     }
 
@@ -71,6 +74,14 @@ impl ServerFiles {
     pub fn with_limit(self, limit: &str) -> ServerFiles {
         ServerFiles {
             shell: format!("{limit};"),
+            ..self
+        }
+    }
+
+    /// The same with the server in a network namespace.
+    pub fn in_namespace(self, name: &str) -> ServerFiles {
+        ServerFiles {
+            namespace: Some(name.to_owned()),
             ..self
         }
     }
@@ -130,8 +141,8 @@ impl ServerFiles {
     }
 
     /// Starts a server and kills it after a time, ready or not.
-    pub fn start_and_kill(&self, after: Duration) {
-        let mut process = self.spawn(&[]);
+    pub fn start_and_kill(&self, after: Duration, options: &[&str]) {
+        let mut process = self.spawn(options);
         std::thread::sleep(after);
         end(&mut process);
     }
@@ -140,9 +151,15 @@ impl ServerFiles {
         // A file from an earlier run would name the wrong port.
         let _ = fs::remove_file(self.ready_file());
         let binary = env!("CARGO_BIN_EXE_bolide");
-        let mut command = match self.shell.as_str() {
-            "" => Command::new(binary),
-            before => {
+        let mut command = match (self.shell.as_str(), &self.namespace) {
+            ("", None) => Command::new(binary),
+            // It becomes the server, so the process is the same.
+            ("", Some(namespace)) => {
+                let mut inside = Command::new("ip");
+                inside.args(["netns", "exec", namespace, binary]);
+                inside
+            }
+            (before, _) => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", &format!("{before} exec \"$0\" \"$@\""), binary]);
                 shell
@@ -236,6 +253,11 @@ impl Server {
             self.files.stderr()
         );
         self.assert_no_panic();
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
     }
 
     /// Asserts that the process has not panicked.

@@ -35,6 +35,7 @@ fn what_one_server_makes_and_removes_the_next_request_to_another_finds() {
     let (first, second) = (on(&database), on(&database));
     let (mut here, mut there) = (first.client(), second.client());
     create_container(&mut here);
+    there.send(&Request::get("/_bolide/dbs/d/colls/c/ttl")).expect(200);
     create_item(&mut here, "a");
     assert_eq!(read(&mut there, "a"), 200);
     create_item(&mut there, "b");

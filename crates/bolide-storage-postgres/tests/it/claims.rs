@@ -11,6 +11,7 @@ use bolide_storage::{
 };
 use bolide_storage_postgres::{Init, OpenError, PostgresEngine, PostgresOptions, init};
 use bytes::Bytes;
+use futures_util::future::join_all;
 use tokio_postgres::{Client, NoTls};
 
 use super::Store;
@@ -166,7 +167,7 @@ async fn connections_are_encrypted_if_asked_and_only_to_a_server_that_is_trusted
 async fn a_store_is_made_once_however_many_make_it() {
     let store = Store::new();
     let options = store.options();
-    let made = futures_util::future::join_all((0..4).map(|_| init(&options))).await;
+    let made = join_all((0..4).map(|_| init(&options))).await;
     let made: Vec<Init> = made.into_iter().map(Result::unwrap).collect();
     let created = made.iter().filter(|made| **made != Init::Present);
     assert_eq!(created.collect::<Vec<_>>(), [&Init::Created { on_citus: false }]);
@@ -251,10 +252,8 @@ async fn reads_go_on_after_all_connections_were_ended() {
     assert_eq!(head(&engine).await, 0);
 }
 
-/// After the first request that waited in vain, others do not; and when the server answers again, so does the engine.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
-    let store = Store::new();
+/// An engine that waits for so long, on a server that can be held up; the partition is there.
+async fn through_a_relay(store: &Store, timeout: Duration) -> (PostgresEngine, Relay) {
     drop(store.open_with(clock()).await);
     let address = store.database.address();
     let (host, database) = address.rsplit_once('/').unwrap();
@@ -262,9 +261,30 @@ async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
     let relay = Relay::to(port).await;
     let mut options =
         PostgresOptions::parse(&format!("postgres://bolide@127.0.0.1:{}/{database}", relay.port)).unwrap();
-    options.timeout = Duration::from_millis(500);
+    options.timeout = timeout;
     let engine = PostgresEngine::open(&options, Arc::new(Clock::System)).await.unwrap();
     engine.create(PARTITION, Head::first(START)).await.unwrap();
+    (engine, relay)
+}
+
+/// Also those that wait for a connection while others have them all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_request_waits_longer_than_it_may_for_a_server_that_has_stopped_to_answer() {
+    let store = Store::new();
+    let timeout = Duration::from_secs(1);
+    let (engine, relay) = through_a_relay(&store, timeout).await;
+    relay.hold_up(true);
+    let reads = (0..50).map(|_| engine.read(PARTITION, ReadRequest::default()));
+    let read = tokio::time::timeout(timeout * 3 / 2, join_all(reads)).await;
+    let all_failed = read.expect("in time").iter().all(Result::is_err);
+    assert!(all_failed);
+}
+
+/// After the first request that waited in vain, others do not; and when the server answers again, so does the engine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
+    let store = Store::new();
+    let (engine, relay) = through_a_relay(&store, Duration::from_millis(500)).await;
     let now = engine.time().hi;
     let first = Batch {
         stamp: now,
@@ -293,6 +313,19 @@ async fn nothing_waits_for_a_server_that_has_stopped_to_answer() {
     }
     assert_eq!(head(&engine).await, 1);
     assert!(matches!(engine.commit(PARTITION, next).await, Ok(Outcome::Done(_))));
+}
+
+/// Else it would call gone what is live on the first one (TTL-205).
+#[tokio::test]
+async fn a_second_process_does_not_begin_ahead_of_the_first() {
+    let store = Store::new();
+    let first = store.open_with(Arc::new(Clock::System)).await;
+    let ahead = UnixMillis(first.time().hi.0 + 700);
+    first.make_time_durable(ahead).await.unwrap();
+    let second = store.open_with(Arc::new(Clock::System)).await;
+    let (theirs, ours) = (second.time().lo, first.time().hi);
+    assert!(theirs <= ours, "{theirs:?} is later than {ours:?}");
+    assert!(theirs >= ahead, "nor does it begin before what is durable (TTL-203)");
 }
 
 /// The entry among the removals is what a process leaves that ended before it had deleted the rows.

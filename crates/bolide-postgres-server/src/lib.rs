@@ -150,7 +150,11 @@ impl OwnServer {
     /// # Errors
     /// If PostgreSQL is not installed, or does not start.
     pub fn start() -> Result<OwnServer, Error> {
-        Ok(OwnServer(Server::start(&["ssl=on", "fsync=on", "shared_buffers=64MB"])?))
+        Ok(OwnServer(Server::start(&[
+            "ssl=on",
+            "fsync=on",
+            "shared_buffers=64MB",
+        ])?))
     }
 
     /// Its port at 127.0.0.1.

@@ -198,7 +198,9 @@ impl Builder {
     /// Returns what holds a unique key; the document itself does not count.
     fn holder(&self, batch: &mut WriteBatch<'_>, unique: &UniqueKey, itself: &Bytes) -> Decision<Slot> {
         match batch.entry(&unique_entry(keys::epk_of_item(itself), unique))? {
-            Some(holder) if holder != *itself => batch.slot(Key::new(Space::Item, holder), &self.state.settings),
+            Some(holder) if holder != *itself => {
+                batch.slot_at_once(Key::new(Space::Item, holder), &self.state.settings)
+            }
             _ => Ok(Slot::Free),
         }
     }

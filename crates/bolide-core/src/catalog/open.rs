@@ -42,6 +42,9 @@ impl Catalog {
         };
         let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let signals = Signals::default();
+        // A clock that stands still comes to no end meanwhile.
+        let waits_out = engine.is_shared() && !has_virtual_clock;
+        signals.waits_out.store(waits_out, Ordering::Relaxed);
         let partition = Partition::open(engine.clone(), placement, meter, signals.clone()).await?;
         // The clock may stand still since an earlier process gave out times, some of which only clients have stored.
         signals.times.begin_process(TIMES_OF_PROCESS, now);

@@ -1,5 +1,7 @@
 //! Two accounts over one engine: who is alive, who does the upkeep, and what the purge of one leaves to the reads of the other.
 
+use std::sync::atomic::Ordering;
+
 use bolide_model::Lsn;
 use bolide_model::time::Clock;
 use bolide_storage::memory::MemoryEngine;
@@ -220,4 +222,48 @@ async fn a_server_that_has_seen_what_the_store_has_lost_refuses_all_requests() {
     assert_eq!(begun.map(drop).map_err(|error| error.kind), unavailable);
     let begun = both.first.account.begin_admin().await;
     assert_eq!(begun.map(drop).map_err(|error| error.kind), unavailable);
+}
+
+/// A write that found a version just before its end would be visible only after another server has called it gone: it waits, and is judged again.
+#[tokio::test]
+async fn a_write_of_a_version_that_is_about_to_end_waits_for_its_end() {
+    let both = Arc::new(Both::with(json!({"defaultTtl": 10})).await);
+    let signals = &cluster(&both.first).signals;
+    signals.waits_out.store(true, Ordering::Relaxed);
+    for id in ["replaced", "upserted"] {
+        both.first.upsert(json!({"id": id})).await;
+    }
+    both.first.clock.set(UnixMillis(109_700));
+    let early = both
+        .first
+        .try_replace("replaced", json!({"id": "replaced", "n": 1}))
+        .await;
+    assert!(early.is_ok(), "there is enough time");
+    both.first.clock.set(UnixMillis(109_800));
+    let upserting = tokio::spawn({
+        let both = both.clone();
+        async move { both.first.try_upsert(json!({"id": "upserted", "n": 2})).await }
+    });
+    // Others do not wait for it.
+    both.first.upsert(json!({"id": "other"})).await;
+    assert!(!upserting.is_finished());
+    both.first.clock.set(UnixMillis(110_000));
+    let before = both.first.listed().await;
+    assert_eq!(
+        before,
+        ["other", "replaced"],
+        "it has ended, and nothing has taken its place"
+    );
+    upserting.await.expect("it ends").expect("a new item");
+    assert_eq!(both.first.listed().await, ["other", "replaced", "upserted"]);
+
+    both.first.clock.set(UnixMillis(118_900));
+    let replacing = tokio::spawn({
+        let both = both.clone();
+        async move { both.first.try_replace("replaced", json!({"id": "replaced"})).await }
+    });
+    both.first.upsert(json!({"id": "third"})).await;
+    both.first.clock.set(UnixMillis(119_000));
+    let replaced = replacing.await.expect("it ends");
+    assert_eq!(replaced.map(drop), Err(ErrorKind::NotFound));
 }

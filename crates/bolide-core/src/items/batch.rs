@@ -460,6 +460,7 @@ fn decide(
             items.read_on(batch, operations[refused_at..].iter().filter_map(Prepared::id));
             Err(Stop::NeedsRead)
         }
+        Err(stop @ Stop::EndsSoon(_)) => Err(stop),
         Err(Stop::Refused(error)) => {
             let rolled_back = BatchResponse::RolledBack { at: refused_at, error };
             Ok(Written::nothing(batch, BatchDecided::Response(rolled_back)))

@@ -83,6 +83,8 @@ impl Transaction for TellEndings {
                 Ok(())
             }
             Err(Stop::NeedsRead) => Err(()),
+            // Nobody writes what ends here.
+            Err(Stop::EndsSoon(_)) => Ok(()),
             Err(Stop::Refused(error) | Stop::Unprepared(error)) => {
                 tracing::error!(%error, "the ends of documents cannot be told to change streams");
                 self.has_failed.store(true, Ordering::Relaxed);

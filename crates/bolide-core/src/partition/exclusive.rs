@@ -127,6 +127,15 @@ impl ExclusiveTransaction {
         }
     }
 
+    /// Waits out versions that are about to end, if `waits_out`.
+    #[must_use]
+    pub fn waiting_out(self, waits_out: bool) -> ExclusiveTransaction {
+        ExclusiveTransaction {
+            draft: self.draft.map(|draft| draft.waiting_out(waits_out)),
+            ..self
+        }
+    }
+
     /// Returns the newest log sequence number: the transaction's own once it has written something.
     pub fn lsn(&self) -> Lsn {
         self.draft.as_ref().map_or(self.head.lsn, Suspended::lsn)
@@ -157,6 +166,10 @@ impl ExclusiveTransaction {
             match decided {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(error) | Stop::Unprepared(error)) => return Err(ExclusiveEnd::Refused(error)),
+                Err(Stop::EndsSoon(pause)) => {
+                    tokio::time::sleep(pause).await;
+                    return Err(ExclusiveEnd::Stale);
+                }
                 Err(Stop::NeedsRead) => {
                     let reply = self.read(self.loaded.read_request(&missing)).await?;
                     self.loaded.take(missing, reply);

@@ -129,6 +129,7 @@ impl Partition {
         let (background, background_queue) = mpsc::channel(QUEUE);
         let (write_waits, batch_waits) = (anything_queued(&writes), anything_queued(&batches));
         let others_wait = Arc::new(move || write_waits() || batch_waits());
+        let writes_queue = (writes_queue, writes.downgrade());
         tokio::spawn(worker.run(Queues::new(writes_queue, batches_queue, background_queue)));
         let Placement {
             id,

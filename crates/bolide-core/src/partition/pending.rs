@@ -1,5 +1,7 @@
 //! Transactions that are queued at a worker, and the requests that wait for them.
 
+use std::time::Duration;
+
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,6 +31,7 @@ where
         observed: None,
         decide,
         decided: None,
+        waits: None,
         rests_on_others: false,
         reply,
     };
@@ -56,6 +59,8 @@ struct Pending<I, T, O, F> {
     observed: Option<I>,
     decide: F,
     decided: Option<Result<T>>,
+    /// How long it waits for a version to end.
+    waits: Option<Duration>,
     /// Whether earlier transactions of the same write batch had effects, which this transaction saw.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
@@ -73,7 +78,7 @@ where
     }
 
     fn refuse(&mut self, why: Error) {
-        self.rests_on_others = false;
+        (self.rests_on_others, self.waits) = (false, None);
         self.decided = Some(Err(why));
     }
 
@@ -88,8 +93,20 @@ where
             Ok(value) => Some(Ok(value)),
             Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
             Err(Stop::NeedsRead) => None,
+            Err(Stop::EndsSoon(pause)) => {
+                (self.decided, self.waits) = (None, Some(pause));
+                return Ok(());
+            }
         };
         self.decided.as_ref().map(|_| ()).ok_or(())
+    }
+
+    fn waits(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    fn take_wait(&mut self) -> Option<Duration> {
+        self.waits.take()
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {

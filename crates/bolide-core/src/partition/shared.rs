@@ -1,7 +1,7 @@
 //! State that a partition's worker shares with its handle: published positions, counters, and the effects of commits outside of the partition.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bolide_model::UnixSeconds;
 use parking_lot::RwLock;
@@ -49,6 +49,7 @@ pub(crate) struct Shared {
     pub heard: Arc<Heard>,
     pub conflicts: Arc<Conflicts>,
     pub lost: Arc<LostHistory>,
+    waits_out: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -60,6 +61,7 @@ impl Shared {
             heard,
             conflicts,
             lost,
+            waits_out,
         } = signals;
         Shared {
             lsn: AtomicU64::new(0),
@@ -78,7 +80,13 @@ impl Shared {
             heard,
             conflicts,
             lost,
+            waits_out,
         }
+    }
+
+    /// Returns whether writes wait until a version has ended that is about to.
+    pub fn waits_out(&self) -> bool {
+        self.waits_out.load(Ordering::Relaxed)
     }
 
     /// Publishes the statistics of the partition's state after a commit at this second, and applies its [`AfterCommit`].

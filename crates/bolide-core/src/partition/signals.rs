@@ -1,6 +1,7 @@
 //! What all partitions of an account share: the wakeup of background tasks, the order of commits, the memory of lists, and what other servers have to do with them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::Wakeup;
 use super::commit_times::CommitTimes;
@@ -17,4 +18,6 @@ pub(crate) struct Signals {
     pub heard: Arc<Heard>,
     pub conflicts: Arc<Conflicts>,
     pub lost: Arc<LostHistory>,
+    /// Whether writes wait until a version has ended that is about to: other servers may call it gone before they see the commit.
+    pub waits_out: Arc<AtomicBool>,
 }

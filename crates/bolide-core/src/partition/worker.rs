@@ -81,6 +81,8 @@ struct Attempt<'l> {
     taken: usize,
     /// Number of transactions, counted from the first, for which no row is missing.
     complete: usize,
+    /// Whether one more of them waits for a version to end, so that all have to be decided without it.
+    waits: bool,
 }
 
 impl Worker {
@@ -127,8 +129,11 @@ impl Worker {
             while !transactions.is_empty() {
                 let mut taken = transactions.len();
                 let ended = self.carry_out(&mut transactions, &mut taken, prepared.take()).await;
-                for transaction in transactions.drain(..taken) {
-                    transaction.end(&ended);
+                for mut transaction in transactions.drain(..taken) {
+                    match transaction.take_wait() {
+                        Some(pause) => queues.put_back(transaction, pause),
+                        None => transaction.end(&ended),
+                    }
                 }
             }
             match exclusive {
@@ -152,7 +157,8 @@ impl Worker {
             let begun = self.shared.times.begin(now);
             let mut exclusive =
                 ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone())
-                    .at(begun.time());
+                    .at(begun.time())
+                    .waiting_out(self.shared.waits_out());
             let taken = AssertUnwindSafe(taker.take(&mut exclusive)).catch_unwind().await;
             match taken {
                 Err(_) => {
@@ -216,9 +222,14 @@ impl Worker {
                 mut batch,
                 taken: decided,
                 complete,
+                waits,
             } = self.decide_on(transactions, (now, begun.time()), &loaded)?;
             *taken = decided;
             let missing = batch.missing();
+            if waits {
+                // What it has written in the batch before it came to the version is not to be committed.
+                continue;
+            }
             if missing.is_empty() {
                 #[cfg(debug_assertions)]
                 {
@@ -258,13 +269,15 @@ impl Worker {
         (now, time): (UnixMillis, CommitTime),
         loaded: &'l Loaded,
     ) -> Result<Attempt<'l>> {
-        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
-        let (mut taken, mut complete) = (transactions.len(), 0);
+        let batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
+        let mut batch = batch.waiting_out(self.shared.waits_out());
+        let (mut taken, mut complete, mut waits) = (transactions.len(), 0, false);
         for (at, transaction) in transactions.iter_mut().enumerate() {
-            if transaction.settings() == SettingsNumber::of(self.head.edition) {
-                decide_guarded(transaction.as_mut(), &mut batch)?;
-            } else {
+            if transaction.settings() != SettingsNumber::of(self.head.edition) {
                 transaction.refuse(settings_changed());
+            } else if !transaction.waits() {
+                decide_guarded(transaction.as_mut(), &mut batch)?;
+                waits |= transaction.waits();
             }
             if complete == at && batch.missing_so_far() == 0 {
                 complete = at + 1;
@@ -276,7 +289,12 @@ impl Worker {
                 break;
             }
         }
-        Ok(Attempt { batch, taken, complete })
+        Ok(Attempt {
+            batch,
+            taken,
+            complete,
+            waits,
+        })
     }
 
     /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number after

@@ -7,6 +7,7 @@
 //! every write batch twice and compare the results.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
@@ -25,6 +26,10 @@ use super::visibility::{Slot, StoredVersion, Visibility};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 
+/// The last time of a version, in which it is not written on a store that other servers read: a commit takes less, as a rule (extensions §4).
+const LAST_MS: u64 = 250;
+const STEP_MS: usize = 10;
+
 /// Why a decision ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -35,6 +40,9 @@ pub(crate) enum Stop {
     /// A step that takes too long for a worker, such as the evaluation of a condition, has to be done before the decision, but it was not done for
     /// the version that is stored now. The caller does that step and queues the transaction again, or gives up with this error.
     Unprepared(Error),
+    /// A version that is about to end decides it, on a store that other servers read: they could call it gone before the commit is visible. To be decided
+    /// again after this time, when it has ended.
+    EndsSoon(Duration),
 }
 
 impl From<Error> for Stop {
@@ -60,6 +68,8 @@ pub(crate) struct WriteBatch<'a> {
     pub time: CommitTime,
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
+    /// Whether versions that are about to end are waited out: [`Stop::EndsSoon`].
+    waits_out: bool,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
     /// The changes of the current transaction to `effects`, each with the previous effect, if the transaction may have to be undone.
@@ -83,6 +93,7 @@ pub(crate) struct Suspended {
     now: UnixMillis,
     time: CommitTime,
     state: PartitionState,
+    waits_out: bool,
     effects: HashMap<Key, Option<Bytes>>,
     lsn: Lsn,
     writes_of_batch: Option<u32>,
@@ -97,6 +108,7 @@ impl Suspended {
             now,
             time: CommitTime::default(),
             state,
+            waits_out: false,
             effects: HashMap::new(),
             lsn,
             writes_of_batch: Some(0),
@@ -111,12 +123,19 @@ impl Suspended {
         Suspended { time, ..self }
     }
 
+    /// Waits out versions that are about to end, if `waits_out`.
+    #[must_use]
+    pub fn waiting_out(self, waits_out: bool) -> Suspended {
+        Suspended { waits_out, ..self }
+    }
+
     /// Returns the draft as a write batch over the rows that were read so far.
     pub fn resume(self, loaded: &Loaded) -> WriteBatch<'_> {
         WriteBatch {
             now: self.now,
             time: self.time,
             state: self.state,
+            waits_out: self.waits_out,
             loaded,
             effects: self.effects,
             undo: None,
@@ -154,6 +173,7 @@ impl<'a> WriteBatch<'a> {
             now,
             time: CommitTime::default(),
             state,
+            waits_out: false,
             loaded,
             effects: HashMap::new(),
             undo: None,
@@ -169,6 +189,12 @@ impl<'a> WriteBatch<'a> {
     #[must_use]
     pub fn at(self, time: CommitTime) -> WriteBatch<'a> {
         WriteBatch { time, ..self }
+    }
+
+    /// Waits out versions that are about to end, if `waits_out`.
+    #[must_use]
+    pub fn waiting_out(self, waits_out: bool) -> WriteBatch<'a> {
+        WriteBatch { waits_out, ..self }
     }
 
     /// Returns the write batch's server time in seconds.
@@ -191,12 +217,23 @@ impl<'a> WriteBatch<'a> {
         let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
             return Ok(Slot::Free);
         };
-        let horizon = self.horizon(settings);
-        Ok(Slot::of(
-            StoredVersion { key, record },
-            &horizon,
-            &self.state.tombstones,
-        ))
+        if self.waits_out
+            && let Some(pause) = ends_in(&record, settings, self.now)
+        {
+            return Err(Stop::EndsSoon(pause));
+        }
+        Ok(self.slot_of(StoredVersion { key, record }, settings))
+    }
+
+    /// Like [`WriteBatch::slot`], for a decision that writes no item.
+    pub fn slot_at_once(&mut self, key: Key, settings: &Settings) -> Decision<Slot> {
+        let record = self.get_raw(&key)?.map(Record::decode).transpose()?;
+        let slot = record.map(|record| self.slot_of(StoredVersion { key, record }, settings));
+        Ok(slot.unwrap_or(Slot::Free))
+    }
+
+    fn slot_of(&self, version: StoredVersion, settings: &Settings) -> Slot {
+        Slot::of(version, &self.horizon(settings), &self.state.tombstones)
     }
 
     /// Returns the entry of an index or of the catalog under a key, changes of earlier transactions included.
@@ -349,6 +386,7 @@ impl<'a> WriteBatch<'a> {
             now: self.now,
             time: self.time,
             state: self.state,
+            waits_out: self.waits_out,
             effects: self.effects,
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
@@ -481,8 +519,28 @@ pub(crate) trait Transaction: Send {
     /// `Err(())` if a row is missing.
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
 
+    /// Tells whether it was not decided, because a version is about to end: it is no part of the write batch.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// Returns after how long it is to be queued again, if it waits, and ends the waiting.
+    fn take_wait(&mut self) -> Option<Duration> {
+        None
+    }
+
     /// Receives the outcome of the commit: `Ok` with the log sequence number after it, or the reason why nothing was committed.
     fn end(self: Box<Self>, ended: &Result<Lsn>);
+}
+
+/// Returns in how long a live version ends, if that is soon.
+fn ends_in(record: &Record, settings: &Settings, now: UnixMillis) -> Option<Duration> {
+    let is_live = |after: u64| record.is_live(&settings.horizon(UnixMillis(now.0.saturating_add_unsigned(after))));
+    if !is_live(0) || is_live(LAST_MS) {
+        return None;
+    }
+    let ended = (0..=LAST_MS).step_by(STEP_MS).find(|after| !is_live(*after));
+    ended.map(Duration::from_millis)
 }
 
 /// Returns the error for a commit that the engine refused.

@@ -83,7 +83,8 @@ impl Worker {
             stamp,
             self.state.clone(),
         )
-        .at(time);
+        .at(time)
+        .waiting_out(self.shared.waits_out());
         let decided = AssertUnwindSafe(exclusive.decide(&mut **decide)).catch_unwind().await;
         match decided {
             Ok(Ok(())) => Ok(Some(exclusive.into_decided(&self.state))),

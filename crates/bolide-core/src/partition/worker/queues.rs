@@ -1,5 +1,7 @@
 //! The queues of a worker, and what it takes from them.
 
+use std::time::Duration;
+
 use bolide_model::{Result, UnixMillis};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -7,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::partition::edition::SettingsNumber;
 use crate::partition::exclusive::TakesPartition;
 use crate::partition::joint::JointPart;
+use crate::partition::pending::closed;
 use crate::partition::prepared::Prepared;
 use crate::partition::write_batch::Transaction;
 
@@ -47,6 +50,8 @@ pub(super) enum Alone {
 pub(crate) struct Queues {
     /// Users' transactions on single items, and exclusive transactions.
     pub writes: mpsc::Receiver<Queued>,
+    /// Where transactions are put back that wait for a version to end.
+    again: mpsc::WeakSender<Queued>,
     /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many are
     /// queued.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
@@ -93,13 +98,14 @@ impl NextWork {
 impl Queues {
     /// Puts the queues of a worker together.
     pub fn new(
-        writes: mpsc::Receiver<Queued>,
+        (writes, again): (mpsc::Receiver<Queued>, mpsc::WeakSender<Queued>),
         batches: mpsc::Receiver<Box<dyn Transaction>>,
         background: mpsc::Receiver<BackgroundWork>,
     ) -> Queues {
         let held = None;
         Queues {
             writes,
+            again,
             batches,
             background,
             held,
@@ -159,6 +165,22 @@ impl Queues {
             return None;
         }
         Some(work)
+    }
+
+    /// Queues a transaction again after a pause.
+    pub(super) fn put_back(&self, transaction: Box<dyn Transaction>, pause: Duration) {
+        let again = self.again.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            let queued = Queued::Transaction(transaction);
+            let refused = match again.upgrade() {
+                Some(queue) => queue.send(queued).await.err().map(|refused| refused.0),
+                None => Some(queued),
+            };
+            if let Some(Queued::Transaction(transaction)) = refused {
+                transaction.end(&Err(closed()));
+            }
+        });
     }
 
     pub(super) fn are_empty(&self) -> bool {

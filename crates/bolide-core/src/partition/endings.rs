@@ -10,7 +10,8 @@ use bolide_model::{Error, Lsn, Result, UnixMillis};
 
 use super::edition::SettingsNumber;
 use super::state::PartitionState;
-use super::write_batch::{Decision, Stop, Transaction, WriteBatch};
+use super::transaction::Transaction;
+use super::write_batch::{Decision, Stop, WriteBatch};
 use crate::format::record::Record;
 
 /// Writes the ends of documents into the history. See the module.

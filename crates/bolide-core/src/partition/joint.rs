@@ -20,9 +20,9 @@ use tokio::sync::oneshot;
 use super::Partition;
 use super::commit_times::InProgress;
 use super::edition::SettingsNumber;
-use super::pending::closed;
+use super::pending::{closed, refused};
 use super::worker::{Queued, engine_error};
-use super::write_batch::{Decision, WriteBatch, refused};
+use super::write_batch::{Decision, WriteBatch};
 
 /// Maximum number of attempts, if others write the same partitions through another process.
 const TRIES: usize = 20;

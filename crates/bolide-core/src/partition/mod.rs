@@ -32,6 +32,7 @@ pub(crate) mod statistics;
 mod text_changes;
 pub(crate) mod text_counters;
 pub(crate) mod tombstones;
+mod transaction;
 pub(crate) mod visibility;
 mod wakeup;
 mod worker;
@@ -62,6 +63,7 @@ pub(crate) use heard::Heard;
 pub(crate) use joint::{JointDecision, commit_jointly};
 pub(crate) use live_index::{EntryRead, HeldIndex, LiveFigures, LiveIndex};
 pub(crate) use pages::RawPages;
+pub(crate) use pending::refused;
 use pending::{send, transact};
 pub(crate) use prepared::Prepared;
 pub(crate) use ranked_texts::{Group, ListId, Making, Ranked, RankedList, RankedText, RankedTexts, order_of_ties};
@@ -70,10 +72,11 @@ pub(crate) use signals::Signals;
 pub(crate) use snapshot::{AsOf, HistoryPage, IndexInterval, Snapshot, StoredRow, read_history};
 use state::PartitionState;
 use statistics::Statistics;
+use transaction::Transaction;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
 use worker::{BackgroundWork, Queued, Queues, RaiseSettings, Worker, read_state};
-use write_batch::{Decision, Loaded, Transaction, WriteBatch};
+use write_batch::{Decision, Loaded, WriteBatch};
 
 /// Maximum number of transactions in one queue of a worker. When a queue is full, senders wait until there is room in it.
 const QUEUE: usize = 1024;

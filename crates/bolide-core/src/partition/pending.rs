@@ -6,7 +6,8 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
 use super::edition::SettingsNumber;
-use super::write_batch::{Decision, Stop, Transaction, WriteBatch};
+use super::transaction::Transaction;
+use super::write_batch::{Decision, Stop, WriteBatch};
 
 /// Queues a transaction, and returns what it decided once it is committed.
 ///
@@ -50,6 +51,11 @@ pub(super) async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: onesh
 /// Returns the error of a partition whose worker has ended.
 pub(super) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the partition is closed")
+}
+
+/// Returns the error for a commit that the engine refused.
+pub(crate) fn refused(why: String) -> Error {
+    Error::new(ErrorKind::StorageFull, why)
 }
 
 /// A transaction queued at a worker: what it observes besides rows, its result, and the channel to the request that waits for it.

@@ -3,7 +3,10 @@
 //!
 //! A stored version that is not visible is a ghost: it has expired, or was deleted with its partition key, and is not removed yet.
 
-use bolide_model::ttl::{Horizon, Stamp};
+use std::time::Duration;
+
+use bolide_model::UnixMillis;
+use bolide_model::ttl::{Horizon, Settings, Stamp};
 use bolide_storage::Key;
 
 use super::tombstones::{PartitionKeyTombstones, TombstoneView};
@@ -101,4 +104,18 @@ impl GhostCause {
             false => GhostCause::Expired,
         }
     }
+}
+
+/// The last time of a version, in which it is not written on a store that other servers read: a commit takes less, as a rule (extensions §4).
+const LAST_MS: u64 = 250;
+const STEP_MS: usize = 10;
+
+/// Returns in how long a live version ends, if that is soon.
+pub(super) fn ends_in(record: &Record, settings: &Settings, now: UnixMillis) -> Option<Duration> {
+    let is_live = |after: u64| record.is_live(&settings.horizon(UnixMillis(now.0.saturating_add_unsigned(after))));
+    if !is_live(0) || is_live(LAST_MS) {
+        return None;
+    }
+    let ended = (0..=LAST_MS).step_by(STEP_MS).find(|after| !is_live(*after));
+    ended.map(Duration::from_millis)
 }

@@ -11,24 +11,19 @@ use std::time::Duration;
 
 use bolide_model::time::CommitTime;
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, Lsn, Reason, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Page, Put, Scan, Space};
 use bytes::Bytes;
 
 use super::after_commit::AfterCommit;
-use super::edition::SettingsNumber;
 use super::loaded::ScanId;
 pub(crate) use super::loaded::{Loaded, Missing};
 use super::state::PartitionState;
 use super::text_changes::{TextChange, TextChanges};
 use super::tombstones::TombstoneView;
-use super::visibility::{Slot, StoredVersion, Visibility};
+use super::visibility::{Slot, StoredVersion, Visibility, ends_in};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
-
-/// The last time of a version, in which it is not written on a store that other servers read: a commit takes less, as a rule (extensions §4).
-const LAST_MS: u64 = 250;
-const STEP_MS: usize = 10;
 
 /// Why a decision ended early.
 #[derive(Debug)]
@@ -58,7 +53,7 @@ impl From<Reason> for Stop {
 }
 
 /// The result of one step of a decision.
-pub(crate) type Decision<T> = std::result::Result<T, Stop>;
+pub(crate) type Decision<T> = Result<T, Stop>;
 
 /// The draft of one commit.
 pub(crate) struct WriteBatch<'a> {
@@ -498,54 +493,6 @@ pub(crate) struct Changes {
     pub next: Lsn,
     pub puts: Vec<Put>,
     pub deletes: Vec<Key>,
-}
-
-/// A transaction that the worker decides: it sees the write batch, adds its effects, and receives the outcome of the commit.
-pub(crate) trait Transaction: Send {
-    /// Returns the settings of the container by which it decides. The worker refuses it at a head that has others.
-    fn settings(&self) -> SettingsNumber;
-
-    /// Decides that it is refused, for a reason that it does not see.
-    fn refuse(&mut self, why: Error);
-
-    /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
-    /// before decisions at another server time.
-    fn observe(&mut self, now: UnixMillis);
-
-    /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as it
-    /// returns [`Stop::NeedsRead`], it must not have added effects.
-    ///
-    /// # Errors
-    /// `Err(())` if a row is missing.
-    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
-
-    /// Tells whether it was not decided, because a version is about to end: it is no part of the write batch.
-    fn waits(&self) -> bool {
-        false
-    }
-
-    /// Returns after how long it is to be queued again, if it waits, and ends the waiting.
-    fn take_wait(&mut self) -> Option<Duration> {
-        None
-    }
-
-    /// Receives the outcome of the commit: `Ok` with the log sequence number after it, or the reason why nothing was committed.
-    fn end(self: Box<Self>, ended: &Result<Lsn>);
-}
-
-/// Returns in how long a live version ends, if that is soon.
-fn ends_in(record: &Record, settings: &Settings, now: UnixMillis) -> Option<Duration> {
-    let is_live = |after: u64| record.is_live(&settings.horizon(UnixMillis(now.0.saturating_add_unsigned(after))));
-    if !is_live(0) || is_live(LAST_MS) {
-        return None;
-    }
-    let ended = (0..=LAST_MS).step_by(STEP_MS).find(|after| !is_live(*after));
-    ended.map(Duration::from_millis)
-}
-
-/// Returns the error for a commit that the engine refused.
-pub(crate) fn refused(why: String) -> Error {
-    Error::new(ErrorKind::StorageFull, why)
 }
 
 #[cfg(test)]

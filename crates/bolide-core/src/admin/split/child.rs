@@ -15,9 +15,9 @@ use crate::format::entries;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::index::{IndexKind, PropertyIndexes};
+use crate::partition::refused;
 use crate::partition::state::{Amount, PartitionState};
 use crate::partition::text_counters::TextCounters;
-use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
 
 /// Maximum number of rows and of bytes of one commit, so that other writes do not wait long for it to be synced. The last row may exceed the bytes.

@@ -11,7 +11,7 @@ use crate::partition::exclusive::TakesPartition;
 use crate::partition::joint::JointPart;
 use crate::partition::pending::closed;
 use crate::partition::prepared::Prepared;
-use crate::partition::write_batch::Transaction;
+use crate::partition::transaction::Transaction;
 
 /// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
 const WRITE_BATCH_TRANSACTIONS: usize = 256;

@@ -8,7 +8,8 @@ use super::queues::RaiseSettings;
 use crate::clock;
 use crate::partition::edition::{self, SettingsNumber, settings_changed};
 use crate::partition::state::PartitionState;
-use crate::partition::write_batch::{Changes, Transaction};
+use crate::partition::transaction::Transaction;
+use crate::partition::write_batch::Changes;
 
 impl Worker {
     /// Checks that the partition has the settings of a request.

@@ -7,7 +7,7 @@ use bolide_model::{Result, UnixMillis};
 use super::Worker;
 use crate::clock;
 use crate::partition::endings::TellEndings;
-use crate::partition::write_batch::Transaction;
+use crate::partition::transaction::Transaction;
 
 /// How far the ends of documents are written into the history.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ mod exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bolide_core::{ContainerFigures, DefinitionUsage, MemoryBudget, TtlState};
+use bolide_core::{ContainerFigures, DefinitionUsage, MemoryBudget, Node, TtlState};
 
 use crate::operation::Operation;
 use crate::wire::Reply;
@@ -281,6 +281,71 @@ pub(crate) fn render_process(memory: &MemoryBudget, definitions: DefinitionUsage
     ] {
         page.family(name, "gauge", help);
         page.sample(name, &[], value as f64);
+    }
+    page.text
+}
+
+/// What this server knows of all that use the store.
+pub(crate) struct Servers {
+    pub live: usize,
+    pub partitions_owned: u64,
+    pub conflicts: u64,
+    /// Seconds.
+    pub clock_error: f64,
+    /// Seconds.
+    pub heartbeat_age: f64,
+}
+
+impl Servers {
+    pub fn of(nodes: &[Node]) -> Servers {
+        let own = nodes.iter().find(|node| node.is_self);
+        Servers {
+            live: nodes.len(),
+            partitions_owned: own.map_or(0, |own| own.partitions_owned),
+            conflicts: own.map_or(0, |own| own.conflicts),
+            clock_error: own.map_or(0.0, |own| (own.clock.1.0 - own.clock.0.0) as f64 / 2_000.0),
+            heartbeat_age: own.map_or(f64::INFINITY, |own| own.heartbeat_age.as_secs_f64()),
+        }
+    }
+}
+
+/// The servers of the store, as this one sees them.
+pub(crate) fn render_servers(servers: &Servers) -> String {
+    let mut page = Exposition::default();
+    for (name, kind, help, value) in [
+        (
+            "bolide_servers",
+            "gauge",
+            "Live servers of the store, this one included.",
+            servers.live as f64,
+        ),
+        (
+            "bolide_partitions_owned",
+            "gauge",
+            "Partitions that this server purges.",
+            servers.partitions_owned as f64,
+        ),
+        (
+            "bolide_commit_conflicts_total",
+            "counter",
+            "Commits that were made again, because another server had committed first.",
+            servers.conflicts as f64,
+        ),
+        (
+            "bolide_clock_error_seconds",
+            "gauge",
+            "How far server time may be from that of the store.",
+            servers.clock_error,
+        ),
+        (
+            "bolide_heartbeat_age_seconds",
+            "gauge",
+            "Time since the last heartbeat of this server; infinite if the others take it for dead.",
+            servers.heartbeat_age,
+        ),
+    ] {
+        page.family(name, kind, help);
+        page.sample(name, &[], value);
     }
     page.text
 }

@@ -25,6 +25,7 @@ use http::StatusCode;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
+use crate::metrics::Servers;
 use crate::request_body::BodyError;
 use crate::routes::Route;
 use crate::state::State;
@@ -186,6 +187,7 @@ async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
         state.account.definitions(),
         state.options.connections.load(Ordering::Relaxed),
     ));
+    text.push_str(&metrics::render_servers(&Servers::of(&state.account.nodes())));
     let mut reply = Reply::json(StatusCode::OK, text);
     reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
     Ok(reply)

@@ -24,7 +24,11 @@ impl Exposition {
         if !labels.is_empty() {
             self.text.push('}');
         }
-        writeln!(self.text, " {value}").expect("writing to a String cannot fail");
+        let written = match value == f64::INFINITY {
+            true => writeln!(self.text, " +Inf"),
+            false => writeln!(self.text, " {value}"),
+        };
+        written.expect("writing to a String cannot fail");
     }
 }
 

@@ -30,7 +30,8 @@ fn families_keep_the_names_and_types_that_scrapers_know() {
         used_bytes: 1,
         limit_bytes: 2,
     };
-    let text = Metrics::default().render(&[]) + &render_process(&memory, definitions, 0);
+    let process = render_process(&memory, definitions, 0);
+    let text = Metrics::default().render(&[]) + &process + &render_servers(&Servers::of(&[]));
     let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     assert_eq!(
         families,
@@ -55,6 +56,11 @@ fn families_keep_the_names_and_types_that_scrapers_know() {
             "bolide_memory_limit_bytes gauge",
             "bolide_definitions_used_bytes gauge",
             "bolide_definitions_limit_bytes gauge",
+            "bolide_servers gauge",
+            "bolide_partitions_owned gauge",
+            "bolide_commit_conflicts_total counter",
+            "bolide_clock_error_seconds gauge",
+            "bolide_heartbeat_age_seconds gauge",
         ]
     );
 }
@@ -97,4 +103,30 @@ fn samples_of_a_container_have_its_names_escaped_and_leave_out_what_it_has_not()
         !text.lines().any(|line| line.starts_with("bolide_ttl_credit")),
         "{text}"
     );
+}
+
+#[test]
+fn a_server_that_is_dead_to_the_others_says_so() {
+    let text = render_servers(&Servers::of(&[]));
+    assert!(
+        text.lines().any(|line| line == "bolide_heartbeat_age_seconds +Inf"),
+        "{text}"
+    );
+    let servers = Servers {
+        live: 3,
+        partitions_owned: 7,
+        conflicts: 12,
+        clock_error: 0.0015,
+        heartbeat_age: 0.25,
+    };
+    let text = render_servers(&servers);
+    for line in [
+        "bolide_servers 3",
+        "bolide_partitions_owned 7",
+        "bolide_commit_conflicts_total 12",
+        "bolide_clock_error_seconds 0.0015",
+        "bolide_heartbeat_age_seconds 0.25",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
+    }
 }

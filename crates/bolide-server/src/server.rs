@@ -97,7 +97,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         ))
     };
     if let Some(account) = host.account().await {
-        account.set_endpoint(own_endpoint(&settings, ports));
+        account.set_endpoint(own_endpoint(&settings, ports)).await;
     }
     host.start(cosmos_options(&settings, &certificate, &shared, ports), mongo)
         .await;

@@ -149,9 +149,9 @@ impl Account {
     }
 
     /// Sets where clients reach this server, for [`Account::nodes`] of all servers of the store.
-    pub fn set_endpoint(&self, endpoint: String) {
+    pub async fn set_endpoint(&self, endpoint: String) {
         if let Some(cluster) = &self.cluster {
-            cluster.set_endpoint(endpoint.clone());
+            cluster.set_endpoint(endpoint.clone()).await;
         }
         *self.endpoint.lock() = endpoint;
     }

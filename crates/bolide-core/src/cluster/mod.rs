@@ -86,7 +86,7 @@ pub(crate) struct Cluster {
     view: RwLock<Arc<View>>,
     /// The number of the last heartbeat. Held while one is written: they must not overtake each other.
     beating: tokio::sync::Mutex<u64>,
-    task: Mutex<Option<JoinHandle<()>>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Cluster {
@@ -118,7 +118,7 @@ impl Cluster {
             partition,
             view: RwLock::default(),
             beating: tokio::sync::Mutex::default(),
-            task: Mutex::default(),
+            tasks: Mutex::default(),
         });
         cluster.beat().await?;
         Ok(cluster)
@@ -127,23 +127,31 @@ impl Cluster {
     /// Writes heartbeats from now on, and does the upkeep that only the owner of a partition does, until the account is dropped or [`Cluster::leave`].
     pub fn start(self: &Arc<Cluster>, interval: Duration) {
         let (cluster, clock) = (Arc::downgrade(self), self.clock.clone());
-        let task = tokio::spawn(async move {
-            for turn in 1_u64.. {
+        let beating = async move {
+            loop {
                 clock.sleep(interval).await;
                 let Some(cluster) = cluster.upgrade() else { return };
                 if let Err(error) = cluster.beat().await {
                     tracing::debug!(%error, "the heartbeat cannot be written");
                 }
+            }
+        };
+        // Another task, because heartbeats must not wait for the partitions.
+        let (cluster, clock) = (Arc::downgrade(self), self.clock.clone());
+        let following = async move {
+            for turn in 1_u64.. {
+                clock.sleep(interval).await;
+                let Some(cluster) = cluster.upgrade() else { return };
                 cluster.follow_heads(turn.is_multiple_of(RARELY)).await;
             }
-        });
-        *self.task.lock() = Some(task);
+        };
+        *self.tasks.lock() = vec![tokio::spawn(beating), tokio::spawn(following)];
     }
 
     /// Ends the heartbeats, and tells the others that this node is gone. If that fails, they find out.
     pub async fn leave(&self) {
-        let task = self.task.lock().take();
-        if let Some(task) = task {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
             task.abort();
             let _ = task.await;
         }
@@ -158,9 +166,12 @@ impl Cluster {
         }
     }
 
-    /// Sets where clients reach this node.
-    pub fn set_endpoint(&self, endpoint: String) {
+    /// Sets where clients reach this node, and tells the others.
+    pub async fn set_endpoint(&self, endpoint: String) {
         *self.endpoint.lock() = endpoint;
+        if let Err(error) = self.beat().await {
+            tracing::debug!(%error, "other servers learn a little later where this one is");
+        }
     }
 
     /// Returns the live nodes, by their ids.

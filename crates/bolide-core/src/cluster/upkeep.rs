@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::ttl::{Policy, Settings};
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 
 use super::Cluster;
 use crate::container::ContainerState;
@@ -29,9 +29,8 @@ impl Cluster {
                 );
             }
         }
-        for partitions in owned.chunks(AT_ONCE) {
-            join_all(partitions.iter().map(follow_head)).await;
-        }
+        let owned = stream::iter(owned);
+        owned.for_each_concurrent(AT_ONCE, follow_head).await;
     }
 }
 
@@ -40,7 +39,7 @@ fn has_upkeep(state: &ContainerState) -> bool {
     state.settings != Settings::new(Policy::Off) || state.retention().is_some()
 }
 
-async fn follow_head(partition: &Arc<Partition>) {
+async fn follow_head(partition: Arc<Partition>) {
     // What fails here, fails again when the partition is used; a change of settings is followed by the catalog.
     if let Err(error) = partition.follow().await {
         tracing::trace!(%error, partition = %partition.id, "the head cannot be read");

@@ -22,7 +22,7 @@ use crate::runtime::{AccountOptions, RequestContext, Runtime};
 use crate::scripts::{ScriptFigures, ScriptPermits, ScriptRunner};
 
 /// Delay before items that readers of other servers may keep are tried again: what is known of them changes with the heartbeats.
-const OTHERS_PAUSE: Duration = Duration::from_millis(100);
+const OTHERS_PAUSE: Duration = Duration::from_millis(250);
 
 /// Everything that one endpoint serves: databases, containers, items, and the background work on them.
 pub struct Account {

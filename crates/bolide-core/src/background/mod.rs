@@ -45,13 +45,13 @@ use futures_util::future::BoxFuture;
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::container::Container;
+use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 pub use build_indexes::BuildFailure;
 use driver::{Driver, OnDemand};
 pub(crate) use fault::PurgeFault;
 pub use job::PurgeMode;
-use job::{Job, JobKind, JobSource, PartitionJobs};
+use job::{Job, JobSource, PartitionJobs};
 use jobs::count_ghosts::CountGhosts;
 use jobs::delete_by_key::DeleteByKey;
 use jobs::expire::Expire;
@@ -183,30 +183,26 @@ struct ContainerJobs {
 }
 
 impl ContainerJobs {
-    /// Returns whether only the counts of a partition are made here: its owner, another server, does the rest.
-    fn only_counts(&self, partition: &Partition) -> bool {
+    /// Returns the partitions whose jobs run here: another server may do the upkeep of the rest.
+    fn own<'s>(&'s self, state: &'s ContainerState) -> impl Iterator<Item = &'s Arc<Partition>> {
         let cluster = self.cluster.as_ref().filter(|_| self.is_upkeep);
-        cluster.is_some_and(|cluster| !cluster.owns(partition.id))
+        let partitions = state.layout.partitions.iter();
+        partitions.filter(move |partition| cluster.is_none_or(|cluster| cluster.owns(partition.id)))
     }
 }
 
 impl JobSource for ContainerJobs {
     fn next_due(&self) -> i64 {
         let state = self.container.state();
-        let partitions = state.layout.partitions.iter();
-        partitions
-            .map(|partition| match self.only_counts(partition) {
-                true => partition.next_count(),
-                false => partition.next_background_work(),
-            })
+        self.own(&state)
+            .map(|partition| partition.next_background_work())
             .min()
             .unwrap_or(i64::MAX)
     }
 
     fn backlog(&self) -> u64 {
         let state = self.container.state();
-        let partitions = state.layout.partitions.iter();
-        partitions.map(|partition| partition.backlog()).sum()
+        self.own(&state).map(|partition| partition.backlog()).sum()
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<()>> {
@@ -218,7 +214,7 @@ impl JobSource for ContainerJobs {
         let jobs_of = |partition: &Arc<Partition>| {
             let shared = (&self.cluster, &self.clock);
             let context = jobs::PartitionContext::new(&self.container, partition, shared);
-            let mut jobs: Vec<Box<dyn Job>> = vec![
+            let jobs: Vec<Box<dyn Job>> = vec![
                 // Runs first, so that statistics show the ghosts even if their purge fails.
                 Box::new(CountGhosts::new(context.clone())),
                 Box::new(Expire::new(context.clone(), self.fault.clone())),
@@ -226,14 +222,11 @@ impl JobSource for ContainerJobs {
                 Box::new(TrimLog::new(context.clone())),
                 Box::new(ForgetSessions::new(context)),
             ];
-            if self.only_counts(partition) {
-                jobs.retain(|job| job.kind() == JobKind::CountGhosts);
-            }
             PartitionJobs {
                 range: partition.range,
                 jobs,
             }
         };
-        state.layout.partitions.iter().map(jobs_of).collect()
+        self.own(&state).map(jobs_of).collect()
     }
 }

@@ -327,10 +327,8 @@ impl Catalog {
 /// Returns the error of a change that is committed, and that this process could not put into force: requests do that when they meet it. The client must
 /// not take it for undone.
 pub(super) fn committed_but(error: Error) -> Error {
-    Error {
-        kind: ErrorKind::Timeout,
-        ..error
-    }
+    // Without its reason, which would let the request be made again.
+    Error::new(ErrorKind::Timeout, error.to_string())
 }
 
 /// A container to create.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use bolide_model::UnixMillis;
 use bolide_model::rid::ContainerRid;
-use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl fmt::Display for NodeId {
 
 /// What a node tells the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Heartbeat {
     /// Rises with every heartbeat.
     pub beat: u64,
@@ -79,14 +79,14 @@ impl Heartbeat {
         serde_json::to_vec(self).map(Bytes::from).unwrap_or_default()
     }
 
-    /// # Errors
-    /// `Corrupt`.
-    pub fn decode(value: &[u8]) -> Result<Heartbeat> {
-        serde_json::from_slice(value).map_err(|error| {
-            Error::new(
-                ErrorKind::Corrupt,
-                format!("the heartbeat of a server cannot be read: {error}"),
-            )
+    /// Returns what a row says. Of a node whose row cannot be read it is known only that it lives; it may read at any time.
+    pub fn decode(value: &[u8]) -> Heartbeat {
+        serde_json::from_slice(value).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the heartbeat of another server cannot be read: nothing is purged while it lives");
+            Heartbeat {
+                bound_ms: i64::MIN,
+                ..Heartbeat::default()
+            }
         })
     }
 }

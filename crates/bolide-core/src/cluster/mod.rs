@@ -84,9 +84,17 @@ pub(crate) struct Cluster {
     /// The partition of the heartbeats.
     partition: Arc<Partition>,
     view: RwLock<Arc<View>>,
-    /// The number of the last heartbeat. Held while one is written: they must not overtake each other.
-    beating: tokio::sync::Mutex<u64>,
+    /// Held while a heartbeat is written: they must not overtake each other.
+    beating: tokio::sync::Mutex<Last>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The last heartbeat of this node.
+#[derive(Default)]
+struct Last {
+    beat: u64,
+    /// The bound of the first heartbeat after others may have taken the node for dead, while reads of before go on.
+    lapsed: Option<UnixMillis>,
 }
 
 impl Cluster {
@@ -213,32 +221,40 @@ impl Cluster {
 
     /// Writes a heartbeat, and reads those of the others.
     async fn beat(&self) -> Result<()> {
+        self.signals.lost.check()?;
         let mut last = self.beating.lock().await;
         let began = self.clock.now();
-        *last += 1;
-        let heartbeat = self.heartbeat(*last).await?;
+        last.beat += 1;
+        let (heartbeat, oldest) = self.heartbeat(last.beat).await?;
+        let bound = UnixMillis(heartbeat.bound_ms);
         let (key, value) = (heartbeat::key(self.id), heartbeat.encode());
         let written = self.partition.write(move |batch| {
             batch.put(key.clone(), value.clone());
             Ok(())
         });
-        match written.await {
-            // Then nobody can purge anything either.
-            Err(error) if error.kind != ErrorKind::StorageFull => return Err(error),
-            _ => self.heard().until(&self.clock, began + HEARD_FOR),
+        written.await?;
+        if self.heard().has_lapsed() {
+            last.lapsed.get_or_insert(bound);
+        }
+        // Others may have purged what reads still show that had begun before. When these have ended, reads of several steps go on.
+        if last.lapsed.is_none_or(|lapsed| oldest >= lapsed) {
+            last.lapsed = None;
+            self.heard().until(&self.clock, began + HEARD_FOR);
         }
         self.look().await
     }
 
-    async fn heartbeat(&self, beat: u64) -> Result<Heartbeat> {
+    /// Returns what to tell the others, and the earliest time of a read in several steps.
+    async fn heartbeat(&self, beat: u64) -> Result<(Heartbeat, UnixMillis)> {
         let span = self.engine.time();
         // Before the readers are listed: who registers later reads at a later time.
         let bound = clock::exact_now(self.engine.as_ref()).await?;
-        let (mut readers, mut partitions_owned) = (Readers::default(), 0);
+        let (mut readers, mut earliest, mut partitions_owned) = (Readers::default(), bound, 0);
         let view = self.view();
         for container in self.catalog.all_containers() {
             if let Some(oldest) = container.oldest_reader().filter(|oldest| *oldest < bound) {
                 readers.add(container.rid(), oldest);
+                earliest = earliest.min(oldest);
             }
             let state = container.state();
             let owned = state.layout.partitions.iter();
@@ -246,7 +262,7 @@ impl Cluster {
                 .filter(|partition| view.owner(partition.id) == Some(self.id))
                 .count() as u64;
         }
-        Ok(Heartbeat {
+        let heartbeat = Heartbeat {
             beat,
             endpoint: self.endpoint.lock().clone(),
             alive_ms: self.clock.since(self.started).as_millis() as u64,
@@ -255,7 +271,8 @@ impl Cluster {
             conflicts: self.signals.conflicts.count(),
             bound_ms: bound.0,
             readers,
-        })
+        };
+        Ok((heartbeat, earliest))
     }
 
     /// Reads the heartbeats, and removes those of nodes that have been dead for long.
@@ -267,7 +284,7 @@ impl Cluster {
         };
         let reply = self.partition.read_raw(request).await?;
         let rows = reply.pages.into_iter().flat_map(|page| page.rows);
-        let view = self.view().next(reply.head.stamp, rows, (began, self.clock.now()))?;
+        let view = self.view().next(reply.head.stamp, rows, (began, self.clock.now()));
         let forgotten = view.forgotten();
         *self.view.write() = Arc::new(view);
         for (key, value) in forgotten {

@@ -98,8 +98,8 @@ async fn the_purge_of_one_leaves_what_a_read_of_the_other_may_show() {
     });
     // It writes a heartbeat each time that it looks.
     let written = cluster(&both.first);
-    let before = *written.beating.lock().await;
-    while *written.beating.lock().await < before + 3 {
+    let before = written.beating.lock().await.beat;
+    while written.beating.lock().await.beat < before + 3 {
         tokio::task::yield_now().await;
     }
     assert!(!waiting.is_finished());
@@ -127,7 +127,7 @@ async fn the_purge_goes_no_further_than_the_last_look_at_the_others() {
 async fn a_node_without_heartbeats_is_dead_to_the_others_and_knows_it_earlier() {
     let both = Both::with(json!({"defaultTtl": 10})).await;
     let second = cluster(&both.second);
-    let _pin = both.second.container.pin_reads_at(UnixMillis(50_000));
+    let pin = both.second.container.pin_reads_at(UnixMillis(50_000));
     both.beat().await;
     assert_eq!(both.nodes().len(), 2);
     both.monotonic.advance(Duration::from_millis(4_001));
@@ -145,6 +145,10 @@ async fn a_node_without_heartbeats_is_dead_to_the_others_and_knows_it_earlier() 
     assert_eq!(both.nodes(), [cluster(&both.first).id]);
     assert_eq!(cluster(&both.first).purge_bound(rid), UnixMillis(100_000));
 
+    second.beat().await.expect("a heartbeat");
+    let refused = second.signals.heard.check();
+    assert!(refused.is_err(), "the read of before may lack what was purged");
+    drop(pin);
     second.beat().await.expect("a heartbeat");
     assert_eq!(second.signals.heard.check(), Ok(()));
     cluster(&both.first).beat().await.expect("a heartbeat");
@@ -266,4 +270,17 @@ async fn a_write_of_a_version_that_is_about_to_end_waits_for_its_end() {
     both.first.clock.set(UnixMillis(119_000));
     let replaced = replacing.await.expect("it ends");
     assert_eq!(replaced.map(drop), Err(ErrorKind::NotFound));
+}
+
+/// It waits for one end, not for the ends of all that it writes, one after the other.
+#[tokio::test]
+async fn a_write_waits_no_longer_than_the_last_time_of_one_version() {
+    let both = Both::with(json!({"defaultTtl": 10})).await;
+    both.first.upsert(json!({"id": "a"})).await;
+    let signals = &cluster(&both.first).signals;
+    signals.waits_out.store(true, Ordering::Relaxed);
+    // The clock stands still, so the version does not end.
+    both.first.clock.set(UnixMillis(109_750));
+    let replaced = both.first.try_replace("a", json!({"id": "a", "n": 1})).await;
+    assert!(replaced.is_ok());
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bolide_model::UnixMillis;
 use bolide_model::rid::ContainerRid;
-use bolide_model::{Result, UnixMillis};
 use bolide_storage::{Key, PartitionId};
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
@@ -39,15 +39,12 @@ enum Life {
 
 impl View {
     /// Returns the view after the rows were read at a head with this stamp, between two instants.
-    ///
-    /// # Errors
-    /// `Corrupt`.
     pub fn next(
         &self,
         stamp: UnixMillis,
         rows: impl Iterator<Item = (Bytes, Bytes)>,
         (began, ended): (Instant, Instant),
-    ) -> Result<View> {
+    ) -> View {
         let mut members = BTreeMap::new();
         for (key, value) in rows {
             let Some(id) = heartbeat::node_of(&key) else { continue };
@@ -60,7 +57,7 @@ impl View {
                 () if silent > DEAD_AFTER => Life::Dead,
                 () => Life::Alive,
             };
-            let heartbeat = Heartbeat::decode(&value)?;
+            let heartbeat = Heartbeat::decode(&value);
             members.insert(
                 id,
                 Member {
@@ -71,7 +68,7 @@ impl View {
                 },
             );
         }
-        Ok(View { members, stamp })
+        View { members, stamp }
     }
 
     fn live(&self) -> impl Iterator<Item = (NodeId, &Member)> {

@@ -152,11 +152,15 @@ impl ReadScope {
         let pin = container.pin_reads_at(self.now);
         // From here on the purge removes nothing that is live at `self.now`. What it has removed before had ended at the time of the newest commit.
         let mut now = self.now;
-        if self.catalog.is_some() {
-            // Nor does another server, once this one has told it of the registration; by then it removes what had ended before.
-            if let Some(partition) = guard.state.layout.partitions.first() {
-                now = now.max(partition.now().await?);
-            }
+        // Nor does another server, once this one has told it of the registration; by then it removes what had ended before.
+        let shared = guard
+            .state
+            .layout
+            .partitions
+            .first()
+            .filter(|partition| partition.is_shared());
+        if let Some(partition) = shared {
+            now = now.max(partition.now().await?);
         }
         for partition in &guard.state.layout.partitions {
             now = now.max(partition.head().await?.stamp);

@@ -17,17 +17,22 @@ impl Heard {
         *self.0.write() = Some((clock.clone(), until));
     }
 
+    /// Tells whether others may have taken this server for dead since its last heartbeat.
+    pub fn has_lapsed(&self) -> bool {
+        matches!(&*self.0.read(), Some((clock, until)) if clock.now() > *until)
+    }
+
     /// Checks that what was read after other reads of the same request can lack nothing that another server has purged meanwhile.
     ///
     /// # Errors
     /// `Unavailable`.
     pub fn check(&self) -> Result<()> {
-        match &*self.0.read() {
-            Some((clock, until)) if clock.now() > *until => Err(Error::new(
+        match self.has_lapsed() {
+            true => Err(Error::new(
                 ErrorKind::Unavailable,
                 "the heartbeats of this server fail, so others may have purged what it reads",
             )),
-            _ => Ok(()),
+            false => Ok(()),
         }
     }
 }

@@ -34,6 +34,8 @@ pub(crate) type JointDecision = Box<dyn FnMut(&mut WriteBatch<'_>) -> Decision<(
 pub(super) struct JointPart {
     /// By which it decides.
     pub settings: SettingsNumber,
+    /// Whether it may wait for versions that are about to end.
+    pub waits_out: bool,
     pub decide: JointDecision,
     /// Tells the time at which the worker has entered.
     pub entered: oneshot::Sender<UnixMillis>,
@@ -83,8 +85,8 @@ pub(crate) async fn commit_jointly(engine: Arc<dyn Engine>, parts: Vec<(Arc<Part
         .map(|(partition, decide)| Participant { partition, decide })
         .collect();
     participants.sort_by_key(|participant| participant.partition.id);
-    for _ in 0..TRIES {
-        match attempt(engine.as_ref(), participants).await? {
+    for nth in 0..TRIES {
+        match attempt(engine.as_ref(), participants, nth == 0).await? {
             Attempt::Done => return Ok(()),
             Attempt::Stale(again) => participants = again,
         }
@@ -108,10 +110,10 @@ struct Entered {
     outcome: oneshot::Sender<PartOutcome>,
 }
 
-async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<Attempt> {
+async fn attempt(engine: &dyn Engine, participants: Vec<Participant>, waits_out: bool) -> Result<Attempt> {
     let (mut entered, mut stamp) = (Vec::with_capacity(participants.len()), UnixMillis(i64::MIN));
     for participant in participants {
-        let (worker, at) = enter(participant).await?;
+        let (worker, at) = enter(participant, waits_out).await?;
         stamp = stamp.max(at);
         entered.push(worker);
     }
@@ -167,11 +169,12 @@ async fn attempt(engine: &dyn Engine, participants: Vec<Participant>) -> Result<
     }
 }
 
-async fn enter(participant: Participant) -> Result<(Entered, UnixMillis)> {
+async fn enter(participant: Participant, waits_out: bool) -> Result<(Entered, UnixMillis)> {
     let ((entered, at), (stamp, start)) = (oneshot::channel(), oneshot::channel());
     let ((drafted, draft), (outcome, end)) = (oneshot::channel(), oneshot::channel());
     let part = JointPart {
         settings: participant.partition.settings,
+        waits_out,
         decide: participant.decide,
         entered,
         stamp: start,

@@ -105,6 +105,7 @@ impl Partition {
             );
             request.max_bytes = read.bytes;
             let reply = self.read_raw(request).await?;
+            self.check_heard(as_of)?;
             head = reply.head;
             if as_of.horizon(self, head).await != horizon {
                 continue;
@@ -163,6 +164,7 @@ impl Partition {
             let Some(reply) = read_held(held.as_ref(), self.id, request).await? else {
                 return Ok(None);
             };
+            self.check_heard(as_of)?;
             match live_index(reply, horizon.clone(), log_rows)? {
                 Found::Live(live) => {
                     return Ok(Some(HeldIndex {

@@ -11,6 +11,7 @@ pub(crate) mod endings;
 pub(crate) mod exclusive;
 pub(crate) mod forecast;
 pub(crate) mod ghosts;
+mod handle;
 mod heard;
 mod joint;
 mod live_index;
@@ -174,22 +175,6 @@ impl Partition {
     /// Returns the newest log sequence number.
     pub fn lsn(&self) -> Lsn {
         Lsn(self.shared.lsn.load(Ordering::Acquire))
-    }
-
-    /// Returns the handle for requests by these settings.
-    pub fn at(self: &Arc<Self>, settings: SettingsNumber) -> Arc<Partition> {
-        match self.settings == settings {
-            true => self.clone(),
-            false => Arc::new(Partition {
-                settings,
-                ..Partition::clone(self)
-            }),
-        }
-    }
-
-    /// Tells whether both are handles of one open partition, for requests by the same or by other settings.
-    pub fn is_same(&self, other: &Partition) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Raises the number of the settings in the partition's head, if it is lower, so that commits and reads by earlier settings end. Returns the stamp of

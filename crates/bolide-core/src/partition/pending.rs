@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::edition::SettingsNumber;
 use super::transaction::Transaction;
+use super::visibility::LONGEST_WAIT;
 use super::write_batch::{Decision, Stop, WriteBatch};
 
 /// Queues a transaction, and returns what it decided once it is committed.
@@ -33,6 +34,7 @@ where
         decide,
         decided: None,
         waits: None,
+        waited: Duration::ZERO,
         rests_on_others: false,
         reply,
     };
@@ -67,6 +69,8 @@ struct Pending<I, T, O, F> {
     decided: Option<Result<T>>,
     /// How long it waits for a version to end.
     waits: Option<Duration>,
+    /// How long it has waited: not for one version after the other.
+    waited: Duration,
     /// Whether earlier transactions of the same write batch had effects, which this transaction saw.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
@@ -94,8 +98,12 @@ where
 
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
         self.rests_on_others = batch.has_effects();
+        let waits_out = batch.waits_out;
+        batch.waits_out &= self.waited < LONGEST_WAIT;
         let observed = self.observed.as_ref().expect("a worker lets it observe first");
-        self.decided = match (self.decide)(batch, observed) {
+        let decided = (self.decide)(batch, observed);
+        batch.waits_out = waits_out;
+        self.decided = match decided {
             Ok(value) => Some(Ok(value)),
             Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
             Err(Stop::NeedsRead) => None,
@@ -112,7 +120,9 @@ where
     }
 
     fn take_wait(&mut self) -> Option<Duration> {
-        self.waits.take()
+        let pause = self.waits.take()?;
+        self.waited += pause;
+        Some(pause)
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {

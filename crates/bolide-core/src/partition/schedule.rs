@@ -90,11 +90,14 @@ impl Schedule {
         self.wakeup.expect(second);
     }
 
-    /// Records that others have committed what is not known.
-    pub fn expect_anything(&self) {
-        self.expect_expiry(i64::MIN);
-        self.expect_trim(i64::MIN);
-        self.expect_forget(i64::MIN);
+    /// Records that others have committed what is not known, by a second. It is looked for in the next one: at once, each look would find that others have
+    /// committed again.
+    pub fn expect_anything(&self, second: i64) {
+        let next = second.saturating_add(1);
+        self.expect_expiry(next);
+        self.expect_trim(next);
+        self.expect_forget(next);
+        self.expect_count(i64::MIN);
         self.expect_ending(UnixMillis(i64::MIN));
     }
 

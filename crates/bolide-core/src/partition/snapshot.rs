@@ -183,9 +183,7 @@ impl Partition {
     /// From the engine.
     pub async fn snapshot(&self, request: impl Fn() -> ReadRequest, as_of: AsOf<'_>) -> Result<Snapshot> {
         let (reply, tombstones) = self.read_raw_with_tombstones(request).await?;
-        if matches!(as_of, AsOf::Horizon(_)) {
-            self.shared.heard.check()?;
-        }
+        self.check_heard(as_of)?;
         let horizon = as_of.horizon(self, reply.head).await;
         Ok(Snapshot {
             head: reply.head,
@@ -302,6 +300,17 @@ impl Partition {
     /// Lets the worker read the head, and publish what belongs to it.
     pub(super) async fn catch_up(&self) -> Result<()> {
         self.background(|batch| batch.get_raw(&keys::state()).map(drop)).await
+    }
+
+    /// Checks that what was read as a further step of a request lacks nothing that another server has purged.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub(super) fn check_heard(&self, as_of: AsOf<'_>) -> Result<()> {
+        match as_of {
+            AsOf::Horizon(_) => self.shared.heard.check(),
+            AsOf::Time { .. } => Ok(()),
+        }
     }
 
     /// Learns what other servers have committed.

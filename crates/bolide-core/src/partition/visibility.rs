@@ -108,6 +108,8 @@ impl GhostCause {
 
 /// The last time of a version, in which it is not written on a store that other servers read: a commit takes less, as a rule (extensions §4).
 const LAST_MS: u64 = 250;
+/// How long a transaction waits in all for versions that are about to end.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(LAST_MS);
 const STEP_MS: usize = 10;
 
 /// Returns in how long a live version ends, if that is soon.

@@ -160,7 +160,7 @@ impl Worker {
             let mut exclusive =
                 ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone())
                     .at(begun.time())
-                    .waiting_out(self.shared.waits_out());
+                    .waiting_out(attempt == 0 && self.shared.waits_out());
             let taken = AssertUnwindSafe(taker.take(&mut exclusive)).catch_unwind().await;
             match taken {
                 Err(_) => {
@@ -271,8 +271,8 @@ impl Worker {
         (now, time): (UnixMillis, CommitTime),
         loaded: &'l Loaded,
     ) -> Result<Attempt<'l>> {
-        let batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
-        let mut batch = batch.waiting_out(self.shared.waits_out());
+        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
+        batch.waits_out = self.shared.waits_out();
         let (mut taken, mut complete, mut waits) = (transactions.len(), 0, false);
         for (at, transaction) in transactions.iter_mut().enumerate() {
             if transaction.settings() != SettingsNumber::of(self.head.edition) {
@@ -395,7 +395,7 @@ impl Worker {
         }
         // The ghosts counted in memory belong to the old head. They are counted again from the purge cursors.
         self.advance(head, state);
-        self.shared.schedule.expect_anything();
+        self.shared.schedule.expect_anything(self.head.stamp.seconds().0);
         Ok(())
     }
 

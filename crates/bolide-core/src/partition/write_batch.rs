@@ -64,7 +64,7 @@ pub(crate) struct WriteBatch<'a> {
     /// The partition's counters as they will be after the commit.
     pub state: PartitionState,
     /// Whether versions that are about to end are waited out: [`Stop::EndsSoon`].
-    waits_out: bool,
+    pub(super) waits_out: bool,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
     /// The changes of the current transaction to `effects`, each with the previous effect, if the transaction may have to be undone.
@@ -186,12 +186,6 @@ impl<'a> WriteBatch<'a> {
         WriteBatch { time, ..self }
     }
 
-    /// Waits out versions that are about to end, if `waits_out`.
-    #[must_use]
-    pub fn waiting_out(self, waits_out: bool) -> WriteBatch<'a> {
-        WriteBatch { waits_out, ..self }
-    }
-
     /// Returns the write batch's server time in seconds.
     pub fn seconds(&self) -> UnixSeconds {
         self.now.seconds()
@@ -212,7 +206,9 @@ impl<'a> WriteBatch<'a> {
         let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
             return Ok(Slot::Free);
         };
+        // What this write batch has written itself nobody else has seen.
         if self.waits_out
+            && !self.effects.contains_key(&key)
             && let Some(pause) = ends_in(&record, settings, self.now)
         {
             return Err(Stop::EndsSoon(pause));

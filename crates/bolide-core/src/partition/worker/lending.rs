@@ -35,7 +35,7 @@ impl Worker {
         // Not those after the stamp: they come after the commit.
         self.tell_endings(stamp).await;
         let decided = match checked {
-            Ok(()) => self.decide_part((stamp, time), &mut decide).await,
+            Ok(()) => self.decide_part((stamp, time), part.waits_out, &mut decide).await,
             Err(error) => Err(error),
         };
         let (result, decided) = match decided {
@@ -74,6 +74,7 @@ impl Worker {
     async fn decide_part(
         &mut self,
         (stamp, time): (UnixMillis, CommitTime),
+        waits_out: bool,
         decide: &mut JointDecision,
     ) -> Result<Option<Decided>> {
         let mut exclusive = ExclusiveTransaction::new(
@@ -84,7 +85,7 @@ impl Worker {
             self.state.clone(),
         )
         .at(time)
-        .waiting_out(self.shared.waits_out());
+        .waiting_out(waits_out && self.shared.waits_out());
         let decided = AssertUnwindSafe(exclusive.decide(&mut **decide)).catch_unwind().await;
         match decided {
             Ok(Ok(())) => Ok(Some(exclusive.into_decided(&self.state))),

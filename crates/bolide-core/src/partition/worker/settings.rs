@@ -27,8 +27,9 @@ impl Worker {
     /// Reads the head, if a request knows later settings than the worker.
     ///
     /// # Errors
-    /// From the engine.
+    /// From the engine; `Unavailable` if the store has lost commits.
     pub(super) async fn reach_settings(&mut self, used: SettingsNumber) -> Result<()> {
+        self.shared.lost.check()?;
         if SettingsNumber::of(self.head.edition) < used {
             // Another server has raised it, and the catalog has told this process already.
             self.refresh().await?;

@@ -15,11 +15,13 @@ use std::time::Duration;
 use bolide_model::error::Resource;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::time::Monotonic;
-use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use bolide_storage::Space;
 
 use super::batch::{CatalogBatch, Changes, Committed};
-use super::rows::{AccountRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged};
+use super::rows::{
+    AccountRow, ContainerRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged,
+};
 use super::{Catalog, changes, scripts};
 use crate::container::{Container, ContainerState, Layout};
 use crate::format::keys;
@@ -190,14 +192,34 @@ impl Catalog {
             };
             // A process that deletes a container removes its partitions after its row. So if the row still exists now, that process has yet to remove
             // them; if it does not, this process may have created them again and removes them.
-            if self.engine.is_shared() && self.container_row(*rid).await?.is_none() {
-                self.remove_partitions(&row.placements).await?;
-                continue;
+            if self.engine.is_shared() {
+                let Some(newest) = self.container_row(*rid).await? else {
+                    self.remove_partitions(&row.placements).await?;
+                    continue;
+                };
+                self.check_not_split(row, &newest).await?;
             }
             self.load_centroids(*rid, &row.indexes, None).await?;
             opened.insert(*rid, layout);
         }
         Ok(opened)
+    }
+
+    /// Checks that another server has not split a container while its partitions were opened: this process may have created one of them again.
+    ///
+    /// # Errors
+    /// `Unavailable`, after which the catalog is to be read again; from the engine.
+    async fn check_not_split(&self, opened: &ContainerRow, newest: &ContainerRow) -> Result<()> {
+        if opened.layout_version == newest.layout_version {
+            return Ok(());
+        }
+        let is_gone = |id| newest.placements.iter().all(|placement| placement.id != id);
+        let gone = opened.placements.iter().filter(|placement| is_gone(placement.id));
+        self.remove_partitions(&gone.cloned().collect::<Vec<_>>()).await?;
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "another server has split the container at the same time",
+        ))
     }
 
     /// Replaces the state of outdated open containers by the one of their rows.

@@ -22,6 +22,7 @@ use super::events::{CatalogEvent, CatalogEventKind};
 use super::history::tell_endings;
 use super::names::Name;
 use super::offers::new_offer;
+use super::partitions::FIRST_LAYOUT;
 use super::removal::{Dropped, delete};
 use super::rows::{AccountRow, ContainerRow, DatabaseRow, RowKey, Unknown};
 use crate::container::{CollectionDefinition, Container, ContainerState, PolicyPeriod, WriteGuard};
@@ -331,7 +332,7 @@ pub(super) fn new_row(
         pending: None,
         collection: None,
         indexes: Arc::default(),
-        layout_version: 1,
+        layout_version: FIRST_LAYOUT,
         next_range: u32::try_from(placements.len()).unwrap_or(u32::MAX),
         placements,
         unknown: Unknown::default(),

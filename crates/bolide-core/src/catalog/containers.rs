@@ -19,6 +19,7 @@ use super::events::CatalogEvent;
 use super::history;
 use super::names::Name;
 use super::offers::new_offer;
+use super::partitions::FIRST_LAYOUT;
 use super::rows::{AccountRow, ContainerRow, RowKey, Unknown};
 use crate::change_log;
 use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
@@ -111,7 +112,7 @@ impl Catalog {
     }
 
     /// Returns the row of a container as it is stored now.
-    pub(super) async fn container_row(&self, rid: ContainerRid) -> Result<Option<ContainerRow>> {
+    pub(crate) async fn container_row(&self, rid: ContainerRid) -> Result<Option<ContainerRow>> {
         self.read(move |batch| batch.container_if_there(rid)).await
     }
 
@@ -393,7 +394,7 @@ impl NewContainer {
             pending: None,
             collection: None,
             indexes: Arc::new(PropertyIndexes::of_new(&self.properties)),
-            layout_version: 1,
+            layout_version: FIRST_LAYOUT,
             next_range: placements.len() as u32,
             placements,
             unknown: Unknown::default(),

@@ -18,15 +18,19 @@ use crate::partition::write_batch::Decision;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
 
+/// The version of the ranges with which a container begins.
+pub(super) const FIRST_LAYOUT: u64 = 1;
+
 /// Interval between two attempts to find out the outcome of a commit.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 impl Catalog {
-    /// Opens the partitions of a container, and creates those that do not exist because of a crash. Partitions that are open in `before` are kept.
+    /// Opens the partitions of a container, and creates those of a new container that do not exist yet, or because of a crash. Partitions that are open in
+    /// `before` are kept.
     ///
     /// # Errors
-    /// From the engine.
-    pub(super) async fn open_layout(&self, row: &ContainerRow, before: Option<&Layout>) -> Result<Layout> {
+    /// From the engine; [`Reason::SettingsChanged`](bolide_model::Reason::SettingsChanged) if a partition was replaced since the row was read.
+    pub(crate) async fn open_layout(&self, row: &ContainerRow, before: Option<&Layout>) -> Result<Layout> {
         let now = self.now().await?;
         let known = |id: PartitionId| before?.partitions.iter().find(|partition| partition.id == id).cloned();
         let mut partitions = Vec::with_capacity(row.placements.len());
@@ -39,7 +43,11 @@ impl Catalog {
                 edition: row.settings_number.edition(),
                 ..Head::first(now)
             };
-            self.engine.create(placement.id, head).await.map_err(engine_error)?;
+            // A split makes its partitions before the row names them: one that is missing has been split again by another server, since the row was read,
+            // and what would be written to it would be lost.
+            if row.layout_version == FIRST_LAYOUT {
+                self.engine.create(placement.id, head).await.map_err(engine_error)?;
+            }
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
             partitions
                 .push(Partition::open(self.engine.clone(), placement.clone(), meter, self.signals.clone()).await?);

@@ -284,3 +284,25 @@ async fn a_write_waits_no_longer_than_the_last_time_of_one_version() {
     let replaced = both.first.try_replace("a", json!({"id": "a", "n": 1})).await;
     assert!(replaced.is_ok());
 }
+
+/// What would be written to a partition that was made again would be lost once the row is read again.
+#[tokio::test]
+async fn a_partition_that_another_split_has_replaced_meanwhile_is_not_made_again() {
+    let both = Both::with(json!({})).await;
+    let first = &both.first;
+    first.account.split(&first.container, None).await.expect("a split");
+    let catalog = &cluster(&both.second).catalog;
+    let rid = both.second.container.rid();
+    let row = catalog.container_row(rid).await.expect("a row").expect("it is there");
+    // Before the second has opened the new partitions, one of them is split again.
+    first.account.split(&first.container, None).await.expect("a split");
+    let opened = catalog.open_layout(&row, None).await;
+    assert!(opened.is_err_and(|error| error.is_of_changed_settings()));
+    let newest = catalog.container_row(rid).await.expect("a row").expect("it is there");
+    let replaced = row.placements.iter().map(|placement| placement.id);
+    let is_gone = |id: &PartitionId| newest.placements.iter().all(|placement| placement.id != *id);
+    let replaced = replaced.filter(is_gone).collect::<Vec<_>>();
+    assert_eq!(replaced.len(), 1);
+    let read = first.engine.read(replaced[0], ReadRequest::default()).await;
+    assert!(read.is_err(), "it is not there");
+}

@@ -15,8 +15,8 @@ use crate::wire::text;
 const SHARED: u64 = 8;
 /// For so long. Then they are others, so that the search for an order of the calls of one stays short.
 const SHARED_FOR: Time = 8_000_000;
-/// The first default ttl of [`Place::Settings`], in seconds: nothing ends by it while the test runs.
-pub const FIRST_DEFAULT: u64 = 100_000;
+/// The first default ttl of [`Place::Settings`], in seconds: nothing ends by it while the test runs, and no item gets this number, however long that is.
+pub const FIRST_DEFAULT: u64 = 1_000_000_000;
 /// The default ttl that lets the items of [`Place::Cleared`] end, in seconds.
 pub const CLEARING: i64 = 1;
 

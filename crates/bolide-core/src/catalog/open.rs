@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bolide_model::epk::EpkRange;
 use bolide_model::{Lsn, Result};
-use bolide_storage::{Engine, Head, PartitionId, Space};
+use bolide_storage::{Engine, PartitionId, Space};
 use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
@@ -18,10 +17,9 @@ use super::changes;
 use super::rows::{Row, RowKey};
 use super::unpublished::Unpublished;
 use crate::clock;
+use crate::partition::Partition;
 use crate::partition::Signals;
 use crate::partition::write_batch::{Decision, WriteBatch};
-use crate::partition::{Partition, Placement, engine_error};
-use crate::throughput::{Meter, PacingSettings};
 
 impl Catalog {
     /// Opens the catalog of a new or existing account whose definitions may take at most `definition_bytes` of memory. A virtual clock may stand still
@@ -32,20 +30,11 @@ impl Catalog {
     // Long: the steps of opening, in order.
     pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize, has_virtual_clock: bool) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
-        let head = Head::first(now);
-        engine.create(PartitionId::CATALOG, head).await.map_err(engine_error)?;
-        let placement = Placement {
-            id: PartitionId::CATALOG,
-            range: 0,
-            epk: EpkRange::all(),
-            parents: vec![],
-        };
-        let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let signals = Signals::default();
         // A clock that stands still comes to no end meanwhile.
         let waits_out = engine.is_shared() && !has_virtual_clock;
         signals.waits_out.store(waits_out, Ordering::Relaxed);
-        let partition = Partition::open(engine.clone(), placement, meter, signals.clone()).await?;
+        let partition = Partition::open_whole(engine.clone(), PartitionId::CATALOG, now, signals.clone()).await?;
         // The clock may stand still since an earlier process gave out times, some of which only clients have stored.
         signals.times.begin_process(TIMES_OF_PROCESS, now);
         let catalog = Catalog {

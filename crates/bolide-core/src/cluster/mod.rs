@@ -20,19 +20,17 @@ mod view;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_model::epk::EpkRange;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
-use bolide_storage::{Engine, Head, PartitionId, ReadRequest};
+use bolide_storage::{Engine, PartitionId, ReadRequest};
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::partition::write_batch::WriteBatch;
-use crate::partition::{Heard, Partition, Placement, Signals, engine_error};
-use crate::throughput::{Meter, PacingSettings};
+use crate::partition::{Heard, Partition, Signals};
 pub use heartbeat::NodeId;
 use heartbeat::{Heartbeat, Readers};
 use view::View;
@@ -105,16 +103,7 @@ impl Cluster {
     pub async fn join(catalog: Arc<Catalog>, clock: Monotonic) -> Result<Arc<Cluster>> {
         let (engine, signals) = (catalog.engine().clone(), catalog.signals().clone());
         let now = clock::exact_now(engine.as_ref()).await?;
-        let created = engine.create(PartitionId::NODES, Head::first(now)).await;
-        created.map_err(engine_error)?;
-        let placement = Placement {
-            id: PartitionId::NODES,
-            range: 0,
-            epk: EpkRange::all(),
-            parents: vec![],
-        };
-        let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
-        let partition = Partition::open(engine.clone(), placement, meter, signals.clone()).await?;
+        let partition = Partition::open_whole(engine.clone(), PartitionId::NODES, now, signals.clone()).await?;
         let cluster = Arc::new(Cluster {
             id: NodeId::random(),
             engine,

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::Lsn;
 use bolide_model::time::Clock;
+use bolide_storage::Head;
 use bolide_storage::memory::MemoryEngine;
 use serde_json::json;
 

@@ -36,6 +36,7 @@ pub(crate) mod tombstones;
 mod transaction;
 pub(crate) mod visibility;
 mod wakeup;
+mod whole;
 mod worker;
 pub(crate) mod write_batch;
 

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Result};
-use bolide_storage::{Head, Key, PartitionId, ReadRequest, Space};
+use bolide_storage::{Key, PartitionId, ReadRequest, Space};
 use bytes::Bytes;
 
 use super::{COMMIT_BYTES, COMMIT_ITEMS};
 use crate::catalog::Catalog;
-use crate::partition::{Partition, Placement, engine_error};
-use crate::throughput::{Meter, PacingSettings};
+use crate::partition::Partition;
 
 /// Lines that are stored in the temporary partition with one commit.
 #[derive(Default)]
@@ -40,17 +38,8 @@ impl Aside {
         let take = |catalog: Arc<Catalog>| async move { catalog.take_partition_ids(1).await };
         let id = PartitionId(catalog.carry_out(take).await?);
         let now = catalog.now().await?;
-        let head = Head::first(now);
-        catalog.engine().create(id, head).await.map_err(engine_error)?;
-        let placement = Placement {
-            id,
-            range: 0,
-            epk: EpkRange::all(),
-            parents: vec![],
-        };
-        let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let engine = catalog.engine().clone();
-        let partition = Partition::open(engine, placement, meter, catalog.signals().clone()).await?;
+        let partition = Partition::open_whole(engine, id, now, catalog.signals().clone()).await?;
         Ok(Aside {
             catalog,
             partition,

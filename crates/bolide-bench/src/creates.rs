@@ -238,6 +238,7 @@ impl Worker for Committer {
             token: CommitToken(u128::from(next.0)),
             puts: puts_of_item(self.partition, next),
             deletes: Vec::new(),
+            new_keys: Vec::new(),
             may_block: self.is_alone,
         };
         match self.engine.commit(self.partition, batch).await? {

@@ -313,7 +313,7 @@ impl Engine for LsmEngine {
             {
                 match self.committer.commit_here(jobs, partition, batch) {
                     Ok(done) => return done,
-                    Err(given_back) => batch = given_back,
+                    Err(given_back) => batch = *given_back,
                 }
             }
             let done = self

@@ -22,6 +22,7 @@ use tokio_postgres::{Error, Row};
 use crate::connection::Connection;
 use crate::engine::Inner;
 use crate::error::{Failure, judge, text, unavailable};
+use crate::locks::Locked;
 use crate::partitions::Known;
 use crate::reads::{self, newest, records};
 use crate::rows::{self, CommitRecord};
@@ -49,6 +50,8 @@ struct Flight {
     /// The new ones.
     written: Vec<(Vec<u8>, [u8; 48])>,
     deletes: Vec<Vec<u8>>,
+    /// Keys that must not be there.
+    new_keys: Vec<Vec<u8>>,
 }
 
 impl Flight {
@@ -60,6 +63,7 @@ impl Flight {
             expected: Vec::new(),
             written: Vec::new(),
             deletes: Vec::new(),
+            new_keys: Vec::new(),
         };
         for (partition, batch, known) in batches.clone() {
             let record = CommitRecord::of(batch);
@@ -80,8 +84,8 @@ impl Flight {
         flight
     }
 
-    /// Sends it, and looks at every answer.
-    async fn send(&self, connection: &mut Connection, home: HomeId) -> Result<Landed, Error> {
+    /// Sends it, and looks at every answer. `is_begun`: in the transaction that has the lock of the partition.
+    async fn send(&self, connection: &mut Connection, home: HomeId, is_begun: bool) -> Result<Landed, Error> {
         let values: Vec<&[u8]> = self.values.iter().map(|value| &value[..]).collect();
         let [(expected_key, expected_value), ..] = self.expected.as_slice() else {
             return Ok(Landed::Done);
@@ -97,25 +101,43 @@ impl Flight {
         if is_joint {
             parameters.extend([&expected_keys as &(dyn ToSql + Sync), &expected_values, &new_keys]);
         } else {
-            parameters.extend([expected_key as &(dyn ToSql + Sync), &expected_value, new_key]);
+            parameters.extend([
+                expected_key as &(dyn ToSql + Sync),
+                &expected_value,
+                new_key,
+                &self.new_keys,
+            ]);
         }
         let commit = connection.prepared(query, home).await?;
-        if self.deletes.is_empty() {
+        if self.deletes.is_empty() && !is_begun {
             connection.begin();
             let written = connection.client().execute(&commit, &parameters).await;
             connection.end();
             return Ok(self.landed(written));
         }
-        let delete = connection.prepared(Query::Delete, home).await?;
+        let delete = match self.deletes.as_slice() {
+            [] => None,
+            _ => Some(connection.prepared(Query::Delete, home).await?),
+        };
         let new_value = &new_value[..];
         let deleted: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, &self.deletes];
         connection.begin();
         // In one flight: each is sent when it is polled first, in this order.
         let client = connection.client();
         let (begun, written, deleted, ended) = future::join4(
-            client.batch_execute("begin"),
+            async {
+                match is_begun {
+                    true => Ok(()),
+                    false => client.batch_execute("begin").await,
+                }
+            },
             client.execute(&commit, &parameters),
-            client.execute(&delete, &deleted),
+            async {
+                match &delete {
+                    Some(delete) => client.execute(delete, &deleted).await,
+                    None => Ok(0),
+                }
+            },
             client.batch_execute("commit"),
         )
         .await;
@@ -150,17 +172,33 @@ impl Flight {
 
 impl Inner {
     /// See [`bolide_storage::Engine::commit`].
-    pub(crate) async fn commit(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, EngineError> {
+    pub(crate) async fn commit(&self, partition: PartitionId, mut batch: Batch) -> Result<Outcome, EngineError> {
         let state = self.partitions.get(partition);
         // Commits of one partition that are sent at once happen in their order.
         let _turn = state.turn().await;
+        let new_keys: Vec<_> = batch.new_keys.drain(..).map(|key| rows::key(partition, &key)).collect();
+        let has_new_keys = !new_keys.is_empty();
         let batches = [(partition, batch)];
-        let known = match self.known_at(partition, batches[0].1.base).await? {
-            Some(known) => known,
-            None => return Err(EngineError::NoPartition(partition)),
+        // One that does not fit ends: the commit would wait for it.
+        let locked = state.take_locked(|_| true);
+        let locked = locked.filter(|locked| locked.record.head.lsn == batches[0].1.base);
+        let known = match &locked {
+            Some(locked) => Some(locked.record),
+            None => self.known_at(partition, batches[0].1.base).await?,
         };
-        match self.commit_on(&batches, &[known]).await? {
+        let Some(known) = known else {
+            return Err(EngineError::NoPartition(partition));
+        };
+        match self.commit_on(&batches, &[known], new_keys, locked).await? {
             JointOutcome::Done(heads) => Ok(Outcome::Done(heads[0])),
+            // The newest record was asked for again meanwhile. If it is still the base, a key that is to be new was there.
+            JointOutcome::Stale
+                if has_new_keys
+                    && known.head.lsn == batches[0].1.base
+                    && self.partitions.known(partition) == Some(known) =>
+            {
+                Ok(Outcome::Exists)
+            }
             JointOutcome::Stale => Ok(Outcome::Stale),
             JointOutcome::Unknown(_) => Ok(Outcome::Unknown(batches[0].1.ticket())),
             JointOutcome::Refused(why) => Ok(Outcome::Refused(why)),
@@ -185,6 +223,7 @@ impl Inner {
         let mut turns = Vec::with_capacity(states.len());
         for (_, state) in &states {
             turns.push(state.turn().await);
+            drop(state.take_locked(|_| true));
         }
         let mut known = Vec::with_capacity(batches.len());
         for (partition, batch) in &batches {
@@ -193,7 +232,7 @@ impl Inner {
                 None => return Err(EngineError::NoPartition(*partition)),
             }
         }
-        self.commit_on(&batches, &known).await
+        self.commit_on(&batches, &known, Vec::new(), None).await
     }
 
     /// The newest record of a partition, as it is known if it is the one of `base`.
@@ -227,11 +266,13 @@ impl Inner {
         self.in_time(newest(&mut connection, partition)).await
     }
 
-    /// Commits batches of one home on the records that are known.
+    /// Commits batches of one home on the records that are known. A joint commit has no new keys, and no lock.
     async fn commit_on(
         &self,
         batches: &[(PartitionId, Batch)],
         known: &[CommitRecord],
+        new_keys: Vec<Vec<u8>>,
+        mut locked: Option<Locked>,
     ) -> Result<JointOutcome, EngineError> {
         let heads: Vec<(PartitionId, Head)> = batches
             .iter()
@@ -244,19 +285,27 @@ impl Inner {
         }
         let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
         self.cover(stamp).await?;
-        let flight = Flight::of(
+        let mut flight = Flight::of(
             batches
                 .iter()
                 .zip(known)
                 .map(|((id, batch), record)| (*id, batch, *record)),
         );
+        flight.new_keys = new_keys;
         let home = batches[0].0.home();
         let mut left = FLIGHTS;
         loop {
             left -= 1;
-            let mut connection = self.connection().await?;
-            let landed = match self.in_time(flight.send(&mut connection, home)).await {
+            let locked = locked.take().map(|locked| locked.connection);
+            let has_lock = locked.is_some();
+            let mut connection = match locked {
+                Some(connection) => connection,
+                None => self.connection().await?,
+            };
+            let landed = match self.in_time(flight.send(&mut connection, home, has_lock)).await {
                 Ok(Ok(landed)) => landed,
+                // The lock had ended.
+                Ok(Err(_)) if has_lock => continue,
                 // Before anything was sent.
                 Ok(Err(error)) => return Err(unavailable(&error)),
                 // The flight may arrive yet; the connection is not used again.
@@ -299,6 +348,7 @@ impl Inner {
 
     /// See [`bolide_storage::Engine::resolve`].
     pub(crate) async fn resolve(&self, partition: PartitionId, ticket: &Ticket) -> Result<Resolved, EngineError> {
+        drop(self.partitions.get(partition).take_locked(|_| true));
         for _ in 0..FENCES {
             let Some(newest) = self.look(partition).await? else {
                 return Err(EngineError::NoPartition(partition));

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, Monotonic, Span};
 use bolide_storage::{
-    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Holds, HomeId, JointOutcome, Outcome, PartitionId,
-    ReadRequest, ReadResponse, Resolved, Ticket,
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Holds, HomeId, JointOutcome, Key, Outcome,
+    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket, WriteLock,
 };
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::connection::{Connection, Connections, Parameters, Pooled, Target};
 use crate::error::{Failure, OpenError, judge, text, unavailable};
@@ -22,7 +22,7 @@ use crate::rows::{self, CommitRecord};
 use crate::schema;
 use crate::statements::Query;
 use crate::time::ServerTime;
-use crate::{reads, removals};
+use crate::{lookups, reads, removals};
 
 /// Time between questions for the server's time.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) partitions: Partitions,
     pub(crate) transactions: Transactions,
     pub(crate) holds: Holds<Arc<Transaction>>,
+    /// One permit for each partition that may be locked at the same time.
+    pub(crate) locks: Arc<Semaphore>,
     pub(crate) time: ServerTime,
     pub(crate) monotonic: Monotonic,
     timeout: Duration,
@@ -82,6 +84,7 @@ impl PostgresEngine {
             partitions: Partitions::default(),
             transactions: Transactions::default(),
             holds: Holds::default(),
+            locks: Arc::new(Semaphore::new(options.connections / 2)),
             time,
             monotonic,
             timeout: options.timeout,
@@ -142,7 +145,12 @@ impl Inner {
         done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
     }
 
-    async fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
+    /// Reads with statements of its own.
+    pub(crate) async fn read_now(
+        &self,
+        partition: PartitionId,
+        request: &ReadRequest,
+    ) -> Result<ReadResponse, EngineError> {
         let mut read = self.read_once(partition, request).await?;
         if matches!(&read, Err(error) if error.was_closed()) {
             read = self.read_once(partition, request).await?;
@@ -213,12 +221,27 @@ impl Engine for PostgresEngine {
         true
     }
 
+    fn checks_new_keys(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         partition: PartitionId,
         request: ReadRequest,
     ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
-        Box::pin(async move { self.0.read(partition, &request).await })
+        if lookups::can_share(&request) {
+            return Box::pin(self.0.look_up(partition, request));
+        }
+        Box::pin(async move { self.0.read_now(partition, &request).await })
+    }
+
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move { self.0.read_and_lock(partition, keys).await })
     }
 
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {

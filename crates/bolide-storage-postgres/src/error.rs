@@ -86,6 +86,11 @@ pub(crate) fn judge(error: &Error) -> Failure {
     }
 }
 
+/// Whether the lock of a row was not given in time.
+pub(crate) fn is_lock_timeout(error: &Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether the connection ended, before the statement or instead of its answer.
 pub(crate) fn was_closed(error: &Error) -> bool {
     let is_end = |code: &SqlState| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code);

@@ -8,8 +8,9 @@
 //!   commit ─▶ one statement: locks the newest record, writes all rows and the next record ──▶ Done │ Stale │ Unknown ──resolve──▶ fence
 //! ```
 //!
-//! - [`engine`] is what callers use. [`reads`] and [`commits`] are the two paths, [`removals`] what happens to partitions that are not needed any more.
+//! - [`engine`] is what callers use. [`reads`] and [`commits`] are the two paths, [`lookups`] sends small reads together, [`removals`] what happens to partitions that are not needed any more.
 //! - [`partitions`] is what this process knows of each partition's newest commit; a wrong guess makes a commit stale.
+//! - [`locks`] are for writers who would make each other's commits stale.
 //! - [`holds`] are snapshots that outlive a call, [`time`] is the server's clock as all nodes see it.
 //! - [`schema`] makes and checks the table. [`statements`] are the files in `sql/`, [`connection`] sends them, [`error`] says what a failure means.
 //!
@@ -19,6 +20,8 @@ mod connection;
 mod engine;
 mod error;
 mod holds;
+mod locks;
+mod lookups;
 mod options;
 mod partitions;
 mod reads;

@@ -7,6 +7,8 @@ use bolide_storage::PartitionId;
 use parking_lot::Mutex;
 use tokio::sync::MutexGuard;
 
+use crate::locks::Locked;
+use crate::lookups::Lookups;
 use crate::rows::CommitRecord;
 
 /// Commit records are kept for this long: by them, an outcome that nobody saw is found. In milliseconds of server time.
@@ -24,6 +26,9 @@ pub(crate) struct PartitionState {
     /// One commit at a time.
     turn: tokio::sync::Mutex<()>,
     newest: Mutex<Option<CommitRecord>>,
+    pub(crate) lookups: Arc<Lookups>,
+    /// What this process has locked.
+    locked: Mutex<Option<Locked>>,
     trimming: Mutex<Trimming>,
 }
 
@@ -81,6 +86,17 @@ impl PartitionState {
     /// Waits until the commits before have ended.
     pub(crate) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().await
+    }
+
+    /// Keeps a lock until a commit takes it, or its holder drops it.
+    pub(crate) fn set_locked(&self, locked: Locked) {
+        *self.locked.lock() = Some(locked);
+    }
+
+    /// Takes the lock, if there is one that is `wanted`.
+    pub(crate) fn take_locked(&self, wanted: impl FnOnce(&Locked) -> bool) -> Option<Locked> {
+        let mut locked = self.locked.lock();
+        locked.take_if(|locked| wanted(locked))
     }
 
     /// The record before which all can be deleted now, if it is worth it.

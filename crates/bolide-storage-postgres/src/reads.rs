@@ -240,7 +240,12 @@ pub(crate) async fn newest(
 ) -> Result<Option<CommitRecord>, ReadError> {
     let (from, to) = rows::commits(partition);
     let found = connection.rows(Query::Head, partition.home(), &[&from, &to]).await?;
-    records(&found).map(|records| records.first().copied())
+    newest_of(&found)
+}
+
+/// The newest commit in an answer that has nothing else.
+pub(crate) fn newest_of(found: &[Row]) -> Result<Option<CommitRecord>, ReadError> {
+    records(found).map(|records| records.first().copied())
 }
 
 /// The commit records in an answer that has nothing else.

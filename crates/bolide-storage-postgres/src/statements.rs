@@ -16,6 +16,7 @@ pub(crate) enum Query {
     Head,
     Heads,
     List,
+    Lock,
     Put,
     Raise,
     Record,
@@ -28,7 +29,7 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 19] = [
+    pub(crate) const ALL: [Query; 20] = [
         Query::Commit,
         Query::CommitTogether,
         Query::Create,
@@ -40,6 +41,7 @@ impl Query {
         Query::Head,
         Query::Heads,
         Query::List,
+        Query::Lock,
         Query::Put,
         Query::Raise,
         Query::Record,
@@ -64,6 +66,7 @@ impl Query {
             Query::Head => include_str!("../sql/head.sql"),
             Query::Heads => include_str!("../sql/heads.sql"),
             Query::List => include_str!("../sql/list.sql"),
+            Query::Lock => include_str!("../sql/lock.sql"),
             Query::Put => include_str!("../sql/put.sql"),
             Query::Raise => include_str!("../sql/raise.sql"),
             Query::Record => include_str!("../sql/record.sql"),

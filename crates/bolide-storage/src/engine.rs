@@ -1,5 +1,6 @@
 //! The `Engine` trait, and the requests and responses it uses.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -179,6 +180,8 @@ pub struct Batch {
     pub puts: Vec<Put>,
     /// Keys to remove; absent ones are no error.
     pub deletes: Vec<Key>,
+    /// Keys of `puts` that are new: if one of them is there, the outcome is [`Outcome::Exists`]. Empty unless [`Engine::checks_new_keys`], and in a joint commit.
+    pub new_keys: Vec<Key>,
     /// The engine may block the calling thread until the commit is done, if that is faster than handing it to another thread. Set it only if no other
     /// task needs the thread. Ignored in a joint commit.
     pub may_block: bool,
@@ -191,6 +194,8 @@ pub enum Outcome {
     Done(Head),
     /// The head was not at `base`; nothing changed. Read again and decide again.
     Stale,
+    /// The head was at `base`, and one of [`Batch::new_keys`] was there; nothing changed.
+    Exists,
     /// The engine cannot tell. [`Engine::resolve`] can.
     Unknown(Ticket),
     /// Nothing changed and a retry will not help: the disk is full, or the store has failed. The text is for the user.
@@ -231,6 +236,22 @@ pub enum EngineError {
     Corrupt(String),
 }
 
+/// A lock of a partition; it ends when dropped. See [`Engine::read_and_lock`].
+pub struct WriteLock(#[expect(dead_code, reason = "what it does when it is dropped is all of it")] Box<dyn Any + Send>);
+
+impl WriteLock {
+    /// A lock that ends when `held` is dropped.
+    pub fn new(held: impl Any + Send) -> WriteLock {
+        WriteLock(Box::new(held))
+    }
+}
+
+impl std::fmt::Debug for WriteLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WriteLock")
+    }
+}
+
 /// Keeps physical partitions.
 ///
 /// # Contract
@@ -255,9 +276,34 @@ pub trait Engine: Send + Sync + 'static {
         false
     }
 
+    /// Whether a commit can check [`Batch::new_keys`] for less than a read of them costs. An engine that cannot refuses a batch that has some.
+    fn checks_new_keys(&self) -> bool {
+        false
+    }
+
     /// Reads keys and ranges of one partition at one snapshot.
     fn read(&self, partition: PartitionId, request: ReadRequest)
     -> EngineFuture<'_, Result<ReadResponse, EngineError>>;
+
+    /// Reads keys like [`Engine::read`], and locks the partition if the engine is shared and can: until the lock is dropped, or its holder has committed to
+    /// the partition, others who ask for the lock wait, in the order in which they asked, and see the partition as it is when it is their turn. For writers
+    /// who would otherwise make each other's commits stale again and again.
+    ///
+    /// A lock is advice. It may be refused (`None`) or end before its time, others may commit without one, and a commit is checked as ever. One holder asks
+    /// for one lock of a partition at a time.
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move {
+            let request = ReadRequest {
+                gets: keys,
+                ..ReadRequest::default()
+            };
+            Ok((self.read(partition, request).await?, None))
+        })
+    }
 
     /// Commits a batch.
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>>;

@@ -13,8 +13,8 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HoldError, HomeId, JointOutcome,
-    Outcome, PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key,
+    Outcome, PartitionId, ReadRequest, ReadResponse, Resolved, Ticket, WriteLock,
 };
 
 /// How often each fault occurs.
@@ -205,6 +205,10 @@ impl Engine for FaultyEngine {
         self.inner.is_shared()
     }
 
+    fn checks_new_keys(&self) -> bool {
+        self.inner.checks_new_keys()
+    }
+
     fn read(
         &self,
         partition: PartitionId,
@@ -213,6 +217,17 @@ impl Engine for FaultyEngine {
         Box::pin(async move {
             self.maybe_unavailable()?;
             self.inner.read(partition, request).await
+        })
+    }
+
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move {
+            self.maybe_unavailable()?;
+            self.inner.read_and_lock(partition, keys).await
         })
     }
 

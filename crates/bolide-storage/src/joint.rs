@@ -31,7 +31,7 @@ impl JointOutcome {
 
 /// Why the batches cannot be committed together on the heads that `head` returns; `None` if they can.
 ///
-/// Checked in this order: refused if they lie in different homes or name a partition twice; [`EngineError::NoPartition`] for the first missing
+/// Checked in this order: refused if they lie in different homes, name a partition twice or have [`Batch::new_keys`]; [`EngineError::NoPartition`] for the first missing
 /// partition; stale if one of them is; refused if one is invalid ([`Batch::validate`]).
 pub fn rejection(
     batches: &[(PartitionId, Batch)],
@@ -58,11 +58,14 @@ pub fn rejection(
 fn validate_partitions(batches: &[(PartitionId, Batch)]) -> Option<String> {
     let (first, _) = batches.first()?;
     let mut named = HashSet::with_capacity(batches.len());
-    for (partition, _) in batches {
+    for (partition, batch) in batches {
         if partition.home() != first.home() {
             return Some(format!(
                 "a joint commit keeps to one home. partition={first} other={partition}"
             ));
+        }
+        if !batch.new_keys.is_empty() {
+            return Some(format!("a joint commit has no new keys. partition={partition}"));
         }
         if !named.insert(*partition) {
             return Some(format!("a joint commit names a partition once. partition={partition}"));

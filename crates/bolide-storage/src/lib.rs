@@ -25,7 +25,7 @@ pub mod suite;
 pub use batch::{RESOLVABLE_COMMITS, RecentCommits};
 pub use engine::{
     Batch, CommitToken, Edition, Engine, EngineError, EngineFuture, Head, Key, Outcome, Page, Put, ReadRequest,
-    ReadResponse, Resolved, Scan, Space, Ticket,
+    ReadResponse, Resolved, Scan, Space, Ticket, WriteLock,
 };
 pub use hold::{HeldSnapshot, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
 pub use joint::{JointOutcome, rejection};

@@ -12,11 +12,13 @@ use std::sync::Arc;
 use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
     Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
-    Outcome, Page, PartitionId, ReadRequest, ReadResponse, RecentCommits, Resolved, Scan, Space, Ticket, rejection,
+    Outcome, Page, PartitionId, ReadRequest, ReadResponse, RecentCommits, Resolved, Scan, Space, Ticket, WriteLock,
+    rejection,
 };
 
 /// Keeps partitions in memory, until the process ends.
@@ -26,6 +28,8 @@ pub struct MemoryEngine {
     time: Arc<MonotoneClock>,
     holds: Holds<HomeSnapshot>,
     is_shared: bool,
+    /// Those of partitions that were locked once.
+    locks: Mutex<HashMap<PartitionId, Arc<AsyncMutex<()>>>>,
 }
 
 impl MemoryEngine {
@@ -36,6 +40,7 @@ impl MemoryEngine {
             time: Arc::new(MonotoneClock::new(clock, UnixMillis(i64::MIN))),
             holds: Holds::default(),
             is_shared: false,
+            locks: Mutex::default(),
         }
     }
 
@@ -65,6 +70,7 @@ impl MemoryEngine {
             time: Arc::new(MonotoneClock::new(clock, floor)),
             holds: Holds::default(),
             is_shared: false,
+            locks: Mutex::default(),
         }
     }
 
@@ -109,6 +115,13 @@ impl MemoryEngine {
         }
         if let Some(reason) = batch.validate(head) {
             return Ok(Outcome::Refused(reason));
+        }
+        if !self.is_shared && !batch.new_keys.is_empty() {
+            return Ok(Outcome::Refused("this engine does not check new keys".to_owned()));
+        }
+        let is_there = |key: &Key| partition.spaces.space(key.space).contains_key(&key.bytes);
+        if batch.new_keys.iter().any(is_there) {
+            return Ok(Outcome::Exists);
         }
         // While the lock is held: no reader may see the commit before server time has reached its stamp.
         self.time.observe(batch.stamp);
@@ -172,6 +185,31 @@ impl Engine for MemoryEngine {
             let partition = self.partition(partition)?;
             let partition = partition.read();
             Ok(partition.spaces.answer(partition.head(), &request))
+        })
+    }
+
+    fn checks_new_keys(&self) -> bool {
+        self.is_shared
+    }
+
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move {
+            let lock = self
+                .is_shared
+                .then(|| self.locks.lock().entry(partition).or_default().clone());
+            let lock = match lock {
+                Some(lock) => Some(WriteLock::new(lock.lock_owned().await)),
+                None => None,
+            };
+            let request = ReadRequest {
+                gets: keys,
+                ..ReadRequest::default()
+            };
+            Ok((self.read(partition, request).await?, lock))
         })
     }
 

@@ -154,7 +154,8 @@ impl DocumentBatch<'_, '_> {
         self.check_place(draft.place.as_bytes())?;
         let draft = &*self.in_force(draft)?;
         let mut ghosts = Vec::new();
-        match self.slot_of(&draft.id)? {
+        let number = self.batch.new_entry(&self.id_entry(&draft.id))?;
+        match self.slot_at(number)? {
             Slot::Live(_) => return Ok(Err(Duplicate { index: 0 })),
             slot => ghosts.extend(slot.ghost()),
         }
@@ -259,7 +260,7 @@ impl DocumentBatch<'_, '_> {
         let mut keys: Vec<Key> = Vec::new();
         for draft in drafts {
             let draft = self.in_force(draft)?;
-            keys.push(keys::id_index(self.place.as_bytes(), &draft.id.0));
+            keys.push(self.id_entry(&draft.id));
             let unique = draft.unique.iter();
             keys.extend(unique.map(|unique| keys::unique_index(self.place.as_bytes(), Content::Bson, unique)));
         }
@@ -285,7 +286,16 @@ impl DocumentBatch<'_, '_> {
     }
 
     fn slot_of(&mut self, id: &DocumentId) -> Decision<Slot> {
-        let number = self.batch.entry(&keys::id_index(self.place.as_bytes(), &id.0))?;
+        let number = self.batch.entry(&self.id_entry(id))?;
+        self.slot_at(number)
+    }
+
+    fn id_entry(&self, id: &DocumentId) -> Key {
+        keys::id_index(self.place.as_bytes(), &id.0)
+    }
+
+    /// Returns what is stored under the number in an entry of the index of ids.
+    fn slot_at(&mut self, number: Option<Bytes>) -> Decision<Slot> {
         match number.and_then(|value| value[..].try_into().ok()) {
             Some(number) => {
                 let key = keys::item(&self.place, u64::from_be_bytes(number));

@@ -53,7 +53,8 @@ impl LogicalPartition {
     }
 
     pub fn create(&self, batch: &mut WriteBatch<'_>, draft: &PreparedItem) -> Decision<Written<ItemWritten>> {
-        let ghost = must_be_free(self.find_by_id(batch, &draft.id)?)?;
+        let number = batch.new_entry(&self.id_entry(&draft.id))?;
+        let ghost = must_be_free(self.find_by_number(batch, number)?)?;
         let mut ghosts = self.holders(batch, draft, None)?;
         add_ghost(&mut ghosts, ghost);
         let number = self.next_number(batch);
@@ -157,7 +158,7 @@ impl LogicalPartition {
         ids: impl Iterator<Item = &'d str>,
         drafts: impl Iterator<Item = &'d PreparedItem>,
     ) -> Decision<()> {
-        let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
+        let ids = ids.map(|id| self.id_entry(id));
         let numbers = batch.entries(&ids.collect::<Vec<_>>());
         let mut entries = Vec::new();
         for draft in drafts {
@@ -196,7 +197,16 @@ impl LogicalPartition {
     }
 
     fn find_by_id(&self, batch: &mut WriteBatch<'_>, id: &str) -> Decision<Slot> {
-        let number = batch.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
+        let number = batch.entry(&self.id_entry(id))?;
+        self.find_by_number(batch, number)
+    }
+
+    fn id_entry(&self, id: &str) -> Key {
+        keys::id_index(self.epk.as_bytes(), id.as_bytes())
+    }
+
+    /// Returns what is stored under the number in an entry of the index of ids.
+    fn find_by_number(&self, batch: &mut WriteBatch<'_>, number: Option<Bytes>) -> Decision<Slot> {
         match number.as_deref().and_then(decode_number) {
             None => Ok(Slot::Free),
             Some(number) => self.slot(batch, keys::item(&self.epk, number)),
@@ -223,7 +233,10 @@ impl LogicalPartition {
         itself: Option<&StoredVersion>,
     ) -> Decision<Vec<StoredVersion>> {
         let entries: Vec<Key> = self.unique_entries(&draft.unique).collect();
-        let holders = batch.entries(&entries)?;
+        let holders = match itself {
+            None => batch.new_entries(&entries)?,
+            Some(_) => batch.entries(&entries)?,
+        };
         let mut ghosts = Vec::new();
         for item_key in holders.into_iter().flatten() {
             let key = Key::new(bolide_storage::Space::Item, item_key);

@@ -14,17 +14,19 @@
 //! read beforehand ([`prepared`](super::prepared)), and the step waits a little for one of these. A script has a write batch of its own: it runs as an
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
+mod contention;
+mod deciding;
 mod lending;
+mod new_entries;
 mod queues;
 mod settings;
 mod telling;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bolide_model::time::CommitTime;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{
     Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket,
@@ -40,9 +42,11 @@ use super::recent_writes::RecentWrites;
 use super::shared::Shared;
 use super::state::PartitionState;
 use super::transaction::Transaction;
-use super::write_batch::{Changes, Decided, Loaded, WriteBatch};
+use super::write_batch::{Changes, Decided};
 use crate::clock;
 use crate::format::keys;
+use contention::Contention;
+use new_entries::NewEntries;
 use queues::{Alone, NextWork};
 pub(crate) use queues::{BackgroundWork, Queued, Queues, RaiseSettings};
 use telling::Telling;
@@ -72,19 +76,21 @@ pub(crate) struct Worker {
     undecided: Vec<Arc<InProgress>>,
     /// How far the ends of documents are written into the history.
     telling: Telling,
+    /// Which write batches take the entries of creates to be new.
+    new_entries: NewEntries,
+    contention: Contention,
     /// Whether the current write batch has one transaction at most and nothing else is queued, so that its commit may block the thread.
     is_alone: bool,
 }
 
-/// The result of deciding transactions on the rows that were read so far.
-struct Attempt<'l> {
-    batch: WriteBatch<'l>,
-    /// Number of transactions that are in the write batch.
-    taken: usize,
-    /// Number of transactions, counted from the first, for which no row is missing.
-    complete: usize,
-    /// Whether one more of them waits for a version to end, so that all have to be decided without it.
-    waits: bool,
+/// How a commit ended.
+enum Committed<T = Lsn> {
+    /// What is newest after it.
+    Done(T),
+    /// The partition's head was not the expected one.
+    Stale,
+    /// An entry that was taken to be new is there.
+    Exists,
 }
 
 impl Worker {
@@ -94,6 +100,7 @@ impl Worker {
     /// `Unavailable` or `Corrupt`, from the engine.
     pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, shared: Arc<Shared>) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
+        let new_entries = NewEntries::checked_by(engine.as_ref());
         shared.lsn.store(head.lsn.0, Ordering::Release);
         shared
             .deletions
@@ -112,6 +119,8 @@ impl Worker {
             unresolved: Vec::new(),
             undecided: Vec::new(),
             telling: Telling::Off,
+            new_entries,
+            contention: Contention::default(),
             is_alone: false,
         })
     }
@@ -173,8 +182,8 @@ impl Worker {
                 Ok(Taken::Drafted) => {
                     let decided = exclusive.into_decided(&self.state);
                     match self.commit(decided, begun).await? {
-                        Some(lsn) => return Ok(lsn),
-                        None => self.refresh().await?,
+                        Committed::Done(lsn) => return Ok(lsn),
+                        Committed::Stale | Committed::Exists => self.refresh().await?,
                     }
                 }
             }
@@ -190,118 +199,22 @@ impl Worker {
         taken: &mut usize,
         mut prepared: Option<Prepared>,
     ) -> Result<Lsn> {
+        let mut is_stale = false;
         for attempt in 0..TRIES {
-            give_way(attempt).await;
+            let _lock = self.begin_attempt(attempt, is_stale).await?;
             let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
-                Some(lsn) => return Ok(lsn),
-                None => self.refresh().await?,
+                Committed::Done(lsn) => return Ok(lsn),
+                // The next attempt reads the entries.
+                Committed::Exists if attempt == 0 => {}
+                Committed::Stale | Committed::Exists => is_stale = true,
             }
         }
         Err(overtaken())
     }
 
-    /// Reads rows and decides, in a loop, until no row is missing. If the rows are more than one write batch reads, the write batch keeps fewer
-    /// transactions: the first ones that need no more rows, or, if there are none, the first transaction alone.
-    async fn decide(
-        &mut self,
-        mut transactions: &mut [Box<dyn Transaction>],
-        taken: &mut usize,
-        prepared: Option<Prepared>,
-    ) -> Result<(Decided, InProgress)> {
-        let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
-        let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
-        loop {
-            let settings = settings::newest_settings(transactions);
-            self.reach_settings(settings).await?;
-            // Read here, so that stamps are in commit order, and never below the stamp of the previous commit.
-            let now = self.now().await?;
-            let begun = self.shared.times.begin(now);
-            for transaction in transactions.iter_mut() {
-                transaction.observe(now);
-            }
-            let Attempt {
-                mut batch,
-                taken: decided,
-                complete,
-                waits,
-            } = self.decide_on(transactions, (now, begun.time()), &loaded)?;
-            *taken = decided;
-            let missing = batch.missing();
-            if waits {
-                // What it has written in the batch before it came to the version is not to be committed.
-                continue;
-            }
-            if missing.is_empty() {
-                #[cfg(debug_assertions)]
-                {
-                    let again = self.decide_on(transactions, (now, begun.time()), &loaded)?.batch;
-                    if !batch.is_like(&again) {
-                        return Err(Error::internal("a decision is no function of what was read"));
-                    }
-                }
-                return Ok((batch.into_decided(self.head.lsn, &self.state), begun));
-            }
-            if loaded.is_full() && transactions.len() > 1 {
-                transactions = &mut transactions[..complete.max(1)];
-                if complete == 0 {
-                    // How much a transaction may read must not depend on what others have read.
-                    loaded = Loaded::up_to(TRANSACTION_BYTES);
-                }
-                continue;
-            }
-            let reply = self
-                .engine
-                .read(self.partition, loaded.read_request(&missing))
-                .await
-                .map_err(|error| error_of(self.engine.as_ref(), error))?;
-            if reply.head == self.head {
-                loaded.take(missing, reply);
-            } else {
-                self.refresh().await?;
-                loaded = Loaded::up_to(TRANSACTION_BYTES);
-            }
-        }
-    }
-
-    /// Lets transactions decide on the rows that were read so far.
-    fn decide_on<'l>(
-        &self,
-        transactions: &mut [Box<dyn Transaction>],
-        (now, time): (UnixMillis, CommitTime),
-        loaded: &'l Loaded,
-    ) -> Result<Attempt<'l>> {
-        let mut batch = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded).at(time);
-        batch.waits_out = self.shared.waits_out();
-        let (mut taken, mut complete, mut waits) = (transactions.len(), 0, false);
-        for (at, transaction) in transactions.iter_mut().enumerate() {
-            if transaction.settings() != SettingsNumber::of(self.head.edition) {
-                transaction.refuse(settings_changed());
-            } else if !transaction.waits() {
-                decide_guarded(transaction.as_mut(), &mut batch)?;
-                waits |= transaction.waits();
-            }
-            if complete == at && batch.missing_so_far() == 0 {
-                complete = at + 1;
-            }
-            if batch.state.tombstones.newest() > Some(self.head.lsn) {
-                // Readers learn that a logical partition was deleted when the commit is done. If the same commit contained later writes, readers
-                // could see these together with items that were deleted before them. So the write batch ends here.
-                taken = at + 1;
-                break;
-            }
-        }
-        Ok(Attempt {
-            batch,
-            taken,
-            complete,
-            waits,
-        })
-    }
-
-    /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number after
-    /// it; `None` if the partition's head was not the expected one.
-    async fn commit(&mut self, decided: Decided, begun: InProgress) -> Result<Option<Lsn>> {
+    /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit).
+    async fn commit(&mut self, decided: Decided, begun: InProgress) -> Result<Committed> {
         let Decided {
             changes,
             state,
@@ -312,17 +225,18 @@ impl Worker {
         let Some(changes) = changes else {
             self.state = state;
             self.shared.committed(&after, stamp.seconds(), &self.state);
-            return Ok(Some(self.head.lsn));
+            return Ok(Committed::Done(self.head.lsn));
         };
         let edition = self.next_edition(&state);
         match self.commit_changes(changes, (stamp, edition)).await {
-            Ok(Some(head)) => {
+            Ok(Committed::Done(head)) => {
                 self.shared.committed(&after, stamp.seconds(), &state);
                 self.shared.ranked.apply(self.head.lsn, head.lsn, texts);
                 self.advance(head, state);
-                Ok(Some(head.lsn))
+                Ok(Committed::Done(head.lsn))
             }
-            Ok(None) => Ok(None),
+            Ok(Committed::Stale) => Ok(Committed::Stale),
+            Ok(Committed::Exists) => Ok(Committed::Exists),
             Err(error) => {
                 if error.kind == ErrorKind::Timeout {
                     self.undecided.push(Arc::new(begun));
@@ -337,7 +251,7 @@ impl Worker {
         &mut self,
         changes: Changes,
         (stamp, edition): (UnixMillis, Edition),
-    ) -> Result<Option<Head>> {
+    ) -> Result<Committed<Head>> {
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
@@ -348,6 +262,7 @@ impl Worker {
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,
+            new_keys: changes.new_keys,
             may_block: self.is_alone,
         };
         let committed = self.engine.commit(self.partition, batch).await;
@@ -355,7 +270,14 @@ impl Worker {
             Outcome::Done(head) => Some(head),
             Outcome::Stale => {
                 self.shared.conflicts.add();
+                if self.engine.is_shared() {
+                    self.contention.found_stale();
+                }
                 None
+            }
+            Outcome::Exists => {
+                self.new_entries.found_one();
+                return Ok(Committed::Exists);
             }
             Outcome::Refused(why) => return Err(refused(why)),
             Outcome::Unknown(ticket) => {
@@ -363,13 +285,14 @@ impl Worker {
                 resolved.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
             }
         };
-        if let Some(head) = head {
-            self.recent_writes.note(self.head.lsn, head.lsn, written);
-            // Commits on the previous head that are still unresolved were not applied, and never will be.
-            self.unresolved.clear();
-            self.shared.dirty_keys.record(keys);
-        }
-        Ok(head)
+        let Some(head) = head else {
+            return Ok(Committed::Stale);
+        };
+        self.recent_writes.note(self.head.lsn, head.lsn, written);
+        // Commits on the previous head that are still unresolved were not applied, and never will be.
+        self.unresolved.clear();
+        self.shared.dirty_keys.record(keys);
+        Ok(Committed::Done(head))
     }
 
     async fn resolve(&self, ticket: Ticket) -> Result<Option<Head>> {
@@ -385,6 +308,11 @@ impl Worker {
 
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        self.take_newest(head, state)
+    }
+
+    /// Goes on with the head and state that were read.
+    fn take_newest(&mut self, head: Head, state: PartitionState) -> Result<()> {
         self.shared.lost.compare(self.partition, self.head.lsn, head)?;
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
@@ -415,20 +343,6 @@ impl Worker {
         self.shared.purge_rate.note(head.stamp.seconds(), purged);
         // What was undecided on an earlier head is visible now, or never will be.
         self.undecided.clear();
-    }
-}
-
-/// Lets one transaction decide. The rows that it lacks are noted in the write batch; later transactions are decided all the same, so that the rows
-/// that they lack are read together with these.
-///
-/// # Errors
-/// `Internal` after a panic. A bug in one decision fails its write batch, of which nothing is stored, but not the partition.
-fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>) -> Result<()> {
-    match catch_unwind(AssertUnwindSafe(|| transaction.decide(batch))) {
-        Ok(Ok(()) | Err(())) => Ok(()),
-        Err(_) => Err(Error::internal(
-            "a decision panicked; nothing of its write batch was stored",
-        )),
     }
 }
 

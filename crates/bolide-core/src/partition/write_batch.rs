@@ -5,6 +5,11 @@
 //! batch again from the start. So a decision is a function of the rows that were read, the partition's state and the time. It may be made any number
 //! of times; effects outside of the write batch are noted in [`AfterCommit`] and applied once, after the commit. Builds with debug assertions decide
 //! every write batch twice and compare the results.
+//!
+//! Where the engine can check it with the commit, an entry that a create puts is taken to be new without being read ([`WriteBatch::new_entry`]). If it is
+//! there, the commit changes nothing, and the write batch is decided on what is stored.
+
+mod entries;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -65,6 +70,8 @@ pub(crate) struct WriteBatch<'a> {
     pub state: PartitionState,
     /// Whether versions that are about to end are waited out: [`Stop::EndsSoon`].
     pub(super) waits_out: bool,
+    /// The entries that are taken to be new; `None`: all are read.
+    new_entries: Option<Vec<Key>>,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
     /// The changes of the current transaction to `effects`, each with the previous effect, if the transaction may have to be undone.
@@ -131,6 +138,7 @@ impl Suspended {
             time: self.time,
             state: self.state,
             waits_out: self.waits_out,
+            new_entries: None,
             loaded,
             effects: self.effects,
             undo: None,
@@ -169,6 +177,7 @@ impl<'a> WriteBatch<'a> {
             time: CommitTime::default(),
             state,
             waits_out: false,
+            new_entries: None,
             loaded,
             effects: HashMap::new(),
             undo: None,
@@ -227,18 +236,6 @@ impl<'a> WriteBatch<'a> {
         Slot::of(version, &self.horizon(settings), &self.state.tombstones)
     }
 
-    /// Returns the entry of an index or of the catalog under a key, changes of earlier transactions included.
-    pub fn entry(&mut self, key: &Key) -> Decision<Option<Bytes>> {
-        debug_assert!(key.space != Space::Item, "items have slots");
-        self.get_raw(key)
-    }
-
-    /// Like [`WriteBatch::entry`], for several keys, so that all missing ones are read at once.
-    pub fn entries(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
-        debug_assert!(keys.iter().all(|key| key.space != Space::Item), "items have slots");
-        self.get_all_raw(keys)
-    }
-
     /// Returns the stored value of a key, ghosts included, with changes of earlier transactions.
     pub fn get_raw(&mut self, key: &Key) -> Decision<Option<Bytes>> {
         if let Some(value) = self.effects.get(key) {
@@ -268,12 +265,15 @@ impl<'a> WriteBatch<'a> {
         self.loaded.gets.get(key).cloned().flatten()
     }
 
-    /// Like [`WriteBatch::get_raw`], for several keys, so that all missing ones are read at once.
-    pub fn get_all_raw(&mut self, keys: &[Key]) -> Decision<Vec<Option<Bytes>>> {
+    fn get_all(
+        &mut self,
+        keys: &[Key],
+        get: impl Fn(&mut WriteBatch<'a>, &Key) -> Decision<Option<Bytes>>,
+    ) -> Decision<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
-            match self.get_raw(key) {
+            match get(self, key) {
                 Ok(value) => values.push(value),
                 Err(Stop::NeedsRead) => complete = false,
                 Err(refused) => return Err(refused),
@@ -429,6 +429,7 @@ impl<'a> WriteBatch<'a> {
     pub fn is_like(&self, other: &WriteBatch<'_>) -> bool {
         (&self.effects, &self.state, self.lsn, self.after) == (&other.effects, &other.state, other.lsn, other.after)
             && self.texts == other.texts
+            && self.new_entries == other.new_entries
     }
 
     /// Returns the result of the write batch on the head `base`. `before` is the partition's state before it.
@@ -451,6 +452,7 @@ impl<'a> WriteBatch<'a> {
             next: self.lsn.max(base.next()),
             puts: Vec::new(),
             deletes: Vec::new(),
+            new_keys: self.new_entries.unwrap_or_default(),
         };
         for (key, value) in self.effects {
             match value {
@@ -489,6 +491,7 @@ pub(crate) struct Changes {
     pub next: Lsn,
     pub puts: Vec<Put>,
     pub deletes: Vec<Key>,
+    pub new_keys: Vec<Key>,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
     Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Key, Outcome,
-    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket, WriteLock,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -154,6 +154,7 @@ impl Probe {
             token: CommitToken(1),
             puts,
             deletes,
+            new_keys: Vec::new(),
             may_block: false,
         };
         let outcome = self.inner.commit(FIRST, batch).await;
@@ -319,6 +320,10 @@ impl Engine for Probe {
         self.inner.is_shared()
     }
 
+    fn checks_new_keys(&self) -> bool {
+        self.inner.checks_new_keys()
+    }
+
     fn read(
         &self,
         partition: PartitionId,
@@ -342,6 +347,17 @@ impl Engine for Probe {
             let found: usize = response.pages.iter().map(|page| page.rows.len()).sum();
             self.found.fetch_add(found as u64, Ordering::SeqCst);
             Ok(response)
+        })
+    }
+
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move {
+            self.count(&self.reads, keys.len());
+            self.engine().read_and_lock(partition, keys).await
         })
     }
 

@@ -125,6 +125,11 @@ impl Group {
         if batch.base != head.lsn {
             return Err(Ok(Outcome::Stale));
         }
+        if !batch.new_keys.is_empty() {
+            return Err(Ok(Outcome::Refused(
+                "this engine does not check for new keys".to_owned(),
+            )));
+        }
         match batch.validate(head).or_else(|| self.space_refusal([batch].into_iter())) {
             Some(why) => Err(Ok(Outcome::Refused(why))),
             None => Ok(()),

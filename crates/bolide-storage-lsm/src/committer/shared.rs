@@ -57,18 +57,18 @@ impl SharedCommitter {
         jobs: &Sender<Job>,
         partition: PartitionId,
         batch: Batch,
-    ) -> Result<Result<Outcome, EngineError>, Batch> {
+    ) -> Result<Result<Outcome, EngineError>, Box<Batch>> {
         if !self.has_several_cores || self.waiting.load(Ordering::SeqCst) > 0 {
-            return Err(batch);
+            return Err(Box::new(batch));
         }
         let ticket = batch.ticket();
         // A panic ends the committer, as on its own thread, but not the caller: dropping the guard poisons the lock.
         let done = catch_unwind(AssertUnwindSafe(|| {
             let Ok(mut guard) = self.committer.try_lock() else {
-                return Err(batch);
+                return Err(Box::new(batch));
             };
             let Some(committer) = guard.as_mut().filter(|committer| committer.is_short()) else {
-                return Err(batch);
+                return Err(Box::new(batch));
             };
             let (reply, mut replied) = oneshot::channel();
             committer.write(vec![Write::Commit {

@@ -50,6 +50,7 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: true,
     }
 }

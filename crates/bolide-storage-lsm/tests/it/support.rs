@@ -46,6 +46,7 @@ pub fn batch(base: u64, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes,
+        new_keys: Vec::new(),
         may_block: base.is_multiple_of(2),
     }
 }

@@ -14,6 +14,7 @@ fn commit(lsn: u64, stamp: i64) -> CommitRecord {
         token: CommitToken(u128::from(lsn)),
         puts: vec![],
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: false,
     })
 }

@@ -33,6 +33,7 @@ fn records_come_back_and_are_in_the_order_of_their_commits() {
         token: CommitToken(u128::MAX - 1),
         puts: vec![],
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: false,
     };
     let second = CommitRecord::of(&batch);

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, NoTls};
 use super::Store;
 use super::relay::Relay;
 
-const PARTITION: PartitionId = PartitionId(7);
+pub(super) const PARTITION: PartitionId = PartitionId(7);
 const START: UnixMillis = UnixMillis(1_700_000_000_000);
 
 fn clock() -> Arc<Clock> {
@@ -25,20 +25,20 @@ fn clock() -> Arc<Clock> {
 }
 
 /// Two engines over one store, as two servers have them; the partition is there.
-async fn two(store: &Store) -> [PostgresEngine; 2] {
+pub(super) async fn two(store: &Store) -> [PostgresEngine; 2] {
     let engines = [store.open_with(clock()).await, store.open_with(clock()).await];
     engines[0].create(PARTITION, Head::first(START)).await.unwrap();
     engines
 }
 
-fn put(key: &str, value: &str) -> Put {
+pub(super) fn put(key: &str, value: &str) -> Put {
     Put {
         key: Key::new(Space::Item, key.as_bytes().to_vec()),
         value: Bytes::copy_from_slice(value.as_bytes()),
     }
 }
 
-fn batch(base: u64, next: u64, puts: Vec<Put>) -> Batch {
+pub(super) fn batch(base: u64, next: u64, puts: Vec<Put>) -> Batch {
     Batch {
         base: Lsn(base),
         next: Lsn(next),
@@ -47,6 +47,7 @@ fn batch(base: u64, next: u64, puts: Vec<Put>) -> Batch {
         token: CommitToken(u128::from(next) << 64 | u128::from(base) << 32 | puts.len() as u128),
         puts,
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: false,
     }
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod claims;
+mod locks;
+mod lookups;
 mod relay;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::test_engine::{PARTITION, key, put};
 use super::{EngineFixture, TestEngine};
-use crate::{Batch, Edition, Outcome, RESOLVABLE_COMMITS, Resolved, Space};
+use crate::{Batch, Edition, Outcome, RESOLVABLE_COMMITS, Resolved, Scan, Space};
 
 /// Puts replace, deletes remove, absent keys may be deleted, and all changes become visible together.
 pub async fn commit_puts_and_deletes_together(fixture: &dyn EngineFixture) {
@@ -75,6 +75,71 @@ pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(fixture: &dyn En
         engine.get(PARTITION, key(Space::Item, b"a")).await,
         Some(Bytes::from("1"))
     );
+}
+
+/// An engine that checks new keys commits nothing if one of them is there; another one refuses the batch. A base that is not the head comes first.
+pub async fn commit_with_a_new_key_that_is_there_changes_nothing(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
+    let with_new = |base, name: &'static [u8], value: &str| {
+        let puts = vec![put(Space::Item, b"both", value), put(Space::Index, name, value)];
+        Batch {
+            new_keys: vec![key(Space::Index, name)],
+            ..engine.batch(base, puts, vec![])
+        }
+    };
+    let first = with_new(Lsn(0), b"a", "1");
+    if !engine.engine.checks_new_keys() {
+        let outcome = engine.commit(PARTITION, first).await;
+        assert!(matches!(outcome, Ok(Outcome::Refused(_))), "{outcome:?}");
+        assert_eq!(engine.head(PARTITION).await.lsn, Lsn(0));
+        return;
+    }
+    let head = first.head();
+    assert_eq!(engine.commit(PARTITION, first).await, Ok(Outcome::Done(head)));
+    let old = with_new(Lsn(0), b"a", "2");
+    assert_eq!(engine.commit(PARTITION, old).await, Ok(Outcome::Stale));
+    let second = with_new(head.lsn, b"a", "2");
+    assert_eq!(engine.commit(PARTITION, second).await, Ok(Outcome::Exists));
+    assert_eq!(engine.head(PARTITION).await, head);
+    for space in [Space::Item, Space::Index] {
+        let page = engine.scan(PARTITION, Scan::whole(space)).await;
+        assert_eq!(page.rows.iter().map(|(_, value)| value).collect::<Vec<_>>(), ["1"]);
+    }
+    let head = engine
+        .commit_next(PARTITION, vec![], vec![key(Space::Index, b"a")])
+        .await;
+    let third = with_new(head.lsn, b"a", "3");
+    let head = third.head();
+    assert_eq!(engine.commit(PARTITION, third).await, Ok(Outcome::Done(head)));
+}
+
+/// Who asks for the lock of a partition while another has it waits until it is dropped, and sees what was committed meanwhile. The holder's commit is done.
+pub async fn locked_partition_makes_others_wait_who_ask_for_its_lock(fixture: &dyn EngineFixture) {
+    let engine = TestEngine::with_partition(fixture).await;
+    let value = || vec![key(Space::Item, b"k")];
+    for round in 0..3 {
+        let (read, lock) = engine.read_and_lock(PARTITION, value()).await;
+        assert_eq!(read.head.lsn, Lsn(round));
+        let Some(lock) = lock else { return };
+        let mut waits = Box::pin(engine.read_and_lock(PARTITION, value()));
+        let text = round.to_string();
+        let batch = engine.batch(Lsn(round), vec![put(Space::Item, b"k", &text)], vec![]);
+        let head = batch.head();
+        let commit = async {
+            // Whoever waits goes on waiting while there is no commit.
+            assert_eq!(engine.head(PARTITION).await.lsn, Lsn(round));
+            let outcome = engine.commit(PARTITION, batch).await;
+            drop(lock);
+            outcome
+        };
+        // The lock is asked for before the commit is sent.
+        let ((read, second), outcome) = futures_util::future::join(waits.as_mut(), commit).await;
+        assert_eq!(outcome, Ok(Outcome::Done(head)));
+        assert_eq!(read.head, head);
+        assert_eq!(read.gets, [Some(Bytes::from(text))]);
+        // Dropped without a commit: the next one does not wait.
+        drop(second);
+    }
 }
 
 /// A batch that breaks the rules of the log or exceeds a limit is refused with a text.

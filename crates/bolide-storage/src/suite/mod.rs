@@ -67,6 +67,8 @@ macro_rules! engine_suite {
             commit_puts_and_deletes_together
             edition_is_what_the_newest_commit_says
             commit_on_an_old_head_is_stale_and_changes_nothing
+            commit_with_a_new_key_that_is_there_changes_nothing
+            locked_partition_makes_others_wait_who_ask_for_its_lock
             unfit_commit_is_refused_and_changes_nothing
             commits_sent_at_once_happen_in_their_order
             resolve_knows_a_commit_that_was_done

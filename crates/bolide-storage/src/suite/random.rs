@@ -204,10 +204,15 @@ impl Model {
 
     async fn commit(&mut self, slot: usize, rows: &Changes, behind: u64, engine: &TestEngine) -> Result<(), String> {
         let slot = &mut self.slots[slot];
-        let batch = slot.batch(rows, behind, engine);
+        let mut batch = slot.batch(rows, behind, engine);
+        if engine.engine.checks_new_keys() {
+            let puts = batch.puts.iter().map(|put| &put.key);
+            batch.new_keys = puts.filter(|key| key.space == Space::Log).cloned().collect();
+        }
         let expected = match slot.head() {
             None => Err(EngineError::NoPartition(slot.partition)),
             Some(head) if batch.base != head.lsn => Ok(Outcome::Stale),
+            Some(_) if batch.new_keys.iter().any(|key| slot.has(key)) => Ok(Outcome::Exists),
             Some(_) => Ok(Outcome::Done(batch.head())),
         };
         let next = batch.head();
@@ -275,6 +280,11 @@ impl Model {
 impl Slot {
     fn head(&self) -> Option<Head> {
         self.content.as_ref().map(|(head, _)| *head)
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        let rows = self.content.as_ref().map(|(_, rows)| rows);
+        rows.is_some_and(|rows| rows.contains_key(&(key.space, key.bytes.to_vec())))
     }
 
     /// A batch that makes these changes, with a base `behind` commits before the head.

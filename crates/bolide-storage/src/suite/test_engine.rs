@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::EngineFixture;
 use crate::{
     Batch, CommitToken, Edition, Engine, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key,
-    Outcome, Page, PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    Outcome, Page, PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket, WriteLock,
 };
 
 /// Tries before a claim gives up on an engine that is unavailable.
@@ -102,6 +102,17 @@ impl TestEngine {
         self.try_read(partition, request).await.expect("the partition is there")
     }
 
+    /// Reads keys and locks the partition, as often as it takes.
+    pub async fn read_and_lock(&self, partition: PartitionId, keys: Vec<Key>) -> (ReadResponse, Option<WriteLock>) {
+        for _ in 0..TRIES {
+            let locked = self.engine.read_and_lock(partition, keys.clone()).await;
+            if !is_unavailable(&locked) {
+                return locked.expect("the partition is there");
+            }
+        }
+        panic!("the engine stays unavailable. doing=lock");
+    }
+
     /// The head of a partition.
     pub async fn head(&self, partition: PartitionId) -> Head {
         self.read(partition, ReadRequest::default()).await.head
@@ -156,6 +167,7 @@ impl TestEngine {
             token: CommitToken(u128::from(number)),
             puts,
             deletes,
+            new_keys: Vec::new(),
             may_block: base.0.is_multiple_of(2),
         }
     }

@@ -37,6 +37,7 @@ fn batch(base: Lsn, token: u128) -> Batch {
         token: CommitToken(token),
         puts: vec![],
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: false,
     }
 }

@@ -239,6 +239,7 @@ impl Child {
                 puts: puts.clone(),
                 deletes: deletes.clone(),
                 edition: self.head.edition,
+                new_keys: Vec::new(),
                 may_block: false,
             };
             match self
@@ -253,7 +254,7 @@ impl Child {
                 }
                 Outcome::Refused(why) => return Err(refused(why)),
                 // Nobody else writes this partition, so its head has not changed.
-                Outcome::Stale => {}
+                Outcome::Stale | Outcome::Exists => {}
                 Outcome::Unknown(ticket) => {
                     let resolved = self
                         .engine

@@ -18,6 +18,7 @@ fn changes(puts: &[Key], deletes: &[Key]) -> Changes {
         value: Bytes::new(),
     });
     Changes {
+        new_keys: Vec::new(),
         next: Lsn(1),
         puts: puts.collect(),
         deletes: deletes.to_vec(),

@@ -54,6 +54,7 @@ fn keys_are_kept_only_while_somebody_wants_to_know() {
     let interest = Interest::default();
     let writes = RecentWrites::of(&interest);
     let changes = Changes {
+        new_keys: Vec::new(),
         next: Lsn(2),
         puts: Vec::new(),
         deletes: vec![key("a")],

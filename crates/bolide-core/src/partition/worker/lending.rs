@@ -118,6 +118,7 @@ impl Worker {
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,
+            new_keys: Vec::new(),
             may_block: false,
         };
         (Ok(PartDraft::Changes(batch)), Some((state, after, keys, texts)))

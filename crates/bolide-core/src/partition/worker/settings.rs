@@ -3,8 +3,8 @@
 use bolide_model::{ErrorKind, Result, UnixMillis};
 use bolide_storage::Edition;
 
-use super::Worker;
 use super::queues::RaiseSettings;
+use super::{Committed, Worker};
 use crate::clock;
 use crate::partition::edition::{self, SettingsNumber, settings_changed};
 use crate::partition::state::PartitionState;
@@ -56,6 +56,7 @@ impl Worker {
         while SettingsNumber::of(self.head.edition) < settings {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let changes = Changes {
+                new_keys: Vec::new(),
                 next: self.head.lsn.next(),
                 puts: Vec::new(),
                 deletes: Vec::new(),
@@ -63,12 +64,12 @@ impl Worker {
             let edition = edition::with_settings(self.head.edition, settings);
             let committed = self.commit_changes(changes, (now, edition)).await;
             match committed {
-                Ok(Some(head)) => {
+                Ok(Committed::Done(head)) => {
                     let state = self.state.clone();
                     self.shared.ranked.apply(self.head.lsn, head.lsn, Vec::new());
                     self.advance(head, state);
                 }
-                Ok(None) => self.refresh().await?,
+                Ok(Committed::Stale | Committed::Exists) => self.refresh().await?,
                 Err(error) => {
                     if error.kind == ErrorKind::Timeout {
                         self.shared.schedule.expect_count(i64::MIN);

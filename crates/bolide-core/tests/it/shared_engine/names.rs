@@ -28,6 +28,7 @@ async fn commit(two: &Two, puts: Vec<Put>, deletes: Vec<Key>) {
         token: CommitToken(7),
         puts,
         deletes,
+        new_keys: Vec::new(),
         may_block: false,
     };
     let outcome = two.engine.commit(PartitionId::CATALOG, batch).await;

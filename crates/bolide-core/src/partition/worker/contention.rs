@@ -1,0 +1,52 @@
+//! Write batches that others commit in between: after a commit was stale, the partition is locked before the next write batches are decided.
+//!
+//! Without a lock, one server may win again and again while the others read, decide and find their commits stale.
+
+use bolide_model::Result;
+use bolide_storage::WriteLock;
+
+use super::{Worker, error_of, give_way};
+use crate::format::keys;
+use crate::partition::state::PartitionState;
+
+/// Number of write batches that lock the partition although nobody else has committed, before the next one goes without: a lock costs a round trip.
+const LOCKED_ALONE: u32 = 8;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Contention {
+    locked_batches_left: u32,
+}
+
+impl Contention {
+    /// A commit was stale.
+    pub fn found_stale(&mut self) {
+        self.locked_batches_left = LOCKED_ALONE;
+    }
+}
+
+impl Worker {
+    /// Locks the partition if others write it, too, and reads its newest head if the known one is not it.
+    pub(super) async fn begin_attempt(&mut self, attempt: u32, is_stale: bool) -> Result<Option<WriteLock>> {
+        if self.contention.locked_batches_left == 0 {
+            give_way(attempt).await;
+            if is_stale {
+                self.refresh().await?;
+            }
+            return Ok(None);
+        }
+        let engine = self.engine.clone();
+        let locked = engine.read_and_lock(self.partition, vec![keys::state()]).await;
+        let (mut reply, lock) = locked.map_err(|error| error_of(engine.as_ref(), error))?;
+        if reply.head == self.head {
+            self.contention.locked_batches_left -= 1;
+        } else {
+            self.contention.found_stale();
+            self.take_newest(reply.head, PartitionState::of_row(reply.gets.pop().flatten())?)?;
+        }
+        if lock.is_none() {
+            give_way(attempt).await;
+        }
+        Ok(lock)
+    }
+}

@@ -1,0 +1,92 @@
+//! Reads of single keys that are asked for at the same time.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use bolide_model::UnixMillis;
+use bolide_storage::{Engine, EngineError, Head, Key, PartitionId, ReadRequest, ReadResponse, Space};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+
+use super::Store;
+use super::claims::{PARTITION, batch, put, two};
+
+const KEYS: u64 = 50;
+
+fn one(name: u64) -> ReadRequest {
+    ReadRequest {
+        gets: vec![Key::new(Space::Item, format!("k{name}").into_bytes())],
+        ..ReadRequest::default()
+    }
+}
+
+/// The value that was read, as a number.
+fn number(answer: &Result<ReadResponse, EngineError>) -> Option<u64> {
+    let value = answer.as_ref().unwrap().gets[0].as_ref()?;
+    Some(std::str::from_utf8(value).unwrap().parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn each_reader_gets_its_own_key_at_a_head_that_fits_and_sees_what_was_committed_before() {
+    let store = Store::new();
+    let [engine, other] = two(&store).await;
+    for round in 1..=20 {
+        // Every key has the number of the commit that wrote it last.
+        let puts = (0..KEYS).map(|name| put(&format!("k{name}"), &round.to_string()));
+        let done = other.commit(PARTITION, batch(round - 1, round, puts.collect())).await;
+        assert!(matches!(done, Ok(bolide_storage::Outcome::Done(_))), "{done:?}");
+        let asked = (0..4 * KEYS).map(|at| {
+            let name = at % (KEYS + 1);
+            engine.read(PARTITION, one(name)).map(move |answer| (name, answer))
+        });
+        for (name, answer) in join_all(asked).await {
+            assert_eq!(
+                number(&answer),
+                (name < KEYS).then_some(round),
+                "round {round}, key {name}"
+            );
+            assert_eq!(answer.unwrap().head.lsn.0, round);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_that_give_up_and_partitions_that_are_missing_do_not_stop_the_others() {
+    let store = Store::new();
+    let [engine, _other] = two(&store).await;
+    let first = engine.commit(PARTITION, batch(0, 1, vec![put("k0", "7")])).await;
+    assert!(first.is_ok());
+    for _ in 0..20 {
+        let mut given_up: Vec<_> = (0..40).map(|_| engine.read(PARTITION, one(0))).collect();
+        let kept = (0..40).map(|_| engine.read(PARTITION, one(0)));
+        // Each has begun, and is dropped before its answer has come.
+        poll_fn(|context| {
+            for read in &mut given_up {
+                let _ = read.poll_unpin(context);
+            }
+            Poll::Ready(())
+        })
+        .await;
+        let answers = join_all(kept.map(|read| async {
+            tokio::task::yield_now().await;
+            read.await
+        }));
+        drop(given_up);
+        for answer in answers.await {
+            assert_eq!(number(&answer), Some(7));
+        }
+    }
+    let missing = PartitionId(99);
+    let asked = join_all((0..40).map(|_| engine.read(missing, one(0)))).await;
+    for answer in asked {
+        assert!(
+            matches!(answer, Err(EngineError::NoPartition(id)) if id == missing),
+            "{answer:?}"
+        );
+    }
+    engine
+        .create(missing, Head::first(UnixMillis(1_700_000_000_000)))
+        .await
+        .unwrap();
+    assert_eq!(number(&engine.read(missing, one(0)).await), None);
+}

@@ -10,16 +10,14 @@
 //! Deletes take a second statement, in the same transaction and the same flight. They happen only if the new record is there.
 
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{
-    Batch, EngineError, Head, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection,
-};
+use bolide_storage::{Batch, EngineError, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection};
 use bytes::Bytes;
 use deadpool::managed::Object;
 use futures_util::future;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row};
+use tokio_postgres::{Error, Row, Statement};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Parameters};
 use crate::engine::Inner;
 use crate::error::{Failure, judge, text, unavailable};
 use crate::locks::Locked;
@@ -84,13 +82,13 @@ impl Flight {
         flight
     }
 
-    /// Sends it, and looks at every answer. `is_begun`: in the transaction that has the lock of the partition.
+    /// Sends it. `is_begun`: in the transaction that has the lock of the partition.
     async fn send(&self, connection: &mut Connection, home: HomeId, is_begun: bool) -> Result<Landed, Error> {
         let values: Vec<&[u8]> = self.values.iter().map(|value| &value[..]).collect();
         let [(expected_key, expected_value), ..] = self.expected.as_slice() else {
             return Ok(Landed::Done);
         };
-        let (new_key, new_value) = &self.written[0];
+        let (new_key, _) = &self.written[0];
         let is_joint = self.expected.len() > 1;
         let query = if is_joint { Query::CommitTogether } else { Query::Commit };
         let (expected_keys, expected_values): (Vec<&[u8]>, Vec<&[u8]>) =
@@ -115,6 +113,19 @@ impl Flight {
             connection.end();
             return Ok(self.landed(written));
         }
+        let commit = (&commit, &parameters[..]);
+        self.send_in_transaction(connection, home, commit, is_begun).await
+    }
+
+    /// Sends it as several statements, and looks at every answer.
+    async fn send_in_transaction(
+        &self,
+        connection: &mut Connection,
+        home: HomeId,
+        (commit, parameters): (&Statement, Parameters<'_>),
+        is_begun: bool,
+    ) -> Result<Landed, Error> {
+        let (new_key, new_value) = &self.written[0];
         let delete = match self.deletes.as_slice() {
             [] => None,
             _ => Some(connection.prepared(Query::Delete, home).await?),
@@ -131,7 +142,7 @@ impl Flight {
                     false => client.batch_execute("begin").await,
                 }
             },
-            client.execute(&commit, &parameters),
+            client.execute(commit, parameters),
             async {
                 match &delete {
                     Some(delete) => client.execute(delete, &deleted).await,
@@ -274,23 +285,19 @@ impl Inner {
         new_keys: Vec<Vec<u8>>,
         mut locked: Option<Locked>,
     ) -> Result<JointOutcome, EngineError> {
-        let heads: Vec<(PartitionId, Head)> = batches
-            .iter()
-            .zip(known)
-            .map(|((id, _), record)| (*id, record.head))
-            .collect();
-        let head = |id| heads.iter().find(|(of, _)| *of == id).map(|(_, head)| *head);
-        if let Some(rejected) = rejection(batches, head) {
+        let with_records = || {
+            batches
+                .iter()
+                .zip(known)
+                .map(|((id, batch), record)| (*id, batch, *record))
+        };
+        let record = |wanted| with_records().find(|(id, ..)| *id == wanted);
+        if let Some(rejected) = rejection(batches, |id| record(id).map(|(.., record)| record.head)) {
             return rejected;
         }
         let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
         self.cover(stamp).await?;
-        let mut flight = Flight::of(
-            batches
-                .iter()
-                .zip(known)
-                .map(|((id, batch), record)| (*id, batch, *record)),
-        );
+        let mut flight = Flight::of(with_records());
         flight.new_keys = new_keys;
         let home = batches[0].0.home();
         let mut left = FLIGHTS;
@@ -316,13 +323,7 @@ impl Inner {
                 drop(Object::take(connection));
             }
             match landed {
-                Landed::Done => {
-                    for (id, batch) in batches {
-                        self.partitions.learn(*id, Known::Committed(CommitRecord::of(batch)));
-                        self.trim(*id);
-                    }
-                    return Ok(JointOutcome::done(batches));
-                }
+                Landed::Done => return Ok(self.committed(batches)),
                 Landed::Stale => return self.look_again(batches).await,
                 Landed::Failed(Failure::NotDone(_)) if left > 0 => {}
                 Landed::Failed(Failure::NotDone(why)) => return Err(EngineError::Unavailable(why)),
@@ -334,6 +335,14 @@ impl Inner {
                 }
             }
         }
+    }
+
+    fn committed(&self, batches: &[(PartitionId, Batch)]) -> JointOutcome {
+        for (id, batch) in batches {
+            self.partitions.learn(*id, Known::Committed(CommitRecord::of(batch)));
+            self.trim(*id);
+        }
+        JointOutcome::done(batches)
     }
 
     /// What a commit is that others came before: stale, or of a partition that is gone. What was known of the partitions is not used again.

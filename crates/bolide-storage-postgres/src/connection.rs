@@ -31,7 +31,7 @@ const SETTINGS: &str = "
     set enable_seqscan = off;
     set enable_hashjoin = off;
     set enable_mergejoin = off;
-    set idle_in_transaction_session_timeout = '65s';
+    set idle_in_transaction_session_timeout = '2s';
     set client_min_messages = 'error';
     select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off';";
 

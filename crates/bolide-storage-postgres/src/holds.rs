@@ -21,6 +21,8 @@ use crate::statements::Query;
 
 /// A transaction is shared while it is younger than this: with the longest time of a snapshot, it is less than the server lets it be idle.
 const SHARED_FOR: Duration = Duration::from_secs(4);
+/// How long the server lets a transaction be idle: longer than a snapshot lives.
+const KEEP: &str = "set idle_in_transaction_session_timeout = '65s'";
 /// Transactions that hold snapshots at the same time, each with a connection.
 pub(crate) const TRANSACTIONS: usize = 8;
 
@@ -107,6 +109,7 @@ impl Inner {
     /// A new transaction, whose snapshot is taken now.
     async fn begin(&self, home: HomeId) -> Result<Arc<Transaction>, ReadError> {
         let mut connection = Connection::open(&self.target).await?;
+        connection.client().batch_execute(KEEP).await?;
         connection.client().batch_execute(BEGIN_SNAPSHOT).await?;
         let heads = heads(&mut connection, home).await?;
         Ok(Arc::new(Transaction {

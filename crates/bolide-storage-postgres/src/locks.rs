@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The lock is that of the newest commit record's row, in a transaction of its own connection. Commits that were decided without it wait for it, too, and
-//! are stale then.
+//! are stale then. The server ends the transaction of a holder that hangs (`idle_in_transaction_session_timeout`).
 
 use std::sync::Arc;
 
@@ -18,15 +18,9 @@ use crate::connection::{Connection, Pooled};
 use crate::engine::Inner;
 use crate::error::is_lock_timeout;
 use crate::partitions::{Known, PartitionState};
-use crate::reads::{self, ReadError, newest_of};
+use crate::reads::{Found, ReadError};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
-
-/// Tries to lock the newest record, if others commit meanwhile.
-const TRIES: usize = 8;
-
-/// A holder that has not committed after this time has lost its lock. The connection's end is noticed by its next statement.
-const BEGIN: &str = "begin; set local idle_in_transaction_session_timeout = '2s'";
 
 /// A locked partition.
 pub(crate) struct Locked {
@@ -77,16 +71,13 @@ impl Inner {
         };
         let mut connection = self.connection().await?;
         let found = match self.in_time(lock(&mut connection, partition, &request)).await? {
-            Ok(Some(found)) => found,
-            Err(ReadError::Statement(error)) if !is_lock_timeout(&error) => {
-                return Err(ReadError::Statement(error).of(partition));
-            }
-            Err(error @ (ReadError::NoPartition | ReadError::Corrupt(_))) => return Err(error.of(partition)),
-            // Others are always faster, or one of them hangs.
-            Ok(None) | Err(ReadError::Statement(_)) => {
+            Ok(found) => found,
+            // A holder hangs.
+            Err(ReadError::Statement(error)) if is_lock_timeout(&error) => {
                 drop(connection);
                 return Ok((self.read_now(partition, &request).await?, None));
             }
+            Err(error) => return Err(error.of(partition)),
         };
         let record = found.record;
         self.partitions.learn(partition, Known::Newest(record));
@@ -102,33 +93,23 @@ impl Inner {
     }
 }
 
-/// Begins a transaction that has the lock, and reads in it. `None` if others commit all the time.
-async fn lock(
-    connection: &mut Connection,
-    partition: PartitionId,
-    request: &ReadRequest,
-) -> Result<Option<reads::Found>, ReadError> {
+/// Begins a transaction that has the lock, and reads in it.
+async fn lock(connection: &mut Connection, partition: PartitionId, request: &ReadRequest) -> Result<Found, ReadError> {
+    let keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
     let (from, to) = rows::commits(partition);
     let lock = connection.prepared(Query::Lock, partition.home()).await?;
+    let lock_and_get = connection.prepared(Query::LockAndGet, partition.home()).await?;
     connection.begin();
     let client = connection.client();
-    // In one flight. What is locked first is the newest record when this is asked for; when the lock is given, it is that no longer if others were waited
-    // for, and the second lock is that of the newest.
-    let (begun, first, second) = future::join3(
-        client.batch_execute(BEGIN),
-        client.query(&lock, &[&from, &to]),
-        client.query(&lock, &[&from, &to]),
+    // In one flight. What is locked first was the newest record when this was asked for. It is that no longer if another commit was waited for: the
+    // second lock is that of the newest, unless a third one comes in between, whose commit makes this one stale.
+    let (begun, waited, found) = future::join3(
+        client.batch_execute("begin"),
+        client.execute(&lock, &[&from, &to]),
+        client.query(&lock_and_get, &[&keys, &from, &to]),
     )
     .await;
     begun?;
-    first?;
-    let mut locked = newest_of(&second?)?;
-    for _ in 0..TRIES {
-        let found = reads::read_in_snapshot(connection, partition, request).await?;
-        if locked == Some(found.record) {
-            return Ok(Some(found));
-        }
-        locked = newest_of(&connection.client().query(&lock, &[&from, &to]).await?)?;
-    }
-    Ok(None)
+    waited?;
+    Found::of_rows(partition, request, &found?)
 }

@@ -29,6 +29,30 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// What a request asks for, out of what was read for it.
+    fn of(
+        partition: PartitionId,
+        request: &ReadRequest,
+        (record, values): Parts,
+        pages: Vec<Page>,
+    ) -> Result<Found, ReadError> {
+        let mut pages = pages.into_iter();
+        let Ok((gets, pages)) = request.answer(
+            |key| Ok::<_, Infallible>(values.get(&rows::key(partition, key)).cloned()),
+            |_| Ok(pages.next().unwrap_or_default()),
+        );
+        Ok(Found {
+            record: record.ok_or(ReadError::NoPartition)?,
+            gets,
+            pages,
+        })
+    }
+
+    /// What is in the rows of a request of keys.
+    pub(crate) fn of_rows(partition: PartitionId, request: &ReadRequest, found: &[Row]) -> Result<Found, ReadError> {
+        Found::of(partition, request, parts(found)?, Vec::new())
+    }
+
     pub(crate) fn into_response(self) -> ReadResponse {
         ReadResponse {
             head: self.record.head,
@@ -112,24 +136,11 @@ pub(crate) async fn read_in_snapshot(
         }
         pages.push(page);
     }
-    let mut pages = pages.into_iter();
-    let Ok((gets, pages)) = request.answer(
-        |key| Ok::<_, Infallible>(values.get(&rows::key(partition, key)).cloned()),
-        |_| Ok(pages.next().unwrap_or_default()),
-    );
-    Ok(Found {
-        record: record.ok_or(ReadError::NoPartition)?,
-        gets,
-        pages,
-    })
+    Found::of(partition, request, (record, values), pages)
 }
 
 /// The values of the keys, as far as the limit on bytes goes, and the newest commit.
-async fn get(
-    connection: &mut Connection,
-    partition: PartitionId,
-    request: &ReadRequest,
-) -> Result<(Option<CommitRecord>, HashMap<Vec<u8>, Bytes>), ReadError> {
+async fn get(connection: &mut Connection, partition: PartitionId, request: &ReadRequest) -> Result<Parts, ReadError> {
     let keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
     let (from, to) = rows::commits(partition);
     // There is at least one row, whatever the limit.
@@ -143,9 +154,17 @@ async fn get(
         }
         _ => connection.rows(Query::GetAll, home, &[&keys, &from, &to]).await?,
     };
+    parts(&found)
+}
+
+/// The newest commit, and the values of keys.
+type Parts = (Option<CommitRecord>, HashMap<Vec<u8>, Bytes>);
+
+/// What is in an answer.
+fn parts(found: &[Row]) -> Result<Parts, ReadError> {
     let mut record = None;
     let mut values = HashMap::with_capacity(found.len());
-    for row in &found {
+    for row in found {
         match Part::of(row)? {
             Part::Record(newest) => record = Some(newest),
             Part::Row(key, value) => {
@@ -240,12 +259,7 @@ pub(crate) async fn newest(
 ) -> Result<Option<CommitRecord>, ReadError> {
     let (from, to) = rows::commits(partition);
     let found = connection.rows(Query::Head, partition.home(), &[&from, &to]).await?;
-    newest_of(&found)
-}
-
-/// The newest commit in an answer that has nothing else.
-pub(crate) fn newest_of(found: &[Row]) -> Result<Option<CommitRecord>, ReadError> {
-    records(found).map(|records| records.first().copied())
+    records(&found).map(|records| records.first().copied())
 }
 
 /// The commit records in an answer that has nothing else.

@@ -17,6 +17,7 @@ pub(crate) enum Query {
     Heads,
     List,
     Lock,
+    LockAndGet,
     Put,
     Raise,
     Record,
@@ -29,7 +30,7 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 20] = [
+    pub(crate) const ALL: [Query; 21] = [
         Query::Commit,
         Query::CommitTogether,
         Query::Create,
@@ -42,6 +43,7 @@ impl Query {
         Query::Heads,
         Query::List,
         Query::Lock,
+        Query::LockAndGet,
         Query::Put,
         Query::Raise,
         Query::Record,
@@ -67,6 +69,7 @@ impl Query {
             Query::Heads => include_str!("../sql/heads.sql"),
             Query::List => include_str!("../sql/list.sql"),
             Query::Lock => include_str!("../sql/lock.sql"),
+            Query::LockAndGet => include_str!("../sql/lock_and_get.sql"),
             Query::Put => include_str!("../sql/put.sql"),
             Query::Raise => include_str!("../sql/raise.sql"),
             Query::Record => include_str!("../sql/record.sql"),

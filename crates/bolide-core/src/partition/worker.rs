@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{
-    Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket, WriteLock,
 };
 use futures_util::FutureExt;
 
@@ -127,19 +127,27 @@ impl Worker {
 
     /// Carries out the queued transactions until all queues are closed and empty.
     pub async fn run(mut self, mut queues: Queues) {
-        while let Some(work) = queues.next().await {
+        while let Some(mut work) = queues.next().await {
+            // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
+            self.is_alone = !work.has_background_work && work.transactions.len() <= 1 && queues.are_empty();
+            self.tell_endings(UnixMillis(i64::MAX)).await;
+            let mut turn = None;
+            if self.contention.is_expected() && !work.transactions.is_empty() {
+                turn = Some(self.take_turn(0, false).await);
+                // What was queued while others had the lock belongs to the same write batch.
+                queues.fill(&mut work);
+            }
             let NextWork {
                 mut transactions,
-                has_background_work,
                 mut prepared,
                 exclusive,
+                ..
             } = work;
-            // A commit of background work does not block the thread: it is not urgent, and users' requests need the threads.
-            self.is_alone = !has_background_work && transactions.len() <= 1 && queues.are_empty();
-            self.tell_endings(UnixMillis(i64::MAX)).await;
             while !transactions.is_empty() {
                 let mut taken = transactions.len();
-                let ended = self.carry_out(&mut transactions, &mut taken, prepared.take()).await;
+                let ended = self
+                    .carry_out(&mut transactions, &mut taken, prepared.take(), turn.take())
+                    .await;
                 for mut transaction in transactions.drain(..taken) {
                     match transaction.take_wait() {
                         Some(pause) => queues.put_back(transaction, pause),
@@ -192,16 +200,20 @@ impl Worker {
     }
 
     /// Decides and commits one write batch. Returns the log sequence number after it; after an error other than `Timeout`, nothing was committed.
-    /// `taken` is set to the number of transactions that the write batch contains.
+    /// `taken` is set to the number of transactions that the write batch contains. `turn`: the one of the first attempt, if it was taken already.
     async fn carry_out(
         &mut self,
         transactions: &mut [Box<dyn Transaction>],
         taken: &mut usize,
         mut prepared: Option<Prepared>,
+        mut turn: Option<Result<Option<WriteLock>>>,
     ) -> Result<Lsn> {
         let mut is_stale = false;
         for attempt in 0..TRIES {
-            let _lock = self.begin_attempt(attempt, is_stale).await?;
+            let _lock = match turn.take() {
+                Some(turn) => turn?,
+                None => self.take_turn(attempt, is_stale).await?,
+            };
             let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
                 Committed::Done(lsn) => return Ok(lsn),

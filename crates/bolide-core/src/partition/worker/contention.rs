@@ -19,6 +19,11 @@ pub(super) struct Contention {
 }
 
 impl Contention {
+    /// Whether others are likely to write the partition at the same time.
+    pub fn is_expected(&self) -> bool {
+        self.locked_batches_left > 0
+    }
+
     /// A commit was stale.
     pub fn found_stale(&mut self) {
         self.locked_batches_left = LOCKED_ALONE;
@@ -26,9 +31,9 @@ impl Contention {
 }
 
 impl Worker {
-    /// Locks the partition if others write it, too, and reads its newest head if the known one is not it.
-    pub(super) async fn begin_attempt(&mut self, attempt: u32, is_stale: bool) -> Result<Option<WriteLock>> {
-        if self.contention.locked_batches_left == 0 {
+    /// What an attempt at a write batch begins with: the partition is locked if others write it, too, and its newest head is read if the known one is not it.
+    pub(super) async fn take_turn(&mut self, attempt: u32, is_stale: bool) -> Result<Option<WriteLock>> {
+        if !self.contention.is_expected() {
             give_way(attempt).await;
             if is_stale {
                 self.refresh().await?;

@@ -136,15 +136,20 @@ impl Queues {
             next.transactions.insert(0, background.transaction);
             next.prepared = background.prepared;
         }
-        while next.exclusive.is_none() && next.transactions.len() < WRITE_BATCH_TRANSACTIONS {
-            let Ok(queued) = self.writes.try_recv() else { break };
-            next.take(queued);
-        }
+        self.fill(&mut next);
         for _ in 0..WRITE_BATCH_BATCHES {
             let Ok(write) = self.batches.try_recv() else { break };
             next.transactions.push(write);
         }
         Some(next)
+    }
+
+    /// Adds the users' writes that are queued by now.
+    pub(super) fn fill(&mut self, next: &mut NextWork) {
+        while next.exclusive.is_none() && next.transactions.len() < WRITE_BATCH_TRANSACTIONS {
+            let Ok(queued) = self.writes.try_recv() else { break };
+            next.take(queued);
+        }
     }
 
     /// Waits until background work has a user's write beside it, or waits no longer. `None`: it is held, because what came needs the partition for itself.

@@ -40,7 +40,7 @@ impl Worker {
             let mut telling: Vec<Box<dyn Transaction>> = vec![Box::new(telling)];
             let mut taken = 1;
             self.telling = Telling::UpTo(now);
-            let ended = self.carry_out(&mut telling, &mut taken, None).await;
+            let ended = self.carry_out(&mut telling, &mut taken, None, None).await;
             self.telling = Telling::Off;
             for transaction in telling {
                 transaction.end(&ended);

@@ -1,0 +1,7 @@
+-- As get_all.sql, and the newest commit record is locked: no commit follows it until the transaction ends, except in the same transaction.
+with newest as materialized (
+  select k, v from bolide_kv where part = {part} and k >= $2 and k < $3 order by k desc limit 1 for no key update
+)
+select 1, k, v from bolide_kv where part = {part} and k = any($1::bytea[])
+union all
+select 0, k, v from newest

@@ -182,8 +182,12 @@ impl Track {
             Err(error) if is_trouble(&error) => return Err(error),
             Err(error) => panic!("no definition is refused so: {error:?}"),
         };
-        // Its answer has no position.
-        Ok((outcome, self.list().await.map_or(0, |(_, lsn)| lsn)))
+        // Its answer has no position, so one is read afterwards.
+        loop {
+            if let Ok((_, lsn)) = self.list().await {
+                return Ok((outcome, lsn));
+            }
+        }
     }
 
     async fn one(&self, action: &Action) -> Answered<Outcome> {

@@ -12,6 +12,7 @@
 //! `BOLIDE_SEED` sets the first seed, `BOLIDE_SEEDS` the number of seeds, `BOLIDE_SECONDS` a time after which no more begins, `BOLIDE_ROUNDS` the
 //! rounds of each, and `BOLIDE_TRACE` the file for the trace of a seed that fails. `cargo xtask simulate` sets them.
 
+mod faults;
 mod network;
 mod round;
 mod trace;

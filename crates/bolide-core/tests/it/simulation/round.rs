@@ -1,12 +1,14 @@
 //! Rounds: clients call servers while these have faults; then the faults end, and what was seen is checked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bolide_model::{ErrorKind, UnixMillis};
 use futures_util::future::{Either, select};
 
+use super::faults::{Trouble, inflict};
 use super::network::{LONGEST_WAY, Link};
+use super::text_of;
 use super::world::{World, pause};
 use crate::linear::action::{Call, Outcome};
 use crate::linear::checker::{Checker, Made};
@@ -19,13 +21,24 @@ const CLIENTS: usize = 4;
 /// Maximum number of calls of one client in one round.
 const CALLS: u64 = 5;
 
+/// What clients do more often than usual.
+#[derive(Debug, Clone, Copy)]
+enum Theme {
+    Usual,
+    Settings,
+    Deletions,
+}
+
 /// A simulation; see the module.
 pub struct Simulation {
     pub world: Arc<World>,
     clients: Vec<Client>,
     moments: Arc<AtomicU64>,
     choices: RandomChoices,
-    followers: Followers,
+    /// What clients do more often than usual.
+    theme: Theme,
+    /// `None` while they read.
+    followers: Option<Followers>,
     checker: Checker,
     /// Number of calls so far, by their outcome.
     pub calls: u64,
@@ -38,7 +51,8 @@ impl Simulation {
         let world = World::begin(seed, 2 + choices.roll(2) as usize).await;
         let server = world.server_near(0).await;
         Simulation {
-            followers: Followers::from_now(&server.account, &server.container).await,
+            theme: [Theme::Usual, Theme::Settings, Theme::Deletions][choices.roll(3) as usize],
+            followers: Some(Followers::from_now(&server.account, &server.container).await),
             clients: (0..CLIENTS).map(|number| Client::new(number, seed)).collect(),
             moments: Arc::default(),
             checker: Checker::default(),
@@ -54,14 +68,15 @@ impl Simulation {
     /// If no order explains them.
     pub async fn round(&mut self) -> Result<(), String> {
         self.world.network.be_calm(false);
-        let faults = tokio::spawn(inflict(
-            self.world.clone(),
-            RandomChoices::new(self.choices.roll(u64::MAX)),
-        ));
+        let mut choices = || RandomChoices::new(self.choices.roll(u64::MAX));
+        let faults = tokio::spawn(inflict(self.world.clone(), choices()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let followers = self.followers.take().expect("nobody else has them");
+        let following = tokio::spawn(follow(followers, self.world.clone(), choices(), is_over.clone()));
         let racing: Vec<_> = self.clients.drain(..).collect();
         let racing = racing.into_iter().map(|client| {
-            let (world, moments) = (self.world.clone(), self.moments.clone());
-            tokio::spawn(run(client, world, moments))
+            let (world, moments, theme) = (self.world.clone(), self.moments.clone(), self.theme);
+            tokio::spawn(run(client, world, moments, theme))
         });
         let mut made = Vec::new();
         for racing in racing.collect::<Vec<_>>() {
@@ -70,11 +85,14 @@ impl Simulation {
             made.extend(calls);
         }
         faults.await.expect("faults");
+        is_over.store(true, Ordering::SeqCst);
+        let mut followers = following.await.map_err(|panic| text_of(panic.into_panic()))?;
         self.world.calm_down().await;
         self.calls += made.len() as u64;
         self.checker.take(&made)?;
         let server = self.any().await;
-        self.followers.catch_up(&server.account, &server.container).await;
+        followers.catch_up(&server.account, &server.container).await;
+        self.followers = Some(followers);
         Ok(())
     }
 
@@ -104,44 +122,71 @@ impl Simulation {
             }
         }
         let server = self.any().await;
-        self.followers.assert_complete(&server.account, &server.container).await;
+        let followers = self.followers.as_mut().expect("nobody else has them");
+        followers.assert_complete(&server.account, &server.container).await;
         Ok(())
     }
 }
 
-/// Kills and cuts off servers during a round.
-async fn inflict(world: Arc<World>, mut choices: RandomChoices) {
-    for _ in 0..choices.roll(3) {
-        pause(choices.roll(800)).await;
-        let place = choices.roll(world.places() as u64) as usize;
-        let longest = if choices.percent(20) { 6_000 } else { 600 };
-        let lasts = choices.roll(longest);
-        if choices.percent(60) {
-            world.kill(place);
-            pause(lasts).await;
-            world.start(place).await;
-        } else if let Some(server) = world.server_at(place) {
-            server.link.cut(true);
-            pause(lasts).await;
-            server.link.cut(false);
+/// Reads the feeds while clients write, through one server after the other.
+async fn follow(
+    mut followers: Followers,
+    world: Arc<World>,
+    mut choices: RandomChoices,
+    is_over: Arc<AtomicBool>,
+) -> Followers {
+    while !is_over.load(Ordering::SeqCst) {
+        let server = world.server_near(choices.roll(world.places() as u64) as usize).await;
+        let following = followers.follow(&server.account, &server.container);
+        let followed = select(Box::pin(following), Box::pin(server.link.death())).await;
+        if let Either::Left((Err(error), _)) = followed {
+            let who = format!("readers at {}", server.link.name());
+            world.network.note(&who, &error.to_string());
         }
+        pause(choices.roll(400)).await;
     }
+    followers
 }
 
-async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>) -> (Client, Vec<Made>) {
+async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, theme: Theme) -> (Client, Vec<Made>) {
     let mut made = Vec::new();
     for _ in 0..=client.choices.roll(CALLS) {
-        pause(client.choices.roll(300)).await;
-        let call = match client.choose() {
-            // Scripts have threads of their own.
-            Call::Script(actions) => Call::Batch(actions),
-            call => call,
-        };
+        pause(thinking_time(&mut client.choices, world.now())).await;
+        let call = choose(&mut client, theme);
+        if matches!(call, Call::DefaultTtl(_)) && client.choices.percent(30) {
+            // Most likely it is the server that carries out the change, and is between two steps.
+            let (world, place) = (world.clone(), client.number % world.places());
+            let trouble = Trouble::within(80, &mut client.choices);
+            tokio::spawn(async move { trouble.befall(&world, place).await });
+        }
         if let Some(call) = make(&mut client, &world, &moments, call).await {
             made.push(call);
         }
     }
     (client, made)
+}
+
+/// Returns how long a client waits before its next call, in milliseconds: often until about the end of a second, when items end.
+fn thinking_time(choices: &mut RandomChoices, now: UnixMillis) -> u64 {
+    if choices.percent(50) {
+        return choices.roll(300);
+    }
+    let left = 1_000 - now.0.rem_euclid(1_000) as u64;
+    (left + choices.roll(60)).saturating_sub(40)
+}
+
+fn choose(client: &mut Client, theme: Theme) -> Call {
+    match theme {
+        Theme::Settings if client.choices.percent(20) => {
+            Call::DefaultTtl([-1, 1, 2, 3][client.choices.roll(4) as usize])
+        }
+        Theme::Deletions if client.choices.percent(10) => Call::DropAll,
+        _ => match client.choose() {
+            // Scripts have threads of their own.
+            Call::Script(actions) => Call::Batch(actions),
+            call => call,
+        },
+    }
 }
 
 /// Makes a call, unless the server dies before.

@@ -55,7 +55,6 @@ fn the_same_seed_gives_the_same_trace() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
 fn what_clients_see_of_servers_in_trouble_keeps_every_promise() {
     let clock = Monotonic::system();
     let began = clock.now();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
 use crate::tools::Tools;
-use crate::{Result, conformance, dist, image, instructions, packages, packaging, tidy};
+use crate::{Result, conformance, dist, image, instructions, packages, packaging, simulate, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -22,6 +22,9 @@ const CHECKS: &[&[(&str, Check)]] = &[
     })],
     &[("lint", |project| lint(project).map(passed))],
     &[("unit", |project| unit(project).map(passed))],
+    &[("simulation", |project| {
+        simulate::run(project, &simulate::Options::sample()).map(passed)
+    })],
     &[("conformance", |project| {
         let not_run = conformance::run(project, &conformance::Options::default())?;
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))

@@ -21,6 +21,7 @@ mod packages;
 mod packaging;
 mod parallel;
 mod project;
+mod simulate;
 mod summary;
 mod tidy;
 mod tools;
@@ -72,6 +73,8 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Simulate servers over one store with faults, in an order that a seed determines, and check what clients see.
+    Simulate(simulate::Options),
     /// Break one safety rule at a time in a copy of the project, and check that the tests notice.
     Mutants(mutants::Options),
     /// Build the container image from a binary, check it and start it.
@@ -139,6 +142,7 @@ fn run(command: Command) -> Result<()> {
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::Simulate(options) => simulate::run(&project, &options),
         Command::Mutants(options) => mutants::run(&project, &options),
         Command::Image(options) => image::run(&project, &options).map(|outcome| println!("image: {outcome}")),
         Command::Packaging(options) => {

@@ -116,12 +116,14 @@ async fn run(
             has_vectors |= !named_vectors(&state.properties).is_empty();
         }
         drop((open, known));
+        // In this order and not in one by chance, so that a simulation can be repeated.
         tokio::select! {
+            biased;
+            _ = stopped.changed() => return,
             () = signal.notified() => {}
             () = clock.sleep(RETRY), if has_failed => {}
             () = clock.sleep(LOOK_FOR_UNUSED), if has_automatic => {}
             () = clock.sleep(LOOK_FOR_GROWTH), if has_vectors => {}
-            _ = stopped.changed() => return,
         }
     }
 }

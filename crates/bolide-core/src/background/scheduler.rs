@@ -77,10 +77,12 @@ async fn run(background: Weak<Background>, mut schedule: Schedule, mut stopped: 
         let Some(pause) = background.upgrade().map(|open| schedule.pause(&open)) else {
             return;
         };
+        // In this order and not in one by chance, so that a simulation can be repeated.
         tokio::select! {
-            () = schedule.clock.sleep(pause) => {}
-            () = schedule.wakeup.rung() => {}
+            biased;
             _ = stopped.changed() => return,
+            () = schedule.wakeup.rung() => {}
+            () = schedule.clock.sleep(pause) => {}
         }
         let Some(open) = background.upgrade() else { return };
         schedule.wake(&open, &stopped).await;

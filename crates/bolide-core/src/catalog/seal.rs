@@ -143,6 +143,8 @@ impl Catalog {
     async fn release(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<()> {
         let Some(sealed) = change.sealed() else { return Ok(()) };
         change.seal(None);
+        // The row gets the number, so all partitions must have it: requests refuse one that was not raised, because the store failed meanwhile.
+        raise(&change.state().layout, sealed.number).await?;
         let row = self.end_pending(container.rid(), sealed.number).await?;
         if let Some(row) = row {
             self.put_into_force(container.rid(), change, &row).await?;

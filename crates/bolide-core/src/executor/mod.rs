@@ -72,6 +72,8 @@ pub(crate) struct Executor {
     work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
     admissions: AtomicU64,
     is_closing: Arc<AtomicBool>,
+    /// Whether tasks have threads of their own ([`AccountOptions::query_threads`](crate::AccountOptions::query_threads)).
+    has_threads: bool,
     /// Only the threads for blocking work of this runtime are used; they start when they are needed.
     threads: Mutex<Option<Runtime>>,
 }
@@ -88,8 +90,15 @@ impl Executor {
             work: Arc::default(),
             admissions: AtomicU64::new(0),
             is_closing: Arc::default(),
+            has_threads: true,
             threads: Mutex::default(),
         }
+    }
+
+    /// Sets whether tasks have threads of their own. Otherwise each runs within the task of its caller.
+    pub fn with_threads(mut self, has_threads: bool) -> Executor {
+        self.has_threads = has_threads;
+        self
     }
 
     /// Runs a task for at most `limit`, and returns its result. Dropping the future ends the task.
@@ -99,7 +108,7 @@ impl Executor {
     pub async fn run<T, F, W>(&self, limit: Duration, work: W) -> Result<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T>>,
+        F: Future<Output = Result<T>> + Send,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
         self.run_until(limit, Ending::default(), work).await
@@ -112,14 +121,30 @@ impl Executor {
     pub async fn run_until<T, F, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T>>,
+        F: Future<Output = Result<T>> + Send,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
+        if !self.has_threads {
+            return self.run_within(limit, &ending, work).await;
+        }
         let work = |watch, requests: Handle| requests.block_on(work(watch));
         self.run_on_thread(limit, ending, work).await
     }
 
-    /// As [`Executor::run`], for a task that does not wait, except for reads: by `block_on` of the given runtime.
+    /// Runs a task within that of its caller.
+    async fn run_within<T, F, W>(&self, limit: Duration, ending: &Ending, work: W) -> Result<T>
+    where
+        F: Future<Output = Result<T>> + Send,
+        W: FnOnce(Arc<Watch>) -> F,
+    {
+        let _admitted = self.admit().await?;
+        let signal = self.signal(limit, ending)?;
+        let slice = TimeSlice::none(&self.time_slices, signal.clone());
+        let done = work(Arc::new(Watch::new(signal.clone(), slice))).await;
+        done.map_err(|error| why_ended(error, &signal, ending))
+    }
+
+    /// As [`Executor::run`], for a task that does not wait, except for reads: by `block_on` of the given runtime. It always has a thread of its own.
     ///
     /// # Errors
     /// As [`Executor::run`].
@@ -166,6 +191,9 @@ impl Executor {
         F: Future<Output = ()>,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
+        if !self.has_threads {
+            return None;
+        }
         let admitted = self.admitted.clone().try_acquire_owned().ok()?;
         let deadline = Deadline::after(limit, &self.clock);
         let signal = Arc::new(Signal::new(self.is_closing.clone(), ending, deadline));
@@ -182,7 +210,7 @@ impl Executor {
 
     /// Returns whether fewer tasks than processors are running.
     pub fn has_free_processor(&self) -> bool {
-        self.running() < self.processors
+        self.has_threads && self.running() < self.processors
     }
 
     /// Returns whether more tasks than processors are running, so that helpers should end.
@@ -196,14 +224,7 @@ impl Executor {
         W: FnOnce(Arc<Watch>, Handle) -> Result<T> + Send + 'static,
     {
         let admitted = self.admit().await?;
-        if self.is_closing.load(Ordering::SeqCst) {
-            return Err(closed());
-        }
-        let signal = Arc::new(Signal::new(
-            self.is_closing.clone(),
-            ending.clone(),
-            Deadline::after(limit, &self.clock),
-        ));
+        let signal = self.signal(limit, &ending)?;
         let _guard = CancelOnDrop(signal.clone());
         let listed = self.list(signal.clone());
         let (requests, time_slices, running) = (Handle::current(), self.time_slices.clone(), signal.clone());
@@ -216,11 +237,16 @@ impl Executor {
         let done = done
             .await
             .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?;
-        match done {
-            Err(error) if error.kind == ErrorKind::Unavailable && ending.is_wanted() => Err(changing()),
-            Err(error) if error.kind == ErrorKind::Unavailable && signal.is_evicted() => Err(busy()),
-            done => done,
+        done.map_err(|error| why_ended(error, &signal, &ending))
+    }
+
+    /// Creates the signals of a task that was admitted.
+    fn signal(&self, limit: Duration, ending: &Ending) -> Result<Arc<Signal>> {
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Err(closed());
         }
+        let deadline = Deadline::after(limit, &self.clock);
+        Ok(Arc::new(Signal::new(self.is_closing.clone(), ending.clone(), deadline)))
     }
 
     /// Admits one more task. If there is no room, the oldest task is ended for it, so that short requests are served however many long ones there
@@ -333,6 +359,15 @@ struct CancelOnDrop(Arc<Signal>);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
+    }
+}
+
+/// Returns the error for the user of a task that has ended with `error`.
+fn why_ended(error: Error, signal: &Signal, ending: &Ending) -> Error {
+    match error.kind {
+        ErrorKind::Unavailable if ending.is_wanted() => changing(),
+        ErrorKind::Unavailable if signal.is_evicted() => busy(),
+        _ => error,
     }
 }
 

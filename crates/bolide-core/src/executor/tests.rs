@@ -40,6 +40,22 @@ async fn work_gives_its_result() {
 }
 
 #[tokio::test]
+async fn without_threads_work_runs_on_that_of_its_caller_also_while_it_waits() {
+    let executor = Executor::new(Monotonic::system()).with_threads(false);
+    let caller = std::thread::current().id();
+    let work = |_| async {
+        tokio::task::yield_now().await;
+        Ok(std::thread::current().id())
+    };
+    assert_eq!(executor.run(LONG, work).await, Ok(caller));
+    assert_eq!(executor.running(), 0);
+    assert!(!executor.has_free_processor(), "nothing helps it");
+    executor.close().await;
+    let refused = executor.run(LONG, |_| async { Ok(()) }).await;
+    assert_eq!(refused.map_err(|error| error.kind), Err(ErrorKind::Unavailable));
+}
+
+#[tokio::test]
 async fn dropping_the_future_ends_the_work() {
     let executor = Arc::new(Executor::new(Monotonic::system()));
     let (started, has_started) = tokio::sync::oneshot::channel();

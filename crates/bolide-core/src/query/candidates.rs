@@ -5,8 +5,8 @@
 //! and where a page continues does not depend on the index, so a plan may change between two pages. An item that passes the filter all the time is
 //! among the candidates, whatever others write meanwhile.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Lsn, Result};
@@ -95,7 +95,7 @@ pub(super) struct IndexReader<'a> {
     /// Whether it reads whole ranges.
     pub is_of_ranges: bool,
     /// Number of items that are stored in the ranges, ghosts included, once it was read.
-    stored: OnceCell<u64>,
+    stored: OnceLock<u64>,
 }
 
 impl<'a> IndexReader<'a> {
@@ -157,7 +157,7 @@ impl<'a> IndexReader<'a> {
             order: (has_any && !is_pinned).then(|| query.index_order()).flatten(),
             is_pinned,
             is_of_ranges: part == Part::Ranges && !index_use.is_never() && query.reads_items(),
-            stored: OnceCell::new(),
+            stored: OnceLock::new(),
         }
     }
 

@@ -36,10 +36,11 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub fn new(engine: Arc<dyn Engine>, options: AccountOptions) -> Runtime {
+        let executor = Executor::new(options.monotonic.clone()).with_threads(options.query_threads);
         Runtime {
             engine,
             memory: MemoryBudget::new(options.memory_bytes),
-            executor: Arc::new(Executor::new(options.monotonic.clone())),
+            executor: Arc::new(executor),
             id_cache: IdCache::default(),
             options,
         }
@@ -125,7 +126,7 @@ impl Runtime {
     pub async fn execute_until<T, F, W>(&self, ending: &Ending, work: W) -> Result<T>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T>>,
+        F: Future<Output = Result<T>> + Send,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
         self.executor.run_until(self.query_time(), ending.clone(), work).await

@@ -69,6 +69,9 @@ pub struct AccountOptions {
     pub query_page_time: Duration,
     /// Maximum duration of one request of a query, in any case.
     pub query_time: Duration,
+    /// Whether queries and scans have threads of their own. Otherwise they run within their requests, so that the account uses no thread but its
+    /// runtime's: for simulations, which must not depend on how the machine schedules threads. Scripts always have threads or processes.
+    pub query_threads: bool,
     /// When queries use property indexes.
     pub index_use: IndexUse,
     /// Number of stored items from which on a container gets the vector indexes that its policy asks for. Fewer vectors are compared one by one.
@@ -105,6 +108,7 @@ impl Default for AccountOptions {
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(1),
             query_time: Duration::from_secs(60),
+            query_threads: true,
             index_use: IndexUse::default(),
             vector_index_items: 5_000,
             mongo_ttl_mode: TtlMode::default(),

@@ -14,5 +14,6 @@ mod random;
 mod scripts;
 mod server_time;
 mod shared_engine;
+mod simulation;
 mod smoke;
 mod test_container;

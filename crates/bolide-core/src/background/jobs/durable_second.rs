@@ -49,13 +49,15 @@ pub(in crate::background) async fn run(
         let pause = job.step(&open).await;
         let monotonic = open.clock.clone();
         drop(open);
+        // In this order and not in one by chance, so that a simulation can be repeated.
         tokio::select! {
+            biased;
+            _ = stopped.changed() => return,
             () = monotonic.sleep(pause) => {}
             () = wakeup.exact_time_expected() => {
                 let Some(open) = background.upgrade() else { return };
                 clock::keep_exact(open.engine.as_ref(), open.server_time()).await;
             }
-            _ = stopped.changed() => return,
         }
     }
 }

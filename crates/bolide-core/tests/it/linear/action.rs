@@ -43,6 +43,13 @@ pub enum Call {
     DefaultTtl(i64),
 }
 
+impl Call {
+    /// Returns whether the call may change anything.
+    pub fn is_write(&self) -> bool {
+        !matches!(self, Call::List | Call::One(Action::Read(_)))
+    }
+}
+
 /// The result of an operation that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
@@ -77,6 +84,8 @@ pub enum Outcome {
     RolledBack(usize, Refused),
     /// Ids and etags.
     Listed(Vec<(String, String)>),
+    /// No answer came: the call was carried out or not.
+    Unknown,
 }
 
 impl Outcome {
@@ -97,6 +106,7 @@ impl Outcome {
             Outcome::NotDefined => "not defined",
             Outcome::RolledBack(..) => "rolled back",
             Outcome::Listed(_) => "listed",
+            Outcome::Unknown => "unknown",
         }
     }
 }
@@ -119,11 +129,17 @@ struct Item {
     n: i64,
     u: i64,
     ttl: Option<i64>,
-    etag: String,
+    /// `None`: nobody has seen it yet, because no answer to the write came.
+    etag: Option<String>,
     written: i64,
 }
 
 impl Item {
+    /// Returns whether the item may be seen with this etag. If nobody has seen it before, it has this one from now on.
+    fn shows(&mut self, etag: &str) -> bool {
+        self.etag.get_or_insert_with(|| etag.to_owned()) == etag
+    }
+
     /// Returns whether the item is live (TTL-045), with a default that is not absent.
     fn is_live(&self, now: i64, default: i64) -> bool {
         match self.ttl.unwrap_or(default) {
@@ -138,6 +154,17 @@ impl Item {
 pub struct State {
     items: BTreeMap<&'static str, Item>,
     default: i64,
+    /// The second of the last call.
+    now: i64,
+    /// The second of the last write, as its items show it. It may be the one before, because a write takes time.
+    stamp: i64,
+}
+
+/// When a call takes effect: at which second, and which second its items show.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    pub now: i64,
+    pub stamp: i64,
 }
 
 impl Default for State {
@@ -145,41 +172,59 @@ impl Default for State {
         State {
             items: BTreeMap::new(),
             default: -1,
+            now: i64::MIN,
+            stamp: i64::MIN,
         }
     }
 }
 
-/// The etag of a write whose answer is not known, because its batch was rolled back. No client can name it.
-const UNKNOWN: &str = "?";
-
 impl State {
+    /// Returns when a call may take effect that began and ended in these seconds: time and stamps do not go back.
+    pub fn times(&self, (began, ended): (i64, i64), is_write: bool) -> impl Iterator<Item = At> + use<> {
+        let (first, stamped) = (self.now.max(began), self.stamp.max(began));
+        (first..=ended).flat_map(move |now| {
+            let stamps = if is_write { stamped.max(now - 1) } else { now };
+            (stamps..=now).map(move |stamp| At { now, stamp })
+        })
+    }
+
     /// Returns the state after a call, or `None` if the call cannot have this outcome in this state.
-    pub fn after(&self, now: i64, call: &Call, outcome: &Outcome) -> Option<State> {
-        let mut state = self.clone();
+    pub fn after(&self, at: At, call: &Call, outcome: &Outcome) -> Option<State> {
+        let mut after = self.carried_out(at, call, outcome)?;
+        after.now = at.now;
+        if call.is_write() {
+            after.stamp = at.stamp;
+        }
+        Some(after)
+    }
+
+    fn carried_out(&self, at: At, call: &Call, outcome: &Outcome) -> Option<State> {
+        let (mut state, now) = (self.clone(), at.now);
         let default = state.default;
         // What has ended by the default of before stays so (TTL-226).
         state.items.retain(|_, item| item.is_live(now, default));
         match (call, outcome) {
-            (Call::One(action), Outcome::Seen(seen)) => state.succeeds(now, action, seen).then_some(state),
-            (Call::One(action), Outcome::Refused(why)) => state.refuses(now, action, *why).then_some(state),
+            (Call::One(action), Outcome::Seen(seen)) => state.succeeds(at.stamp, action, seen).then_some(state),
+            (Call::One(action), Outcome::Refused(why)) => state.refuses(at.stamp, action, *why).then_some(state),
             (Call::Batch(actions), Outcome::Committed(all)) => {
                 let mut both = actions.iter().zip(all);
-                let fits = actions.len() == all.len() && both.all(|(action, seen)| state.succeeds(now, action, seen));
+                let fits =
+                    actions.len() == all.len() && both.all(|(action, seen)| state.succeeds(at.stamp, action, seen));
                 fits.then_some(state)
             }
-            (Call::Batch(actions), Outcome::RolledBack(at, why)) => {
+            (Call::Batch(actions), Outcome::RolledBack(failed, why)) => {
                 let before = state.clone();
-                let carried_out = actions[..*at]
+                let carried_out = actions[..*failed]
                     .iter()
-                    .all(|action| state.carry_out(now, action, UNKNOWN).is_ok());
-                (carried_out && state.refuses(now, &actions[*at], *why)).then_some(before)
+                    .all(|action| state.carry_out(at.stamp, action, None).is_ok());
+                (carried_out && state.refuses(at.stamp, &actions[*failed], *why)).then_some(before)
             }
             (Call::Script(actions), Outcome::Ran(all)) => {
                 let mut both = actions.iter().zip(all);
                 let fits = actions.len() == all.len()
                     && both.all(|(action, ran)| match ran {
-                        Ok(seen) => state.succeeds(now, action, seen),
-                        Err(why) => state.refuses(now, action, *why),
+                        Ok(seen) => state.succeeds(at.stamp, action, seen),
+                        Err(why) => state.refuses(at.stamp, action, *why),
                     });
                 fits.then_some(state)
             }
@@ -194,31 +239,45 @@ impl State {
             (Call::DefaultTtl(_), Outcome::NotDefined) => Some(state),
             (Call::DropAll, Outcome::Refused(Refused::TooManyDeletions)) => Some(state),
             (Call::List, Outcome::Listed(listed)) => {
-                let items = state
-                    .items
-                    .iter()
-                    .map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
-                items.eq(listed.iter().cloned()).then_some(state)
+                let ids = state.items.keys().copied();
+                let are_all = ids.eq(listed.iter().map(|(id, _)| id.as_str()));
+                let mut both = state.items.values_mut().zip(listed);
+                (are_all && both.all(|(item, (_, etag))| item.shows(etag))).then_some(state)
             }
+            (Call::One(action), Outcome::Unknown) => state.carry_out(at.stamp, action, None).is_ok().then_some(state),
+            (Call::Batch(actions), Outcome::Unknown) => {
+                let mut all = actions.iter();
+                all.all(|action| state.carry_out(at.stamp, action, None).is_ok())
+                    .then_some(state)
+            }
+            (Call::DropAll, Outcome::Unknown) => self.carried_out(at, call, &Outcome::Dropped),
+            (Call::DefaultTtl(_), Outcome::Unknown) => self.carried_out(at, call, &Outcome::Defined),
             _ => None,
         }
     }
 
     fn succeeds(&mut self, now: i64, action: &Action, seen: &Seen) -> bool {
         let etag = match seen {
-            Seen::Written { etag, .. } => etag,
-            _ => UNKNOWN,
+            Seen::Written { etag, .. } => Some(etag.as_str()),
+            Seen::Found { etag, .. } => {
+                let item = self.items.get_mut(action.id());
+                if !item.is_some_and(|item| item.shows(etag)) {
+                    return false;
+                }
+                None
+            }
+            Seen::Deleted => None,
         };
         self.carry_out(now, action, etag).as_ref() == Ok(seen)
     }
 
     fn refuses(&self, now: i64, action: &Action, why: Refused) -> bool {
-        let refused = self.clone().carry_out(now, action, UNKNOWN);
+        let refused = self.clone().carry_out(now, action, None);
         refused.is_err_and(|reasons| reasons.contains(&why))
     }
 
     /// Executes an operation. If there are several reasons to refuse it, any of them may be returned.
-    fn carry_out(&mut self, now: i64, action: &Action, etag: &str) -> Result<Seen, Vec<Refused>> {
+    fn carry_out(&mut self, now: i64, action: &Action, etag: Option<&str>) -> Result<Seen, Vec<Refused>> {
         match action {
             Action::Create(body) => {
                 if self.items.contains_key(body.id) || self.is_taken(body) {
@@ -264,7 +323,7 @@ impl State {
                 Ok(Seen::Found {
                     n: item.n,
                     u: item.u,
-                    etag: item.etag.clone(),
+                    etag: item.etag.clone().unwrap_or_default(),
                 })
             }
         }
@@ -273,7 +332,7 @@ impl State {
     /// Returns the reasons to refuse a change of an existing item; fails at once if there is no item.
     fn check(&self, id: &str, if_match: Option<&str>) -> Result<Vec<Refused>, Vec<Refused>> {
         let item = self.items.get(id).ok_or_else(|| vec![Refused::NotFound])?;
-        let is_other = if_match.is_some_and(|etag| etag != item.etag);
+        let is_other = if_match.is_some_and(|etag| Some(etag) != item.etag.as_deref());
         Ok(if is_other { vec![Refused::Precondition] } else { vec![] })
     }
 
@@ -287,19 +346,19 @@ impl State {
         self.items.iter().any(|(id, item)| *id != body.id && item.u == body.u)
     }
 
-    fn write(&mut self, now: i64, body: &Body, etag: &str) -> Seen {
+    fn write(&mut self, now: i64, body: &Body, etag: Option<&str>) -> Seen {
         let item = Item {
             n: body.n,
             u: body.u,
             ttl: body.ttl,
-            etag: etag.to_owned(),
+            etag: etag.map(str::to_owned),
             written: now,
         };
         let created = self.items.insert(body.id, item).is_none();
         Seen::Written {
             created,
             n: body.n,
-            etag: etag.to_owned(),
+            etag: etag.unwrap_or_default().to_owned(),
         }
     }
 }

@@ -12,12 +12,18 @@ pub struct Made {
     /// Times of the start and the end, from a counter that all clients share.
     pub began: u64,
     pub ended: u64,
-    /// Server time during the call, in seconds.
-    pub second: i64,
-    /// The log position in the answer, which clients use for their sessions.
-    pub lsn: u64,
+    /// Server time at the start and at the end, in seconds.
+    pub seconds: (i64, i64),
+    /// The log position in the answer, which clients use for their sessions; `None`: no answer came.
+    pub lsn: Option<u64>,
     pub call: Call,
     pub outcome: Outcome,
+}
+
+impl Made {
+    fn is_known(&self) -> bool {
+        self.outcome != Outcome::Unknown
+    }
 }
 
 /// Checks a history, one round of calls after the other. No call of one round overlaps a call of another.
@@ -44,7 +50,7 @@ impl Checker {
         self.tried
     }
 
-    /// Checks the calls of one round.
+    /// Checks the calls of one round. A call of unknown outcome may come anywhere after its start, or nowhere.
     ///
     /// # Errors
     /// If no order of the calls explains what was seen, or two writes have the same etag.
@@ -55,21 +61,23 @@ impl Checker {
         let mut waiting: Vec<(u64, State)> = self.states.drain().map(|state| (0, state)).collect();
         let mut tried: HashSet<(u64, State)> = waiting.iter().cloned().collect();
         let started = waiting.clone();
-        let all = calls.iter().enumerate().fold(0, |all, (at, _)| all | 1 << at);
+        let known = calls.iter().enumerate().filter(|(_, call)| call.is_known());
+        let known = known.fold(0, |known, (at, _)| known | 1 << at);
         while let Some((placed, state)) = waiting.pop() {
-            if placed == all {
-                self.states.insert(state);
-                continue;
+            if placed & known == known {
+                self.states.insert(state.clone());
             }
             for (at, next) in calls.iter().enumerate() {
                 if placed & 1 << at != 0 || !may_come_next(calls, placed, next) {
                     continue;
                 }
-                self.tried += 1;
-                if let Some(after) = state.after(next.second, &next.call, &next.outcome) {
-                    let step = (placed | 1 << at, after);
-                    if tried.insert(step.clone()) {
-                        waiting.push(step);
+                for time in state.times(next.seconds, next.call.is_write()) {
+                    self.tried += 1;
+                    if let Some(after) = state.after(time, &next.call, &next.outcome) {
+                        let step = (placed | 1 << at, after);
+                        if tried.insert(step.clone()) {
+                            waiting.push(step);
+                        }
                     }
                 }
             }
@@ -80,12 +88,12 @@ impl Checker {
                     client,
                     began,
                     ended,
-                    second,
+                    seconds: (first, last),
                     call,
                     outcome,
                     ..
                 } = made;
-                format!("  client {client} from {began} to {ended} in second {second}: {call:?} → {outcome:?}")
+                format!("  client {client} from {began} to {ended}, seconds {first} to {last}: {call:?} → {outcome:?}")
             });
             let calls: Vec<String> = calls.collect();
             return Err(format!(
@@ -124,7 +132,7 @@ impl Checker {
 fn check_positions(calls: &[Made]) -> Result<(), String> {
     for later in calls {
         let mut before = calls.iter().filter(|call| call.ended < later.began);
-        if let Some(earlier) = before.find(|earlier| earlier.lsn > later.lsn) {
+        if let Some(earlier) = before.find(|earlier| later.lsn.is_some() && earlier.lsn > later.lsn) {
             return Err(format!("a session goes back, from {earlier:?} to {later:?}"));
         }
     }
@@ -134,7 +142,7 @@ fn check_positions(calls: &[Made]) -> Result<(), String> {
 /// Returns whether no call without a position ended before this one began.
 fn may_come_next(calls: &[Made], placed: u64, next: &Made) -> bool {
     let mut others = calls.iter().enumerate().filter(|(at, _)| placed & 1 << at == 0);
-    others.all(|(_, other)| other.ended > next.began)
+    others.all(|(_, other)| other.ended > next.began || !other.is_known())
 }
 
 #[cfg(test)]
@@ -154,8 +162,8 @@ mod tests {
             client: 0,
             began,
             ended,
-            second: 100,
-            lsn: 0,
+            seconds: (100, 100),
+            lsn: Some(0),
             call,
             outcome,
         }
@@ -261,6 +269,50 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_answer_may_have_happened_once_or_not_at_all() {
+        let after = |etags: &[&str]| {
+            let mut calls = vec![
+                made(0, 1, create(), written("1", 1, true)),
+                made(2, 3, increment(), Outcome::Unknown),
+            ];
+            for (at, etag) in (4..).step_by(2).zip(etags) {
+                calls.push(made(at, at + 1, read(), found(etag, if *etag == "1" { 1 } else { 2 })));
+            }
+            fits(&calls)
+        };
+        assert!(after(&["1", "1"]) && after(&["2", "2"]) && after(&["1", "2"]));
+        assert!(!after(&["2", "1"]) && !after(&["2", "3"]));
+        assert!(!fits(&[
+            made(4, 5, create(), Outcome::Unknown),
+            made(2, 3, read(), found("1", 1)),
+        ]));
+    }
+
+    #[test]
+    fn what_has_ended_for_one_call_has_ended_for_all_later_ones() {
+        let brief = Call::One(Action::Create(Body { ttl: Some(1), ..A }));
+        let during = |began, seconds, call, seen| Made {
+            seconds,
+            ..made(began, began + 1, call, seen)
+        };
+        let history = |second: Made| {
+            fits(&[
+                made(0, 1, brief.clone(), written("1", 1, true)),
+                during(2, (100, 101), read(), Outcome::Refused(Refused::NotFound)),
+                second,
+            ])
+        };
+        assert!(history(during(
+            4,
+            (100, 101),
+            read(),
+            Outcome::Refused(Refused::NotFound)
+        )));
+        assert!(!history(during(4, (100, 101), read(), found("1", 1))));
+        assert!(!history(during(4, (100, 101), increment(), written("2", 2, false))));
+    }
+
+    #[test]
     fn an_item_of_the_second_before_is_gone_at_its_second() {
         let brief = Call::One(Action::Create(Body { ttl: Some(1), ..A }));
         let at = |second, seen| {
@@ -269,7 +321,7 @@ mod tests {
                 .take(&[made(0, 1, brief.clone(), written("1", 1, true))])
                 .expect("a create");
             let later = Made {
-                second,
+                seconds: (second, second),
                 ..made(2, 3, read(), seen)
             };
             checker.take(&[later]).is_ok()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bolide_core::{
     Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, ScanScope, StoredItem,
 };
+use bolide_model::Error;
 
 /// The two readers; see the module.
 pub struct Followers {
@@ -28,14 +29,22 @@ impl Followers {
             expired: 0,
         };
         // A start from now becomes a fixed position here: the next page begins at it.
-        followers.follow_all(account, container).await;
+        followers.follow(account, container).await.expect("pages");
         followers
+    }
+
+    /// Reads both feeds to their ends. Clients may be writing. After an error it goes on at the last page.
+    ///
+    /// # Errors
+    /// Those of the account.
+    pub async fn follow(&mut self, account: &Account, container: &Arc<Container>) -> Result<(), Error> {
+        self.follow_latest(account, container).await?;
+        self.follow_all(account, container).await
     }
 
     /// Reads both feeds to their ends. No client may be writing.
     pub async fn catch_up(&mut self, account: &Account, container: &Arc<Container>) {
-        self.follow_latest(account, container).await;
-        self.follow_all(account, container).await;
+        self.follow(account, container).await.expect("pages");
         for item in list(account, container).await {
             let (id, etag) = (item.id(), item.etag().to_string());
             assert_eq!(self.seen.get(id), Some(&etag), "the latest version of {id}");
@@ -57,14 +66,15 @@ impl Followers {
         assert_eq!(self.expired, report.purged_total, "P7");
     }
 
-    async fn follow_latest(&mut self, account: &Account, container: &Arc<Container>) {
+    async fn follow_latest(&mut self, account: &Account, container: &Arc<Container>) -> Result<(), Error> {
         loop {
-            let ctx = account.begin().await.expect("a clock");
+            let ctx = account.begin().await?;
             let read = page(&self.latest);
-            let page = account.change_feed(&ctx, container, &read).await.expect("a page").value;
+            let page = account.change_feed(&ctx, container, &read).await;
+            let page = page.map_err(|refusal| refusal.error)?.value;
             self.latest = FeedStart::After(page.continuation);
             if page.items.is_empty() {
-                return;
+                return Ok(());
             }
             let versions = page
                 .items
@@ -74,18 +84,15 @@ impl Followers {
         }
     }
 
-    async fn follow_all(&mut self, account: &Account, container: &Arc<Container>) {
+    async fn follow_all(&mut self, account: &Account, container: &Arc<Container>) -> Result<(), Error> {
         loop {
-            let ctx = account.begin().await.expect("a clock");
+            let ctx = account.begin().await?;
             let read = page(&self.all);
-            let page = account
-                .all_versions(&ctx, container, &read)
-                .await
-                .expect("a page")
-                .value;
+            let page = account.all_versions(&ctx, container, &read).await;
+            let page = page.map_err(|refusal| refusal.error)?.value;
             self.all = FeedStart::After(page.continuation);
             if page.changes.is_empty() {
-                return;
+                return Ok(());
             }
             page.changes.iter().for_each(|change| self.take(change));
         }

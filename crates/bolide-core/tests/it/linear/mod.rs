@@ -10,12 +10,12 @@
 //!
 //! `BOLIDE_SECONDS` sets the time for each engine, in seconds, and `BOLIDE_SEED` the first seed.
 
-mod action;
-mod checker;
-mod followers;
+pub mod action;
+pub mod checker;
+pub mod followers;
 mod procedure;
-mod racers;
-mod track;
+pub mod racers;
+pub mod track;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -41,9 +41,9 @@ pub struct SharedContainer {
 }
 
 /// A client with what it knows.
-struct Client {
-    number: usize,
-    choices: RandomChoices,
+pub struct Client {
+    pub number: usize,
+    pub choices: RandomChoices,
     /// The etag it saw last, by id; it may be stale by now.
     etags: HashMap<&'static str, String>,
 }
@@ -70,11 +70,7 @@ impl SharedContainer {
             let container = account.container_by_rid(accounts[0].1.rid()).expect("the container");
             accounts.push((account, container));
         }
-        let clients = (0..CLIENTS).map(|number| Client {
-            number,
-            choices: RandomChoices::new(seed * 1000 + number as u64),
-            etags: HashMap::new(),
-        });
+        let clients = (0..CLIENTS).map(|number| Client::new(number, seed));
         SharedContainer {
             clock,
             store,
@@ -104,16 +100,12 @@ impl SharedContainer {
             .drain(..)
             .map(|mut client| {
                 let (account, container) = self.accounts[client.number % self.accounts.len()].clone();
-                let track = Track {
-                    account,
-                    container,
-                    moments: self.moments.clone(),
-                    second: self.second,
-                };
+                let track = Track { account, container };
+                let (moments, second) = (self.moments.clone(), self.second);
                 let start = start.clone();
                 tokio::spawn(async move {
                     start.wait().await;
-                    let made = client.run(&track).await;
+                    let made = client.run(&track, &moments, second).await;
                     (client, made)
                 })
             })
@@ -201,11 +193,19 @@ fn middle_of(second: i64) -> UnixMillis {
 }
 
 impl Client {
-    async fn run(&mut self, track: &Track) -> Vec<Made> {
+    pub fn new(number: usize, seed: u64) -> Client {
+        Client {
+            number,
+            choices: RandomChoices::new(seed * 1000 + number as u64),
+            etags: HashMap::new(),
+        }
+    }
+
+    async fn run(&mut self, track: &Track, moments: &AtomicU64, second: i64) -> Vec<Made> {
         let mut made = Vec::new();
         for _ in 0..=self.choices.roll(CALLS) {
             let call = self.choose();
-            let moment = || track.moments.fetch_add(1, Ordering::SeqCst);
+            let moment = || moments.fetch_add(1, Ordering::SeqCst);
             let began = moment();
             let (outcome, lsn) = track.make(&call).await;
             let ended = moment();
@@ -214,8 +214,8 @@ impl Client {
                 client: self.number,
                 began,
                 ended,
-                second: track.second,
-                lsn,
+                seconds: (second, second),
+                lsn: Some(lsn),
                 call,
                 outcome,
             });
@@ -223,7 +223,7 @@ impl Client {
         made
     }
 
-    fn choose(&mut self) -> Call {
+    pub fn choose(&mut self) -> Call {
         match self.choices.roll(10) {
             _ if self.choices.percent(2) => Call::DropAll,
             _ if self.choices.percent(3) => Call::DefaultTtl([-1, 1, 2, 3][self.choices.roll(4) as usize]),
@@ -260,7 +260,7 @@ impl Client {
     }
 
     /// Stores the etags that an answer showed.
-    fn learn(&mut self, call: &Call, outcome: &Outcome) {
+    pub fn learn(&mut self, call: &Call, outcome: &Outcome) {
         let (actions, seen) = match (call, outcome) {
             (Call::One(action), Outcome::Seen(seen)) => (std::slice::from_ref(action), std::slice::from_ref(seen)),
             (Call::Batch(actions), Outcome::Committed(seen)) => (&actions[..], &seen[..]),

@@ -1,7 +1,6 @@
 //! Converts the clients' calls to requests, and answers to outcomes.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use bolide_core::{
     Account, Batch, BatchOperation, BatchResponse, Container, Cost, CreateItem, DeleteItem, ItemRead, ItemTarget,
@@ -24,12 +23,19 @@ pub fn shared_definition() -> Value {
     }))
 }
 
+fn seen<T>(answer: bolide_core::ChargedResult<T>, seen: impl FnOnce(T) -> Seen) -> Answered<Outcome> {
+    let (answer, lsn) = answered(answer)?;
+    let outcome = match answer {
+        Ok(answer) => Outcome::Seen(seen(answer)),
+        Err(error) => refused(&error),
+    };
+    Ok((outcome, lsn))
+}
+
 /// The account and the container of a round.
 pub struct Track {
     pub account: Arc<Account>,
     pub container: Arc<Container>,
-    pub moments: Arc<AtomicU64>,
-    pub second: i64,
 }
 
 impl Action {
@@ -103,68 +109,90 @@ fn found(item: &StoredItem) -> Seen {
     }
 }
 
-/// The outcome of a call, and the position that its answer showed.
-type Positioned<T> = Result<(T, u64), (Error, u64)>;
+/// The answer to a call, and the position that it showed; or an error that is not about the call: the store, or the server, could not carry it out.
+type Answered<T> = Result<(T, u64), Error>;
 
 fn position(cost: &Cost) -> u64 {
     let positions = cost.touched.iter().map(|touched| touched.lsn.0);
     positions.max().expect("an answer about items shows a position")
 }
 
-fn answered<T>(answer: bolide_core::ChargedResult<T>) -> Positioned<T> {
+fn answered<T>(answer: bolide_core::ChargedResult<T>) -> Answered<Result<T, Error>> {
     match answer {
-        Ok(answer) => Ok((answer.value, position(&answer.cost))),
-        Err(refusal) => Err((refusal.error, position(&refusal.cost))),
+        Ok(answer) => Ok((Ok(answer.value), position(&answer.cost))),
+        Err(refusal) if is_trouble(&refusal.error) => Err(refusal.error),
+        Err(refusal) => Ok((Err(refusal.error), position(&refusal.cost))),
     }
 }
 
+/// Returns whether an error is not about the call.
+fn is_trouble(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::Throttled { .. }
+    )
+}
+
+fn refused(error: &Error) -> Outcome {
+    Outcome::Refused(Refused::of(&error.kind))
+}
+
 impl Track {
+    /// As [`Track::attempt`], where nothing keeps the server from carrying out the call.
     pub async fn make(&self, call: &Call) -> (Outcome, u64) {
+        self.attempt(call).await.expect("a store without faults")
+    }
+
+    /// Carries out a call. Returns its outcome and the position in the answer.
+    ///
+    /// # Errors
+    /// `Timeout`: the call was carried out or not; all other errors: it was not.
+    pub async fn attempt(&self, call: &Call) -> Answered<Outcome> {
         match call {
-            Call::One(action) => match self.one(action).await {
-                Ok((seen, lsn)) => (Outcome::Seen(seen), lsn),
-                Err((error, lsn)) => (Outcome::Refused(Refused::of(&error.kind)), lsn),
-            },
+            Call::One(action) => self.one(action).await,
             Call::Batch(actions) => self.batch(actions).await,
             Call::Script(actions) => {
-                let ctx = self.account.begin().await.expect("a clock");
+                let ctx = self.account.begin().await?;
                 let execute = procedure::call(actions);
-                let answer = answered(self.account.execute_procedure(&ctx, &self.container, execute).await);
-                let (executed, lsn) = answer.expect("a script");
-                (Outcome::Ran(procedure::outcomes(actions, &executed)), lsn)
+                let answer = self.account.execute_procedure(&ctx, &self.container, execute).await;
+                let (executed, lsn) = answered(answer)?;
+                let executed = executed.expect("a script");
+                Ok((Outcome::Ran(procedure::outcomes(actions, &executed)), lsn))
             }
             Call::DropAll => {
-                let ctx = self.account.begin().await.expect("a clock");
+                let ctx = self.account.begin().await?;
                 let partition_key = key("p");
                 let dropped = self.account.delete_all_of_key(&ctx, &self.container, &partition_key);
-                match answered(dropped.await) {
-                    Ok(((), lsn)) => (Outcome::Dropped, lsn),
-                    Err((error, lsn)) => (Outcome::Refused(Refused::of(&error.kind)), lsn),
-                }
+                let (dropped, lsn) = answered(dropped.await)?;
+                Ok((dropped.map_or_else(|error| refused(&error), |()| Outcome::Dropped), lsn))
             }
             Call::List => self.list().await,
             Call::DefaultTtl(default) => self.define(*default).await,
         }
     }
 
-    async fn define(&self, default: i64) -> (Outcome, u64) {
-        let ctx = self.account.begin().await.expect("a clock");
+    async fn define(&self, default: i64) -> Answered<Outcome> {
+        let ctx = self.account.begin().await?;
         let mut definition = shared_definition();
         definition["defaultTtl"] = default.into();
         let replaced = self.account.replace_container(&ctx, &self.container, &definition, None);
         let outcome = match replaced.await {
             Ok(_) => Outcome::Defined,
             Err(error) if error.kind == ErrorKind::Unavailable => Outcome::NotDefined,
+            Err(error) if is_trouble(&error) => return Err(error),
             Err(error) => panic!("no definition is refused so: {error:?}"),
         };
-        // Its answer has no position.
-        let (_, lsn) = self.list().await;
-        (outcome, lsn)
+        // Its answer has no position, so one is read afterwards.
+        loop {
+            if let Ok((_, lsn)) = self.list().await {
+                return Ok((outcome, lsn));
+            }
+        }
     }
 
-    async fn one(&self, action: &Action) -> Positioned<Seen> {
+    async fn one(&self, action: &Action) -> Answered<Outcome> {
         let (account, container) = (&self.account, &self.container);
-        let ctx = account.begin().await.expect("a clock");
+        let ctx = account.begin().await?;
         let target = ItemTarget::Id(action.id().to_owned());
         let partition_key = key("p");
         let answer = match action.clone() {
@@ -207,8 +235,8 @@ impl Track {
                     partition_key,
                     if_match,
                 };
-                let deleted = answered(account.delete_item(&ctx, container, delete).await);
-                return deleted.map(|((), lsn)| (Seen::Deleted, lsn));
+                let deleted = account.delete_item(&ctx, container, delete).await;
+                return seen(deleted, |()| Seen::Deleted);
             }
             Action::Read(_) => {
                 let read = ReadItem {
@@ -216,26 +244,25 @@ impl Track {
                     partition_key,
                     if_none_match: None,
                 };
-                let read = answered(account.read_item(&ctx, container, &read).await);
-                return read.map(|(read, lsn)| match read {
-                    ItemRead::Found(item) => (found(&item), lsn),
+                let read = account.read_item(&ctx, container, &read).await;
+                return seen(read, |read| match read {
+                    ItemRead::Found(item) => found(&item),
                     ItemRead::NotModified { .. } => panic!("a read without a condition is never spared"),
                 });
             }
         };
-        answered(answer).map(|(answer, lsn)| (written(&answer.item, answer.created), lsn))
+        seen(answer, |answer| written(&answer.item, answer.created))
     }
 
-    async fn batch(&self, actions: &[Action]) -> (Outcome, u64) {
-        let ctx = self.account.begin().await.expect("a clock");
+    async fn batch(&self, actions: &[Action]) -> Answered<Outcome> {
+        let ctx = self.account.begin().await?;
         let batch = Batch {
             partition_key: key("p"),
             operations: actions.iter().map(Action::to_operation).collect(),
             answers_written: Vec::new(),
         };
-        let answer = answered(self.account.batch(&ctx, &self.container, batch).await);
-        let (answer, lsn) = answer.expect("a batch");
-        let outcome = match answer {
+        let (answer, lsn) = answered(self.account.batch(&ctx, &self.container, batch).await)?;
+        let outcome = match answer.expect("a batch") {
             BatchResponse::Committed(all) => {
                 let seen = all.iter().map(|result| match &result.done {
                     OperationDone::Written(answer) => written(&answer.item, answer.created),
@@ -247,23 +274,24 @@ impl Track {
             }
             BatchResponse::RolledBack { at, error } => Outcome::RolledBack(at, Refused::of(&error.kind)),
         };
-        (outcome, lsn)
+        Ok((outcome, lsn))
     }
 
-    async fn list(&self) -> (Outcome, u64) {
-        let ctx = self.account.begin().await.expect("a clock");
+    async fn list(&self) -> Answered<Outcome> {
+        let ctx = self.account.begin().await?;
         let read = ReadFeed {
             scope: scope_of("p"),
             max_items: Some(100),
             ..ReadFeed::default()
         };
-        let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await).expect("a page");
+        let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await)?;
+        let page = page.expect("a page");
         let pairs = page
             .items
             .iter()
             .map(|item| (item.id().to_owned(), item.etag().to_string()));
         let mut pairs: Vec<_> = pairs.collect();
         pairs.sort();
-        (Outcome::Listed(pairs), lsn)
+        Ok((Outcome::Listed(pairs), lsn))
     }
 }

@@ -10,6 +10,7 @@ use bolide_core::{
 use bolide_model::document::Document;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{ErrorKind, UnixMillis, UnixSeconds};
+use bolide_storage::PartitionId;
 use serde_json::{Value, json};
 
 use super::{Two, container, container_text};
@@ -459,6 +460,28 @@ async fn a_write_whose_request_was_dropped_is_not_committed_by_settings_of_befor
             Err(ErrorKind::NotFound),
             "it has ended, and stays so"
         );
+    }
+}
+
+/// The store answers the commit that raises the number in a partition with an error, and everything else as usual: the change ends with an error,
+/// and the container is served as before.
+#[tokio::test]
+async fn a_change_that_could_not_raise_a_partition_leaves_a_container_that_is_served() {
+    for is_done in [false, true] {
+        let (both, probe) = Both::with_probe(1).await;
+        both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+        probe.lose_outcome(is_done, |partition, _| partition != PartitionId::CATALOG);
+        let changed = both.first.define(&json!({"defaultTtl": 5})).await;
+        assert_eq!(changed, Err(ErrorKind::Timeout), "done: {is_done}");
+        for through in [&both.first, &both.second] {
+            assert_eq!(through.read("a").await, Ok(()), "done: {is_done}");
+            assert_eq!(through.replace("a").await, Ok(()), "done: {is_done}");
+            assert_eq!(through.container.properties().policy.to_number(), None);
+            through.assert_sound().await;
+        }
+        both.second.define(&json!({"defaultTtl": 5})).await.unwrap();
+        both.at(6);
+        assert_eq!(both.first.read("a").await, Err(ErrorKind::NotFound));
     }
 }
 

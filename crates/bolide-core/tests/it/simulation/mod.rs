@@ -1,0 +1,135 @@
+//! Deterministic simulation: servers, clients, store, clock and network in one thread, in an order that a seed determines.
+//!
+//! ```text
+//!   clients ──▶ servers (accounts of bolide-core) ──▶ links with delays, losses and cuts ──▶ memory engine with faults
+//!   time: tokio's, paused. It goes on to the next timer when nothing is left to do, so a simulated minute takes a moment.
+//! ```
+//!
+//! Servers die in the middle of their work and start again, are cut off, and have clocks that are not exact. After each round all calls must fit one
+//! order ([`crate::linear`]), and readers of both change feeds must have seen every version once. In the end the purge has removed everything that has
+//! expired, and all stored entries agree.
+//!
+//! `BOLIDE_SEED` sets the first seed, `BOLIDE_SEEDS` the number of seeds, `BOLIDE_SECONDS` a time after which no more begins, `BOLIDE_ROUNDS` the
+//! rounds of each, and `BOLIDE_TRACE` the file for the trace of a seed that fails. `cargo xtask simulate` sets them.
+
+mod faults;
+mod network;
+mod round;
+mod trace;
+mod world;
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::time::Monotonic;
+use futures_util::FutureExt as _;
+
+use round::Simulation;
+use world::World;
+
+/// Number of seeds in the ordinary tests.
+const SEEDS: u64 = 5;
+/// Number of rounds of a seed.
+const ROUNDS: u64 = 12;
+
+/// What a seed came to.
+struct Ran {
+    trace: Vec<String>,
+    calls: u64,
+    /// Simulated time in milliseconds.
+    lasted: i64,
+    failed: Option<String>,
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in 1..=2 {
+        let (first, second) = (simulate(seed, 4), simulate(seed, 4));
+        assert!(first.calls > 0);
+        for (first, second) in first.trace.iter().zip(&second.trace) {
+            assert_eq!(first, second, "seed {seed}");
+        }
+        assert_eq!(first.trace.len(), second.trace.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn what_clients_see_of_servers_in_trouble_keeps_every_promise() {
+    let clock = Monotonic::system();
+    let began = clock.now();
+    let first = setting("BOLIDE_SEED").unwrap_or(1);
+    let rounds = setting("BOLIDE_ROUNDS").unwrap_or(ROUNDS);
+    let time = setting("BOLIDE_SECONDS").map(Duration::from_secs);
+    let seeds = setting("BOLIDE_SEEDS").unwrap_or(if time.is_some() { u64::MAX } else { SEEDS });
+    let (mut ran, mut calls, mut lasted) = (0, 0, 0);
+    while ran < seeds && time.is_none_or(|time| clock.since(began) < time) {
+        let seed = first + ran;
+        let done = simulate(seed, rounds);
+        if let Some(why) = &done.failed {
+            fail(seed, rounds, &done.trace, why);
+        }
+        ran += 1;
+        calls += done.calls;
+        lasted += done.lasted;
+    }
+    println!(
+        "{ran} seeds from {first}, {calls} calls in {} simulated seconds",
+        lasted / 1_000
+    );
+}
+
+/// Runs a seed.
+fn simulate(seed: u64, rounds: u64) -> Ran {
+    // What the core chooses at random, on this thread.
+    fastrand::seed(seed);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let mut simulation = Simulation::begin(seed).await;
+        let world: Arc<World> = simulation.world.clone();
+        let all = async {
+            for round in 0..rounds {
+                simulation
+                    .round()
+                    .await
+                    .map_err(|why| format!("round {round}: {why}"))?;
+            }
+            simulation.end().await
+        };
+        let done = AssertUnwindSafe(all).catch_unwind().await;
+        let failed = done.unwrap_or_else(|panic| Err(text_of(panic))).err();
+        Ran {
+            trace: world.network.trace.lines(),
+            calls: simulation.calls,
+            lasted: world.network.elapsed(),
+            failed,
+        }
+    })
+}
+
+/// Returns the text of a panic; other panics go on.
+fn text_of(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+fn fail(seed: u64, rounds: u64, trace: &[String], why: &str) -> ! {
+    const SHOWN: usize = 40;
+    let last = trace[trace.len().saturating_sub(SHOWN)..].join("\n");
+    if let Ok(path) = std::env::var("BOLIDE_TRACE") {
+        std::fs::write(&path, trace.join("\n")).expect("a file for the trace");
+    }
+    panic!("{last}\nseed {seed}: {why}\nrepeat it: cargo xtask simulate --seed {seed} --rounds {rounds}");
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    let number = value.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name} must be a number: {value}")))
+}

@@ -47,6 +47,8 @@ impl Worker {
             self.contention.locked_batches_left -= 1;
         } else {
             self.contention.found_stale();
+        }
+        if is_stale || reply.head != self.head {
             self.take_newest(reply.head, PartitionState::of_row(reply.gets.pop().flatten())?)?;
         }
         if lock.is_none() {

@@ -18,8 +18,8 @@ use bolide_model::time::{Clock, Monotonic, Span};
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Outcome,
-    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Key, Outcome,
+    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket, WriteLock,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
@@ -32,6 +32,8 @@ use crate::test_container::START;
 pub const LONGEST_WAY: u64 = 150;
 /// How long a server waits for an answer of the store.
 const STORE_TIMEOUT: Duration = Duration::from_millis(1_000);
+/// A server that has locked a partition has lost the lock after this.
+const LONGEST_LOCK: Duration = Duration::from_secs(2);
 /// The largest error of a server's clock, in either direction, in milliseconds.
 const LARGEST_ERROR: u64 = 20;
 /// How long the error of a clock stays the same, in milliseconds.
@@ -268,6 +270,18 @@ impl Network {
     }
 }
 
+/// A lock that ends after a while even if its holder has died.
+fn ending_soon(lock: WriteLock) -> WriteLock {
+    let (dropped, ended) = oneshot::channel::<()>();
+    tokio::spawn(async move {
+        let clock = Monotonic::system();
+        let until = clock.now() + LONGEST_LOCK;
+        let _ = clock.timeout_at(until, ended).await;
+        drop(lock);
+    });
+    WriteLock::new(dropped)
+}
+
 fn unavailable() -> EngineError {
     EngineError::Unavailable("no answer".into())
 }
@@ -289,6 +303,25 @@ impl Engine for Link {
         Box::pin(async move {
             let read = move |store: Arc<dyn Engine>| async move { store.read(partition, request).await };
             let answer = self.ask(format!("read {partition}"), read).await;
+            answer.unwrap_or_else(|| Err(unavailable()))
+        })
+    }
+
+    fn checks_new_keys(&self) -> bool {
+        self.network.memory.checks_new_keys()
+    }
+
+    fn read_and_lock(
+        &self,
+        partition: PartitionId,
+        keys: Vec<Key>,
+    ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
+        Box::pin(async move {
+            let lock = move |store: Arc<dyn Engine>| async move {
+                let (read, lock) = store.read_and_lock(partition, keys).await?;
+                Ok((read, lock.map(ending_soon)))
+            };
+            let answer = self.ask(format!("lock {partition}"), lock).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }

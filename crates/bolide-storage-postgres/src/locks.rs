@@ -5,8 +5,8 @@
 //!   B      lock ── waits ───────────────────────────────────▶ newest record: that of A ── decide ──▶ …
 //! ```
 //!
-//! The lock is that of the newest commit record's row, in a transaction of its own connection. Commits that were decided without it wait for it, too, and
-//! are stale then. The server ends the transaction of a holder that hangs (`idle_in_transaction_session_timeout`).
+//! A lock is a transaction on a connection of its own that has locked two rows: the record with which the partition was created, where those who ask for the
+//! lock wait, and the newest commit record. Commits that were decided without the lock wait for that, and are stale then. The server ends the transaction of a holder that hangs (`idle_in_transaction_session_timeout`).
 
 use std::sync::Arc;
 
@@ -97,19 +97,25 @@ impl Inner {
 async fn lock(connection: &mut Connection, partition: PartitionId, request: &ReadRequest) -> Result<Found, ReadError> {
     let keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
     let (from, to) = rows::commits(partition);
-    let lock = connection.prepared(Query::Lock, partition.home()).await?;
-    let lock_and_get = connection.prepared(Query::LockAndGet, partition.home()).await?;
+    let first = rows::first_record(partition);
+    let home = partition.home();
+    let lock = connection.prepared(Query::Lock, home).await?;
+    let lock_newest = connection.prepared(Query::LockNewest, home).await?;
+    let lock_and_get = connection.prepared(Query::LockAndGet, home).await?;
     connection.begin();
     let client = connection.client();
-    // In one flight. What is locked first was the newest record when this was asked for. It is that no longer if another commit was waited for: the
-    // second lock is that of the newest, unless a third one comes in between, whose commit makes this one stale.
-    let (begun, waited, found) = future::join3(
-        client.batch_execute("begin"),
-        client.execute(&lock, &[&from, &to]),
+    // In one flight: each is sent when it is polled first, in this order.
+    let begun = async {
+        client.batch_execute("begin").await?;
+        Ok(0)
+    };
+    let (begun, locked, waited, found) = future::join4(
+        begun,
+        client.execute(&lock, &[&first]),
+        client.execute(&lock_newest, &[&from, &to]),
         client.query(&lock_and_get, &[&keys, &from, &to]),
     )
     .await;
-    begun?;
-    waited?;
+    begun.and(locked).and(waited)?;
     Found::of_rows(partition, request, &found?)
 }

@@ -232,6 +232,11 @@ fn record_key(partition: PartitionId, position: u64) -> Vec<u8> {
     key
 }
 
+/// The key of the record that a partition is created with.
+pub(crate) fn first_record(partition: PartitionId) -> Vec<u8> {
+    record_key(partition, 0)
+}
+
 /// The commit records before that of a key; the one that the partition was created with stays, so that it is not created again.
 pub(crate) fn records_before(partition: PartitionId, key: Vec<u8>) -> Range {
     (record_key(partition, 1), key)

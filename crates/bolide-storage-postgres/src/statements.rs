@@ -18,6 +18,7 @@ pub(crate) enum Query {
     List,
     Lock,
     LockAndGet,
+    LockNewest,
     Put,
     Raise,
     Record,
@@ -30,7 +31,7 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 21] = [
+    pub(crate) const ALL: [Query; 22] = [
         Query::Commit,
         Query::CommitTogether,
         Query::Create,
@@ -44,6 +45,7 @@ impl Query {
         Query::List,
         Query::Lock,
         Query::LockAndGet,
+        Query::LockNewest,
         Query::Put,
         Query::Raise,
         Query::Record,
@@ -70,6 +72,7 @@ impl Query {
             Query::List => include_str!("../sql/list.sql"),
             Query::Lock => include_str!("../sql/lock.sql"),
             Query::LockAndGet => include_str!("../sql/lock_and_get.sql"),
+            Query::LockNewest => include_str!("../sql/lock_newest.sql"),
             Query::Put => include_str!("../sql/put.sql"),
             Query::Raise => include_str!("../sql/raise.sql"),
             Query::Record => include_str!("../sql/record.sql"),

@@ -8,7 +8,7 @@ use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
 
 use super::collections::sweep_later;
-use crate::admin::{Admin, Splits};
+use crate::admin::{Admin, CopiedStore, Copies, Splits};
 use crate::background::{
     Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler, READERS_PAUSE,
 };
@@ -39,6 +39,7 @@ pub struct Account {
     script_permits: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
+    copies: Arc<Copies>,
 }
 
 impl Account {
@@ -94,7 +95,8 @@ impl Account {
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
             script_permits,
             ahead: AheadCache::new(runtime.memory(), monotonic.clone()),
-            splits: Arc::new(Splits::new(monotonic)),
+            splits: Arc::new(Splits::new(monotonic.clone())),
+            copies: Arc::new(Copies::new(monotonic)),
             runtime,
         }))
     }
@@ -296,6 +298,14 @@ impl Account {
             catalog: &self.catalog,
             background: &self.background,
             splits: &self.splits,
+        }
+    }
+
+    pub(super) fn copied_store(&self) -> CopiedStore<'_> {
+        CopiedStore {
+            engine: self.catalog.engine(),
+            catalog: &self.catalog,
+            copies: &self.copies,
         }
     }
 

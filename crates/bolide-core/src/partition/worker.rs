@@ -18,6 +18,7 @@ mod lending;
 mod queues;
 mod settings;
 mod telling;
+mod write_seal;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ use super::write_batch::{Changes, Decided, Loaded, WriteBatch};
 use crate::clock;
 use crate::format::keys;
 use queues::{Alone, NextWork};
-pub(crate) use queues::{BackgroundWork, Queued, Queues, RaiseSettings};
+pub(crate) use queues::{BackgroundWork, ChangeSeal, Queued, Queues, RaiseSettings};
 use telling::Telling;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
@@ -145,6 +146,7 @@ impl Worker {
                 }
                 Some(Alone::Joint(part)) => self.run_joint(*part).await,
                 Some(Alone::RaiseSettings(raise)) => self.raise_settings(raise).await,
+                Some(Alone::Seal(change)) => self.change_seal(change).await,
                 None => {}
             }
         }
@@ -209,6 +211,7 @@ impl Worker {
         taken: &mut usize,
         prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
+        transactions = self.alone_while_sealed(transactions);
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
@@ -338,6 +341,7 @@ impl Worker {
         changes: Changes,
         (stamp, edition): (UnixMillis, Edition),
     ) -> Result<Option<Head>> {
+        let edition = self.pass_seal(&changes, (stamp, edition))?;
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
@@ -389,7 +393,8 @@ impl Worker {
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
-                unknown if unknown.is_empty() => self.shared.dirty_keys.lose_track(),
+                // On a shared engine another server may have committed after it, too.
+                unknown if unknown.is_empty() || self.engine.is_shared() => self.shared.dirty_keys.lose_track(),
                 unresolved => self.shared.dirty_keys.record(unresolved),
             }
         }
@@ -435,12 +440,13 @@ fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>)
 /// Reads a partition's head and its stored counters.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
     let request = bolide_storage::ReadRequest {
-        gets: vec![keys::state()],
+        gets: vec![keys::state(), keys::write_seal()],
         ..bolide_storage::ReadRequest::default()
     };
     let read = engine.read(partition, request).await;
     let mut reply = read.map_err(|error| error_of(engine, error))?;
-    let state = PartitionState::of_row(reply.gets.pop().flatten())?;
+    let seal = reply.gets.pop().flatten();
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(seal)?;
     Ok((reply.head, state))
 }
 

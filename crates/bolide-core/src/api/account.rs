@@ -12,7 +12,7 @@ use crate::admin::{Admin, CopiedStore, Copies, Splits};
 use crate::background::{
     Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler, READERS_PAUSE,
 };
-use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
+use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit, unless_sealed};
 use crate::clock;
 use crate::cluster::{Cluster, Node, NodeId};
 use crate::container::Container;
@@ -52,7 +52,7 @@ impl Account {
         let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
         let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes, options.virtual_clock).await?);
         if !engine.is_shared() {
-            catalog.remove_unbuilt_indexes().await?;
+            unless_sealed(catalog.remove_unbuilt_indexes().await)?;
         }
         let monotonic = options.monotonic.clone();
         let cluster = match options.heartbeat_interval.filter(|_| engine.is_shared()) {

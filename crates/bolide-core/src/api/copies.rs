@@ -8,10 +8,10 @@ use crate::admin::{CopyBegun, CopyPage, PagePosition, SealInfo, SealedPartition}
 use crate::partition::write_seal::CopyId;
 
 impl Account {
-    /// Begins a copy of the store. It ends by itself if it asks for nothing for a minute.
+    /// Begins a copy of the store; one before it ends. It ends by itself if it asks for nothing for a minute.
     ///
     /// # Errors
-    /// `Conflict` if another copy runs; [`Reason::WritesSealed`](bolide_model::Reason::WritesSealed),
+    /// [`Reason::WritesSealed`](bolide_model::Reason::WritesSealed),
     /// [`Reason::StoreMoved`](bolide_model::Reason::StoreMoved); from the engine.
     pub async fn begin_copy(&self) -> Result<CopyBegun> {
         self.copied_store().begin().await

@@ -67,7 +67,7 @@ pub(crate) use indexes::Waits;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 pub(crate) use removal::RETIRED_SECONDS;
-pub(crate) use stored_partitions::StoredPartitions;
+pub(crate) use stored_partitions::{StoredPartitions, unless_sealed};
 use unpublished::Unpublished;
 pub use users::UserInfo;
 

@@ -63,6 +63,20 @@ impl Catalog {
     }
 }
 
+/// Returns the result of what completes an interrupted operation. In a sealed store it stays interrupted, and its data can be read all the same.
+///
+/// # Errors
+/// All but that the store is sealed.
+pub(crate) fn unless_sealed(completed: Result<()>) -> Result<()> {
+    match completed {
+        Err(error) if error.is_of_sealed_store() => {
+            tracing::info!(%error, "what was interrupted is completed at the next start at which the store is written");
+            Ok(())
+        }
+        completed => completed,
+    }
+}
+
 /// Checks that a store is not the target of a copy that was not finished.
 ///
 /// # Errors

@@ -55,6 +55,8 @@ struct Recorded {
     bytes: usize,
     /// Whether keys are missing.
     is_lost: bool,
+    /// Which recording this is: one that has ended must not end the next.
+    turn: u64,
     budget: Option<Arc<ChangedBudget>>,
 }
 
@@ -146,52 +148,73 @@ impl Recorded {
 
 /// The access of a copy to the changed keys of a partition, which are recorded until it is dropped.
 #[derive(Debug)]
-pub(crate) struct CopyRecording(Arc<DirtyKeys>);
+pub(crate) struct CopyRecording {
+    keys: Arc<DirtyKeys>,
+    turn: u64,
+}
 
 impl CopyRecording {
+    fn start(keys: &Arc<DirtyKeys>, budget: Arc<ChangedBudget>) -> CopyRecording {
+        let mut recorded = keys.copied.recorded.lock();
+        recorded.clear();
+        let turn = recorded.turn + 1;
+        *recorded = Recorded {
+            budget: Some(budget),
+            turn,
+            ..Recorded::default()
+        };
+        keys.copied.is_recording.store(true, Ordering::SeqCst);
+        let keys = keys.clone();
+        CopyRecording { keys, turn }
+    }
+
     /// Tells whether it records the commits of this partition: one that was opened again has another worker.
     pub fn is_of(&self, partition: &Partition) -> bool {
-        Arc::ptr_eq(&self.0, &partition.shared.dirty_keys)
+        Arc::ptr_eq(&self.keys, &partition.shared.dirty_keys)
     }
 
     /// Takes at most `max` changed keys. If keys are missing, whoever takes this finds them by comparing the whole partition from here on.
     pub fn take(&self, max: usize) -> TakenKeys {
-        self.0.copied.recorded.lock().take(max)
+        let mut recorded = self.keys.copied.recorded.lock();
+        if recorded.turn == self.turn {
+            return recorded.take(max);
+        }
+        TakenKeys {
+            is_lost: true,
+            ..TakenKeys::default()
+        }
     }
 
     /// Records keys again that could not be copied now.
     pub fn put_back(&self, keys: &[Key]) {
-        self.0.copied.record(keys);
+        self.keys.copied.record(keys);
     }
 
     /// Records that what was taken did not come to where it is copied.
     pub fn lose_track(&self) {
-        self.0.copied.lose_track();
+        self.keys.copied.lose_track();
     }
 }
 
 impl Drop for CopyRecording {
     fn drop(&mut self) {
-        self.0.copied.is_recording.store(false, Ordering::SeqCst);
-        let mut recorded = self.0.copied.recorded.lock();
+        let mut recorded = self.keys.copied.recorded.lock();
+        if recorded.turn != self.turn {
+            return;
+        }
+        self.keys.copied.is_recording.store(false, Ordering::SeqCst);
         recorded.clear();
-        *recorded = Recorded::default();
+        recorded.budget = None;
     }
 }
 
 impl Partition {
-    /// Starts to record all keys that commits change, beginning with commits that are not visible yet. Only one copy may record them.
+    /// Starts to record all keys that commits change, beginning with commits that are not visible yet. A recording that is active ends.
     ///
     /// # Errors
     /// From the engine.
     pub async fn record_for_copy(&self, budget: Arc<ChangedBudget>) -> Result<CopyRecording> {
-        let keys = self.shared.dirty_keys.clone();
-        *keys.copied.recorded.lock() = Recorded {
-            budget: Some(budget),
-            ..Recorded::default()
-        };
-        keys.copied.is_recording.store(true, Ordering::SeqCst);
-        let recording = CopyRecording(keys);
+        let recording = CopyRecording::start(&self.shared.dirty_keys, budget);
         // Every partition has these settings already. A commit that was running when the recording began is finished once the worker has come to it.
         self.raise_settings(SettingsNumber::default()).await?;
         Ok(recording)

@@ -57,8 +57,11 @@ pub(crate) struct CopiedStore<'a> {
 impl CopiedStore<'_> {
     /// See `Account::begin_copy`.
     pub async fn begin(&self) -> Result<CopyBegun> {
+        if let Some(before) = self.copies.current() {
+            self.give_up(&before).await;
+        }
         self.catalog.check_unsealed().await?;
-        let id = self.copies.begin()?;
+        let id = self.copies.begin();
         let time = self.catalog.now().await?;
         Ok(CopyBegun { id, time })
     }
@@ -69,8 +72,7 @@ impl CopiedStore<'_> {
         let stored = self.catalog.stored_partitions().await?;
         let mut partitions = vec![PartitionId::CATALOG];
         copy.record(self.catalog.partition()).await?;
-        for placement in stored.placements {
-            let partition = copy.opened(self.catalog, placement).await?;
+        for partition in copy.open(self.catalog, stored.placements).await? {
             copy.record(&partition).await?;
             partitions.push(partition.id);
         }
@@ -166,5 +168,5 @@ pub fn unfinished_copy() -> (Key, Bytes) {
 pub const COPIED_SPACES: [Space; 5] = Space::ALL;
 
 fn no_copy() -> Error {
-    Error::not_found("there is no such copy: it has ended, or the server was started again")
+    Error::not_found("there is no such copy: it has ended, another one has begun, or the server was started again")
 }

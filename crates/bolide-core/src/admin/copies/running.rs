@@ -1,11 +1,11 @@
 //! The copy that an account serves: at most one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use bolide_model::Result;
 use bolide_model::time::Monotonic;
-use bolide_model::{Error, Result};
 use bolide_storage::{Key, PartitionId};
 use parking_lot::Mutex;
 
@@ -45,21 +45,18 @@ impl Copies {
         Copies { clock, current }
     }
 
-    /// Begins a copy. One before it that asks nothing any more ends.
-    ///
-    /// # Errors
-    /// `Conflict` if another copy runs.
-    pub fn begin(self: &Arc<Self>) -> Result<CopyId> {
+    /// Begins a copy. One before it ends: most likely the process that made it has died.
+    pub fn begin(self: &Arc<Self>) -> CopyId {
         let copy = RunningCopy::new(self);
         let id = copy.id;
-        let mut current = self.current.lock();
-        let is_active = |copy: &Arc<RunningCopy>| self.clock.since(*copy.used.lock()) < LEASE;
-        if current.as_ref().is_some_and(is_active) {
-            return Err(Error::conflict("another copy of the store is running"));
-        }
-        *current = Some(Arc::new(copy));
+        *self.current.lock() = Some(Arc::new(copy));
         tokio::spawn(end_when_idle(Arc::downgrade(self), self.clock.clone(), id));
-        Ok(id)
+        id
+    }
+
+    /// Returns the running copy.
+    pub fn current(&self) -> Option<Arc<RunningCopy>> {
+        self.current.lock().clone()
     }
 
     /// Returns the running copy, which asks for something now.
@@ -136,6 +133,7 @@ impl RunningCopy {
 
     /// Ends the recordings of partitions that the store does not have any more.
     pub async fn keep_only(&self, partitions: &[PartitionId]) {
+        let partitions: HashSet<PartitionId> = partitions.iter().copied().collect();
         let kept = |id: &PartitionId| partitions.contains(id);
         self.recordings.lock().await.retain(|id, _| kept(id));
         self.opened.lock().await.retain(|id, _| kept(id));
@@ -161,30 +159,32 @@ impl RunningCopy {
         }
     }
 
-    /// Returns a partition of a container, which is opened here if the catalog does not have it open: another server may have made it.
+    /// Returns partitions of containers. Those that the catalog does not have open are opened here: another server may have made them.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn opened(&self, catalog: &Catalog, placement: Placement) -> Result<Arc<Partition>> {
-        if let Some(partition) = in_memory(catalog, &placement) {
-            return Ok(partition);
-        }
+    pub async fn open(&self, catalog: &Catalog, placements: Vec<Placement>) -> Result<Vec<Arc<Partition>>> {
+        let known = in_memory(catalog);
         let mut opened = self.opened.lock().await;
-        if let Some(partition) = opened.get(&placement.id) {
-            return Ok(partition.clone());
+        let mut partitions = Vec::with_capacity(placements.len());
+        for placement in placements {
+            if let Some(partition) = known.get(&placement.id).or_else(|| opened.get(&placement.id)) {
+                partitions.push(partition.clone());
+                continue;
+            }
+            let meter = Meter::shared(&PacingSettings::of(None), 1, catalog.now().await?.seconds());
+            let (engine, signals) = (catalog.engine().clone(), catalog.signals().clone());
+            let partition = Partition::open(engine, placement, meter, signals).await?;
+            opened.insert(partition.id, partition.clone());
+            partitions.push(partition);
         }
-        let meter = Meter::shared(&PacingSettings::of(None), 1, catalog.now().await?.seconds());
-        let (engine, signals) = (catalog.engine().clone(), catalog.signals().clone());
-        let partition = Partition::open(engine, placement, meter, signals).await?;
-        opened.insert(partition.id, partition.clone());
-        Ok(partition)
+        Ok(partitions)
     }
 }
 
-fn in_memory(catalog: &Catalog, placement: &Placement) -> Option<Arc<Partition>> {
-    catalog.all_containers().into_iter().find_map(|container| {
-        let state = container.state();
-        let mut partitions = state.layout.partitions.iter();
-        partitions.find(|partition| partition.id == placement.id).cloned()
-    })
+/// Returns the partitions that the catalog has open.
+fn in_memory(catalog: &Catalog) -> HashMap<PartitionId, Arc<Partition>> {
+    let containers = catalog.all_containers().into_iter();
+    let partitions = containers.flat_map(|container| container.state().layout.partitions.clone());
+    partitions.map(|partition| (partition.id, partition)).collect()
 }

@@ -109,7 +109,7 @@ impl CopiedStore<'_> {
     }
 
     /// Takes away the seals of a copy that has failed.
-    async fn give_up(&self, copy: &Arc<RunningCopy>) {
+    pub(super) async fn give_up(&self, copy: &Arc<RunningCopy>) {
         if let Err(error) = self.lift(copy).await {
             tracing::warn!(%error, "the seal of a copy that has failed could not be taken away everywhere; `bolide unseal` does it");
         }
@@ -182,12 +182,8 @@ async fn partitions(catalog: &Catalog, copy: &RunningCopy) -> Result<Sealed> {
 }
 
 async fn open(stored: StoredPartitions, catalog: &Catalog, copy: &RunningCopy) -> Result<Sealed> {
-    let mut written = Vec::with_capacity(stored.placements.len());
-    for placement in stored.placements {
-        written.push(copy.opened(catalog, placement).await?);
-    }
     Ok(Sealed {
-        written,
+        written: copy.open(catalog, stored.placements).await?,
         kept: stored.kept,
     })
 }

@@ -12,9 +12,7 @@ fn key(name: &str) -> Key {
 
 fn recording(bytes: usize) -> (CopyRecording, Arc<DirtyKeys>) {
     let dirty = Arc::<DirtyKeys>::default();
-    dirty.copied.recorded.lock().budget = Some(ChangedBudget::new(bytes));
-    dirty.copied.is_recording.store(true, Ordering::SeqCst);
-    (CopyRecording(dirty.clone()), dirty)
+    (CopyRecording::start(&dirty, ChangedBudget::new(bytes)), dirty)
 }
 
 #[test]
@@ -49,6 +47,18 @@ fn more_keys_than_memory_admits_let_the_partition_be_compared() {
     dirty.record(["a", "b"].map(key).to_vec());
     let taken = recording.take(10);
     assert_eq!((taken.keys.len(), taken.is_lost), (2, false));
+}
+
+#[test]
+fn a_recording_that_another_has_replaced_neither_takes_nor_ends_it() {
+    let (first, dirty) = recording(10_000);
+    dirty.record(vec![key("a")]);
+    let second = CopyRecording::start(&dirty, ChangedBudget::new(10_000));
+    dirty.record(vec![key("b")]);
+    assert!(first.take(10).is_lost);
+    drop(first);
+    dirty.record(vec![key("c")]);
+    assert_eq!(second.take(10).keys.len(), 2);
 }
 
 #[test]

@@ -118,10 +118,10 @@ fn a_sealed_store_is_read_and_refuses_writes_until_it_is_written_again() {
     let inserted = mongo(&mut documents, &insert(7));
     assert_eq!(inserted.get_f64("ok").ok(), Some(1.0), "{inserted:?}");
     assert_eq!(changes(&mut documents, cursor), 1);
-    // A snapshot of a store that has moved has moved, too.
+    // What has moved is the store, and not what is made of its snapshot.
     ask(&mut client, "snapshots/during/restore", "").expect(200);
-    assert_eq!(seal(&mut client), (true, true));
-    client.send(&Request::new("DELETE", "/_bolide/seal")).expect(200);
+    assert_eq!(seal(&mut client), (false, false));
+    create_item(&mut client, "restored");
     ask(&mut client, "reset", "").expect(200);
     assert_eq!(seal(&mut client), (false, false));
 }

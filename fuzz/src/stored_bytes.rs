@@ -83,6 +83,7 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
         token: CommitToken(number as u128),
         puts: vec![],
         deletes: vec![],
+        new_keys: Vec::new(),
         may_block: false,
     };
     let put = |key: Bytes, value: Vec<u8>| Put {

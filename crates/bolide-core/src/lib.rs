@@ -83,7 +83,10 @@ pub use scripts::{
 };
 
 pub use admin::{
-    ContainerFigures, ExportPage, ExportPosition, ForecastSlice, IndexFigures, IndexReport, SplitReport, TtlPreview,
-    TtlReport, TtlRule, TtlState, TtlWhy, Usage, VerifyReport,
+    COPIED_SPACES, ContainerFigures, CopyBegun, CopyPage, ExportPage, ExportPosition, ForecastSlice, IndexFigures,
+    IndexReport, PagePosition, SealInfo, SealedPartition, SplitReport, TtlPreview, TtlReport, TtlRule, TtlState,
+    TtlWhy, Usage, VerifyReport, unfinished_copy,
 };
+pub use bolide_storage::PartitionId;
+pub use partition::write_seal::CopyId;
 pub use throughput::{OfferType, Pacing, PacingSettings, Throughput};

@@ -99,10 +99,17 @@ pub(crate) const HEADERS_TOO_LARGE: Status = Status::new(
 pub(crate) const URI_TOO_LONG: Status = Status::new(StatusCode::URI_TOO_LONG, 0, "UriTooLong");
 pub(crate) const REQUEST_TIMEOUT: Status = Status::new(StatusCode::REQUEST_TIMEOUT, 0, "RequestTimeout");
 pub(crate) const UNAVAILABLE: Status = Status::new(StatusCode::SERVICE_UNAVAILABLE, 0, "ServiceUnavailable");
+/// A write while the last rows of the store are copied, and one after it has moved. The sub-statuses are MongoDB's codes for the same, because the service has
+/// none for it, and because SDKs take each 403/3 for a region to leave.
+pub(crate) const WRITES_SEALED: Status = Status::new(StatusCode::SERVICE_UNAVAILABLE, 11602, "ServiceUnavailable");
+pub(crate) const STORE_MOVED: Status = Status::new(StatusCode::FORBIDDEN, 10107, "Forbidden");
 pub(crate) const INTERNAL: Status = Status::new(StatusCode::INTERNAL_SERVER_ERROR, 0, "InternalServerError");
 pub(crate) const TOO_LARGE: Status = Status::new(StatusCode::PAYLOAD_TOO_LARGE, 0, "RequestEntityTooLarge");
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: Status =
     Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, 0, "UnsupportedMediaType");
+
+/// When to try a write again that came while the store was sealed: usually less than half a second passes.
+const SEALED_FOR: Duration = Duration::from_millis(100);
 
 /// The statuses of every kind of error. Source: cosmos-rest §12.5 and §12.6.
 pub(crate) fn of(kind: &ErrorKind) -> Status {
@@ -162,13 +169,19 @@ pub fn script_error(error: &Error) -> OperationError {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let status = of(&error.kind);
+        let status = match error.reason() {
+            Some(Reason::WritesSealed) => WRITES_SEALED,
+            Some(Reason::StoreMoved) => STORE_MOVED,
+            _ => of(&error.kind),
+        };
         if matches!(error.kind, ErrorKind::Internal | ErrorKind::Corrupt) {
             tracing::error!(kind = ?error.kind, "{error}");
         }
         let mut failure = Failure::new(status, messages::message(&error));
         if let ErrorKind::Throttled { retry_after } = error.kind {
             failure.retry_after = Some(retry_after);
+        } else if status == WRITES_SEALED {
+            failure.retry_after = Some(SEALED_FOR);
         }
         if let Detail::Reason(Reason::ClientMergeNeeded { plan }) = error.detail {
             failure.additional = Some(plan);

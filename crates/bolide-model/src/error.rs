@@ -172,11 +172,24 @@ impl Error {
 
     /// Whether it is [`Reason::SettingsChanged`], with or without context.
     pub fn is_of_changed_settings(&self) -> bool {
+        matches!(self.reason(), Some(Reason::SettingsChanged))
+    }
+
+    /// Whether it is [`Reason::WritesSealed`] or [`Reason::StoreMoved`], with or without context.
+    pub fn is_of_sealed_store(&self) -> bool {
+        matches!(self.reason(), Some(Reason::WritesSealed | Reason::StoreMoved))
+    }
+
+    /// The reason, with or without context.
+    pub fn reason(&self) -> Option<&Reason> {
         let mut detail = &self.detail;
         while let Detail::Context { cause, .. } = detail {
             detail = cause;
         }
-        matches!(detail, Detail::Reason(Reason::SettingsChanged))
+        match detail {
+            Detail::Reason(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// Whether it is [`ErrorKind::Throttled`].

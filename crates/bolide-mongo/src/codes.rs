@@ -1,6 +1,5 @@
 //! The core's errors as MongoDB's.
 
-use bolide_model::error::Detail;
 use bolide_model::{ErrorKind, Reason};
 use bolide_mql::{Code, Error};
 
@@ -20,10 +19,9 @@ fn of_reason(error: &bolide_model::Error) -> Option<Code> {
     if error.is_of_changed_settings() {
         return Some(Code::QUERY_PLAN_KILLED);
     }
-    let Detail::Reason(reason) = &error.detail else {
-        return None;
-    };
-    match reason {
+    match error.reason()? {
+        Reason::WritesSealed => Some(Code::INTERRUPTED_DUE_TO_REPL_STATE_CHANGE),
+        Reason::StoreMoved => Some(Code::NOT_WRITABLE_PRIMARY),
         Reason::WriteConflict => Some(Code::WRITE_CONFLICT),
         Reason::SnapshotEnded => Some(Code::NO_SUCH_TRANSACTION),
         Reason::SnapshotTooOld => Some(Code::SNAPSHOT_TOO_OLD),

@@ -41,6 +41,7 @@ mod shutdown;
 mod slots;
 mod snapshot_commands;
 mod store;
+mod store_copy;
 mod streams;
 mod target;
 mod timeouts;
@@ -48,6 +49,7 @@ mod tls;
 mod tls_client;
 mod transfer;
 mod trust;
+mod unseal;
 mod usage;
 
 use std::io::Write as _;
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Command::Init(options) => postgres::init(&options),
         Command::Snapshot(options) => snapshot_commands::take(&options),
         Command::Restore(options) => snapshot_commands::restore(&options),
+        Command::Unseal(options) => unseal::run(&options),
         Command::Reset(options) => snapshot_commands::reset(&options),
         Command::ResetTime(options) => reset_time::run(&options),
         Command::Nodes(options) => nodes::run(&options),

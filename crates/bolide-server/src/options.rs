@@ -33,6 +33,7 @@ use crate::snapshot_commands::{ResetOptions, SnapshotOptions};
 use crate::tls::TlsOptions;
 use crate::transfer::{CopyArguments, ExportArguments, ImportArguments};
 use crate::trust::TrustOptions;
+use crate::unseal::UnsealOptions;
 use crate::usage::{CompletionsOptions, ManOptions};
 use crate::{machine, postgres};
 
@@ -68,7 +69,8 @@ pub enum Command {
     Import(Box<ImportArguments>),
     /// Write the items of a container to a file (JSON lines, a JSON array, CSV).
     Export(Box<ExportArguments>),
-    /// Copy databases and containers, with their settings and items, to another server.
+    /// Copy databases and containers, with their settings and items, to another server; or move a whole store, while it is in use, to PostgreSQL or to a
+    /// data directory.
     Copy(Box<CopyArguments>),
     /// Make a store in a PostgreSQL or Citus database, for `serve --store`. Leaves a store that is there as it is.
     Init(InitOptions),
@@ -76,6 +78,8 @@ pub enum Command {
     Snapshot(SnapshotOptions),
     /// Replace the content of a running server by a snapshot; everything that was made later is gone.
     Restore(SnapshotOptions),
+    /// Let a store that `copy` has moved elsewhere be written again.
+    Unseal(UnsealOptions),
     /// Remove everything from a running server; its snapshots are kept.
     Reset(ResetOptions),
     /// Copy a store whose server time is far ahead, because the clock was, into a new store with the time of the wall clock. Expired items are not copied.

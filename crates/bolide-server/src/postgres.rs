@@ -28,7 +28,7 @@ pub struct InitOptions {
 /// # Errors
 /// Why there is none, in one line.
 pub fn init(options: &InitOptions) -> Result<(), Failure> {
-    let options = self::options(&options.store, options.store_ca.as_deref())?;
+    let options = self::options("--store", &options.store, options.store_ca.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     let made = runtime.block_on(bolide_storage_postgres::init(&options));
@@ -48,7 +48,7 @@ pub fn init(options: &InitOptions) -> Result<(), Failure> {
 pub fn options_of(given: &ServeOptions) -> Result<Option<PostgresOptions>, Failure> {
     match (given.store.as_deref(), given.store_ca.as_deref()) {
         (Some(store), authorities) => {
-            let mut options = options(store, authorities)?;
+            let mut options = options("--store", store, authorities)?;
             options.timeout = Duration::from_secs(given.store_timeout);
             Ok(Some(options))
         }
@@ -59,18 +59,18 @@ pub fn options_of(given: &ServeOptions) -> Result<Option<PostgresOptions>, Failu
     }
 }
 
-/// Reads an address, which may have a password, so that no message repeats it, and the authorities to trust.
+/// Reads an address, which the user gives with `option` and which may have a password, so that no message repeats it, and the authorities to trust.
 ///
 /// # Errors
 /// If it does not name a database of PostgreSQL, or the file has no certificates.
-fn options(address: &str, authorities: Option<&Path>) -> Result<PostgresOptions, Failure> {
+pub fn options(option: &str, address: &str, authorities: Option<&Path>) -> Result<PostgresOptions, Failure> {
     let mut options = PostgresOptions::parse(address).map_err(|error| {
         Failure::new(format!(
-            "--store: expected an address such as postgres://user:password@host/database: {error}"
+            "{option}: expected an address such as postgres://user:password@host/database: {error}"
         ))
     })?;
     if let Some(file) = authorities {
-        let failed = |why: String| Failure::new(format!("--store-ca: {}: {why}", file.display()));
+        let failed = |why: String| Failure::new(format!("{option}-ca: {}: {why}", file.display()));
         let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
         options.trust(&pem).map_err(|error| failed(error.to_string()))?;
     }

@@ -244,6 +244,20 @@ impl Client {
         })
     }
 
+    /// Whether a container is a MongoDB collection: only Bolide has these, and its admin API says so. The answer of another server is a 404 or the like.
+    pub(crate) fn is_collection(&self, container: &[&str]) -> Result<bool> {
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(format!("/_bolide{}/indexes", path(container)))
+            .header("authorization", format!("Bearer {}", self.key.text()))
+            .body(Vec::new());
+        let request = request.map_err(|error| Failure::new(format!("a request cannot be made: {error}")))?;
+        let sent = self.transport.send(request);
+        let response = sent.map_err(|error| Failure::new(format!("{}: {error}", self.name())))?;
+        let says_so = |body: &[u8]| String::from_utf8_lossy(body).contains("is a MongoDB collection");
+        Ok(response.status().as_u16() == 400 && says_so(response.body()))
+    }
+
     /// The answer to a request that must succeed.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Administration of containers: full checks, exports, imports that keep the age of items, splits of ranges, and statistics.
 
+mod copies;
 mod export;
 mod import;
 mod indexes;
@@ -7,6 +8,8 @@ mod split;
 pub(crate) mod statistics;
 mod verify;
 
+pub use copies::{COPIED_SPACES, CopyBegun, CopyPage, PagePosition, SealInfo, SealedPartition, unfinished_copy};
+pub(crate) use copies::{CopiedStore, Copies};
 pub use export::{ExportPage, ExportPosition};
 pub use indexes::{IndexFigures, IndexReport};
 pub use split::SplitReport;

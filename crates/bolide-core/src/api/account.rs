@@ -8,11 +8,11 @@ use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
 
 use super::collections::sweep_later;
-use crate::admin::{Admin, Splits};
+use crate::admin::{Admin, CopiedStore, Copies, Splits};
 use crate::background::{
     Background, PropertyIndexBuilds, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler, READERS_PAUSE,
 };
-use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit};
+use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit, unless_sealed};
 use crate::clock;
 use crate::cluster::{Cluster, Node, NodeId};
 use crate::container::Container;
@@ -39,6 +39,7 @@ pub struct Account {
     script_permits: Arc<ScriptPermits>,
     ahead: Arc<AheadCache>,
     splits: Arc<Splits>,
+    copies: Arc<Copies>,
 }
 
 impl Account {
@@ -51,7 +52,7 @@ impl Account {
         let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
         let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes, options.virtual_clock).await?);
         if !engine.is_shared() {
-            catalog.remove_unbuilt_indexes().await?;
+            unless_sealed(catalog.remove_unbuilt_indexes().await)?;
         }
         let monotonic = options.monotonic.clone();
         let cluster = match options.heartbeat_interval.filter(|_| engine.is_shared()) {
@@ -94,7 +95,8 @@ impl Account {
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
             script_permits,
             ahead: AheadCache::new(runtime.memory(), monotonic.clone()),
-            splits: Arc::new(Splits::new(monotonic)),
+            splits: Arc::new(Splits::new(monotonic.clone())),
+            copies: Arc::new(Copies::new(monotonic)),
             runtime,
         }))
     }
@@ -296,6 +298,14 @@ impl Account {
             catalog: &self.catalog,
             background: &self.background,
             splits: &self.splits,
+        }
+    }
+
+    pub(super) fn copied_store(&self) -> CopiedStore<'_> {
+        CopiedStore {
+            engine: self.catalog.engine(),
+            catalog: &self.catalog,
+            copies: &self.copies,
         }
     }
 

@@ -7,6 +7,7 @@ mod again;
 mod change_streams;
 mod collections;
 mod containers;
+mod copies;
 mod databases;
 mod documents;
 mod encryption_keys;

@@ -25,6 +25,8 @@ use crate::partition::Wakeup;
 pub(super) const TICK: Duration = Duration::from_millis(200);
 /// Maximum time between two wake-ups; each checks whether the wall clock stepped.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Delay before the work of a store is tried again that refuses writes, because it is copied or has moved.
+const SEALED_PAUSE: Duration = Duration::from_secs(1);
 /// Delay before items that readers keep are tried again: a request that reads at an earlier second lasts about this long.
 pub(crate) const READERS_PAUSE: Duration = Duration::from_millis(5);
 
@@ -192,6 +194,7 @@ impl Schedule {
                         let settled = source.settle().await;
                         driver.policy.failed(settled.as_ref().err());
                     }
+                    Err(error) if error.is_of_sealed_store() => driver.policy.again(SEALED_PAUSE),
                     Err(error) => driver.policy.failed(Some(&error)),
                 }
             }

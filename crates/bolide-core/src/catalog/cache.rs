@@ -282,7 +282,7 @@ pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Decision<Followed>
     let stored = batch.scan(Space::Meta, &bytes::Bytes::new())?;
     let mut changes = Changes::with_capacity(stored.len());
     for (key, value) in stored {
-        if key == keys::state().bytes {
+        if key == keys::state().bytes || key == keys::write_seal().bytes {
             continue;
         }
         let key = RowKey::parse(&key)?;

@@ -39,6 +39,7 @@ pub(crate) mod rows;
 mod scripts;
 mod seal;
 mod state;
+mod stored_partitions;
 pub(crate) mod unpublished;
 mod users;
 
@@ -66,6 +67,7 @@ pub(crate) use indexes::Waits;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 pub(crate) use removal::RETIRED_SECONDS;
+pub(crate) use stored_partitions::{StoredPartitions, unless_sealed};
 use unpublished::Unpublished;
 pub use users::UserInfo;
 

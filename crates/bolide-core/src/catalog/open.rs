@@ -15,6 +15,7 @@ use super::budget::DefinitionBudget;
 use super::cache::{Followed, Memory, everything};
 use super::changes;
 use super::rows::{Row, RowKey};
+use super::stored_partitions::{check_finished, unless_sealed};
 use super::unpublished::Unpublished;
 use crate::clock;
 use crate::partition::Partition;
@@ -51,6 +52,7 @@ impl Catalog {
             changing: Arc::new(Mutex::new(())),
             unpublished: Unpublished::default(),
         };
+        check_finished(catalog.engine.as_ref()).await?;
         let Followed { mut head, changes, .. } = catalog.partition.background(read_and_mend).await?;
         let keeps_changes = changes.iter().any(|(_, row)| match row {
             Some(Row::Account(account)) => account.keeps_changes,
@@ -78,8 +80,8 @@ impl Catalog {
         catalog.apply(head, changes).await?;
         // On a shared engine these partitions may belong to a split, an import or a transaction that another process is running.
         if !catalog.engine.is_shared() {
-            catalog.remove_dropped(dropped).await?;
-            catalog.end_interrupted(unpublished).await?;
+            unless_sealed(catalog.remove_dropped(dropped).await)?;
+            unless_sealed(catalog.end_interrupted(unpublished).await)?;
         }
         Ok(catalog)
     }

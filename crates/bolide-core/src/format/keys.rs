@@ -11,6 +11,8 @@
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
 //!           'FD' ‖ rule(4) ‖ date(8) ‖ lsn(8) ‖ seq(4)   → size(4) ‖ item key          deadlines of documents
 //!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
+//!           'W'                                          → the seal                     (see `partition::write_seal`)
+//!           'Y'                                          → empty    the catalog of an unfinished copy has it (see `admin::copies`)
 //!           'T' ‖ session                                → last use(8) ‖ its retryable writes   (see `documents`)
 //!           'Q' ‖ last use(8) ‖ session                  → empty                                sessions, the least recently used first
 //!           'P'                                          → the publication of a collection (see `catalog::unpublished`)
@@ -394,6 +396,16 @@ impl DeadlinePosition {
 /// Returns the key of a partition's counters and cursors.
 pub(crate) fn state() -> Key {
     Key::new(Space::Meta, Bytes::from_static(b"S"))
+}
+
+/// Returns the key of the row that describes the seal of a partition.
+pub(crate) fn write_seal() -> Key {
+    Key::new(Space::Meta, Bytes::from_static(b"W"))
+}
+
+/// Returns the key of the row that the catalog of an unfinished copy has.
+pub(crate) fn unfinished_copy() -> Key {
+    Key::new(Space::Meta, Bytes::from_static(b"Y"))
 }
 
 /// Returns the key of the row with which a transaction has committed the creation of a collection.

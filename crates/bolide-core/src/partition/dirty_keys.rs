@@ -3,6 +3,8 @@
 //! The copy reads one page after another, each at a different head, and rows that are written after their page was read have to be read again. The
 //! log has entries for writes, but none for removed rows, so the worker records the keys of each commit: after the commit is visible and before the
 //! partition's LSN shows it. So whoever takes a recorded key and then reads it sees that commit or a newer one.
+//!
+//! A copy of the whole store records keys at the same time, in its own way ([`CopiedKeys`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{Key, Space};
 use parking_lot::Mutex;
 
+use super::copied::CopiedKeys;
 use super::write_batch::Changes;
 use crate::format::{entries, keys};
 
@@ -25,6 +28,8 @@ const KEY_BYTES: usize = 96;
 pub(crate) struct DirtyKeys {
     is_recording: AtomicBool,
     recorded: Mutex<Recorded>,
+    /// The same for a copy of the store.
+    pub copied: CopiedKeys,
 }
 
 #[derive(Debug, Default)]
@@ -36,26 +41,25 @@ struct Recorded {
 }
 
 impl DirtyKeys {
-    /// Returns the keys that a commit will change, if they are recorded. Entries of items are left out, because the copy makes them from the items; so
-    /// are Meta rows except those of sessions, because they belong to the partition and not to its items.
+    /// Returns the keys that a commit will change, if they are recorded.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
-        if !self.is_recording.load(Ordering::SeqCst) {
+        let (is_splitting, is_copying) = (self.is_recording.load(Ordering::SeqCst), self.copied.is_recording());
+        if !is_splitting && !is_copying {
             return Vec::new();
         }
         let puts = changes.puts.iter().map(|put| &put.key);
         let keys = puts.chain(&changes.deletes);
-        let keys =
-            keys.filter(|key| (key.space != Space::Meta || keys::is_of_sessions(key)) && !entries::is_entry(key));
-        keys.cloned().collect()
+        keys.filter(|key| is_copying || is_split(key)).cloned().collect()
     }
 
     /// Records the keys that a commit has changed.
     pub fn record(&self, keys: Vec<Key>) {
+        self.copied.record(&keys);
         if keys.is_empty() || !self.is_recording.load(Ordering::SeqCst) {
             return;
         }
         let mut recorded = self.recorded.lock();
-        for key in keys {
+        for key in keys.into_iter().filter(is_split) {
             let bytes = key.bytes.len() + KEY_BYTES;
             if recorded.keys.insert(key) {
                 recorded.bytes += bytes;
@@ -68,10 +72,17 @@ impl DirtyKeys {
 
     /// Records that the partition was changed in an unknown way.
     pub fn lose_track(&self) {
+        self.copied.lose_track();
         if self.is_recording.load(Ordering::SeqCst) {
             self.recorded.lock().give_up("others write the partition");
         }
     }
+}
+
+/// Tells whether a split needs a key. It makes entries of items from the items; and Meta rows except those of sessions belong to the partition and not to
+/// its items.
+fn is_split(key: &Key) -> bool {
+    (key.space != Space::Meta || keys::is_of_sessions(key)) && !entries::is_entry(key)
 }
 
 impl Recorded {

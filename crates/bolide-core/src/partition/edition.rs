@@ -1,7 +1,8 @@
 //! What the edition of a partition's head says, which every read returns and every commit sets (TTL-233).
 //!
 //! ```text
-//!   settings (40 bits)    the number of the container's settings: raised in every partition before they change (`catalog::seal`)
+//!   sealed (1 bit)        writes are refused while the store is copied and after it has moved (`write_seal`)
+//!   settings (39 bits)    the number of the container's settings: raised in every partition before they change (`catalog::seal`)
 //!   deletions (24 bits)   counts deletions by partition key, whose tombstones readers have in memory
 //! ```
 //!
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 const DELETION_BITS: u32 = 24;
 const DELETIONS: u64 = (1 << DELETION_BITS) - 1;
+const SEALED: u64 = 1 << 63;
 
 /// The number of a container's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub(crate) struct SettingsNumber(pub u64);
 impl SettingsNumber {
     /// Returns the number in a head's edition.
     pub fn of(edition: Edition) -> SettingsNumber {
-        SettingsNumber(edition.0 >> DELETION_BITS)
+        SettingsNumber((edition.0 & !SEALED) >> DELETION_BITS)
     }
 
     /// Returns whether the settings have not changed since the container was created.
@@ -44,7 +46,22 @@ impl SettingsNumber {
 
 /// Returns the edition after new settings.
 pub(super) fn with_settings(edition: Edition, settings: SettingsNumber) -> Edition {
-    Edition(settings.edition().0 | deletions(edition))
+    Edition((edition.0 & SEALED) | settings.edition().0 | deletions(edition))
+}
+
+/// Tells whether the partition has a seal, which its own row describes.
+pub(super) fn is_sealed(edition: Edition) -> bool {
+    edition.0 & SEALED != 0
+}
+
+/// Returns the edition of a partition that has a seal, and is otherwise the same.
+pub(super) fn sealed(edition: Edition) -> Edition {
+    Edition(edition.0 | SEALED)
+}
+
+/// Returns the edition of a partition that has no seal, and is otherwise the same.
+pub(super) fn unsealed(edition: Edition) -> Edition {
+    Edition(edition.0 & !SEALED)
 }
 
 /// Returns the edition after a deletion by partition key.
@@ -75,6 +92,17 @@ mod tests {
         );
         let raised = with_settings(edition, SettingsNumber(8));
         assert_eq!((SettingsNumber::of(raised), deletions(raised)), (SettingsNumber(8), 1));
+    }
+
+    #[test]
+    fn a_seal_touches_neither_settings_nor_deletions() {
+        let edition = after_deletion(SettingsNumber(7).edition());
+        let with_seal = sealed(edition);
+        assert!(is_sealed(with_seal) && !is_sealed(edition));
+        assert_eq!(SettingsNumber::of(with_seal), SettingsNumber(7));
+        assert_eq!(deletions(with_seal), 1);
+        assert!(is_sealed(with_settings(with_seal, SettingsNumber(8))));
+        assert_eq!(unsealed(with_seal), edition);
     }
 
     #[test]

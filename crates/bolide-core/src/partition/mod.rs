@@ -4,6 +4,7 @@ pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
 mod claims;
 pub(crate) mod commit_times;
+pub(crate) mod copied;
 pub(crate) mod date_cursors;
 pub(crate) mod dirty_keys;
 mod edition;
@@ -39,6 +40,7 @@ mod wakeup;
 mod whole;
 mod worker;
 pub(crate) mod write_batch;
+pub(crate) mod write_seal;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

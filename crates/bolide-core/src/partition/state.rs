@@ -28,6 +28,7 @@ use super::forecast::Forecast;
 use super::ghosts::Ghosts;
 use super::text_counters::TextCounters;
 use super::tombstones::PartitionKeyTombstones;
+use super::write_seal::WriteSeal;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
 
@@ -87,6 +88,8 @@ pub(crate) struct PartitionState {
     pub tally: Option<Tally>,
     /// Number of items by the time until they expire, once that was requested.
     pub forecast: Option<Box<Forecast>>,
+    /// The seal, which has a row of its own. It counts only while the edition says that there is one.
+    pub seal: Option<WriteSeal>,
 }
 
 /// A number of items and the bytes of their documents.
@@ -272,6 +275,15 @@ impl PartitionState {
         row.map_or_else(|| Ok(PartitionState::default()), |row| PartitionState::decode(&row))
     }
 
+    /// Returns the state with the seal of a stored row.
+    ///
+    /// # Errors
+    /// The errors of [`WriteSeal::decode`].
+    pub fn with_seal(self, row: Option<Bytes>) -> Result<PartitionState> {
+        let seal = row.as_deref().map(WriteSeal::decode).transpose()?;
+        Ok(PartitionState { seal, ..self })
+    }
+
     /// Decodes a stored row. The count of ghosts starts at the purge cursors.
     ///
     /// # Errors
@@ -333,6 +345,7 @@ impl PartitionState {
             ghosts: Ghosts::behind(purge),
             tally: None,
             forecast: None,
+            seal: None,
         })
     }
 }

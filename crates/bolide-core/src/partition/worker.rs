@@ -21,6 +21,7 @@ mod new_entries;
 mod queues;
 mod settings;
 mod telling;
+mod write_seal;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{
-    Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket, WriteLock,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, Key, Outcome, PartitionId, ReadRequest, ReadResponse,
+    Resolved, Ticket, WriteLock,
 };
 use futures_util::FutureExt;
 
@@ -48,7 +50,7 @@ use crate::format::keys;
 use contention::Contention;
 use new_entries::NewEntries;
 use queues::{Alone, NextWork};
-pub(crate) use queues::{BackgroundWork, Queued, Queues, RaiseSettings};
+pub(crate) use queues::{BackgroundWork, ChangeSeal, Queued, Queues, RaiseSettings};
 use telling::Telling;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
@@ -162,6 +164,7 @@ impl Worker {
                 }
                 Some(Alone::Joint(part)) => self.run_joint(*part).await,
                 Some(Alone::RaiseSettings(raise)) => self.raise_settings(raise).await,
+                Some(Alone::Seal(change)) => self.change_seal(change).await,
                 None => {}
             }
         }
@@ -264,6 +267,7 @@ impl Worker {
         changes: Changes,
         (stamp, edition): (UnixMillis, Edition),
     ) -> Result<Committed<Head>> {
+        let edition = self.pass_seal(&changes, (stamp, edition))?;
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
@@ -329,7 +333,8 @@ impl Worker {
         if head.lsn != self.head.lsn {
             self.shared.ranked.forget_all();
             match std::mem::take(&mut self.unresolved) {
-                unknown if unknown.is_empty() => self.shared.dirty_keys.lose_track(),
+                // On a shared engine another server may have committed after it, too.
+                unknown if unknown.is_empty() || self.engine.is_shared() => self.shared.dirty_keys.lose_track(),
                 unresolved => self.shared.dirty_keys.record(unresolved),
             }
         }
@@ -360,13 +365,22 @@ impl Worker {
 
 /// Reads a partition's head and its stored counters.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
-    let request = bolide_storage::ReadRequest {
-        gets: vec![keys::state()],
-        ..bolide_storage::ReadRequest::default()
+    let request = ReadRequest {
+        gets: state_keys(),
+        ..ReadRequest::default()
     };
     let read = engine.read(partition, request).await;
-    let mut reply = read.map_err(|error| error_of(engine, error))?;
-    let state = PartitionState::of_row(reply.gets.pop().flatten())?;
+    state_of(read.map_err(|error| error_of(engine, error))?)
+}
+
+fn state_keys() -> Vec<Key> {
+    vec![keys::state(), keys::write_seal()]
+}
+
+/// The head and the state in the answer to a read of [`state_keys`].
+fn state_of(mut reply: ReadResponse) -> Result<(Head, PartitionState)> {
+    let seal = reply.gets.pop().flatten();
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(seal)?;
     Ok((reply.head, state))
 }
 

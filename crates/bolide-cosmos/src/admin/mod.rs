@@ -6,6 +6,7 @@
 mod clock;
 mod cluster;
 mod containers;
+mod copies;
 mod export;
 mod faults;
 mod query;

@@ -8,7 +8,7 @@ use bolide_model::account_key::Access;
 use futures_util::future::BoxFuture;
 use http::Method;
 
-use super::{Admin, clock, cluster, containers, export, faults, query, snapshots, ttl};
+use super::{Admin, clock, cluster, containers, copies, export, faults, query, snapshots, ttl};
 use crate::wire::Reply;
 
 /// A route outside the protocol.
@@ -60,7 +60,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 25] = [
+pub(crate) static ROUTES: [AdminRoute; 34] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
@@ -69,6 +69,15 @@ pub(crate) static ROUTES: [AdminRoute; 25] = [
     route(Method::PUT,  "settings",                       FULL,      server!(super::settings)),
     route(Method::PUT,  "faults",                         FULL,      server!(faults::set_point)),
     route(Method::PUT,  "faults/rules",                   FULL,      server!(faults::set_rules)),
+    route(Method::POST, "copies",                         FULL,      server!(copies::begin)),
+    route(Method::DELETE, "copies/{name}",                FULL,      server!(copies::end)),
+    route(Method::POST, "copies/{name}/partitions",       FULL,      server!(copies::partitions)),
+    route(Method::POST, "copies/{name}/rows",             FULL,      server!(copies::rows)),
+    route(Method::POST, "copies/{name}/changes",          FULL,      server!(copies::changes)),
+    route(Method::POST, "copies/{name}/seal",             FULL,      server!(copies::seal)),
+    route(Method::POST, "copies/{name}/finish",           FULL,      server!(copies::finish)),
+    route(Method::GET,  "seal",                           READ_ONLY, server!(copies::show_seal)),
+    route(Method::DELETE, "seal",                         FULL,      server!(copies::unseal)),
     route(Method::GET,  "snapshots",                      READ_ONLY, server!(snapshots::list)),
     route(Method::POST, "snapshots/{name}",               FULL,      server!(snapshots::take)),
     route(Method::DELETE, "snapshots/{name}",             FULL,      server!(snapshots::remove)),

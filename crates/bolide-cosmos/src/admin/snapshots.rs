@@ -28,13 +28,17 @@ pub(super) async fn remove(admin: &Admin<'_>) -> Result<Reply> {
 
 pub(super) async fn restore(admin: &Admin<'_>) -> Result<Reply> {
     let name = name(admin)?;
-    let now = kept(admin)?.restore(Some(name.clone())).await?;
+    let snapshots = kept(admin)?;
+    admin.state.account.check_unsealed().await?;
+    let now = snapshots.restore(Some(name.clone())).await?;
     Ok(ok(&json!({"restored": name.as_str(), "nowMs": now.0})))
 }
 
 /// Removes everything.
 pub(super) async fn reset(admin: &Admin<'_>) -> Result<Reply> {
-    let now = kept(admin)?.restore(None).await?;
+    let snapshots = kept(admin)?;
+    admin.state.account.check_unsealed().await?;
+    let now = snapshots.restore(None).await?;
     Ok(ok(&json!({"nowMs": now.0})))
 }
 

@@ -67,6 +67,9 @@ fn of_reason(reason: &Reason) -> Cow<'static, str> {
         | Reason::SnapshotTooOld
         | Reason::SnapshotUnavailable
         | Reason::SettingsChanged
+        | Reason::WritesSealed
+        | Reason::StoreMoved
+        | Reason::UnfinishedCopy
         | Reason::OtherDatabase => reason.to_string().into(),
         Reason::NotForCollections { container, refused } => not_for_collections(container, *refused).into(),
         Reason::ContainerDeleted => "the container was deleted".into(),

@@ -47,6 +47,15 @@ pub enum Reason {
     /// uses the new ones.
     #[error("the settings of the container were changed through another server meanwhile")]
     SettingsChanged,
+    /// The last rows of the store are being copied elsewhere: nothing is written for a moment. Nothing was changed; a later request may succeed.
+    #[error("writes are refused for a moment, while the last changes of the store are copied; try again")]
+    WritesSealed,
+    /// The store was copied elsewhere, and is written there.
+    #[error("the store has moved: it can still be read here, and is written where it was copied to")]
+    StoreMoved,
+    /// The store is the target of a copy that was not finished.
+    #[error("the store is an unfinished copy: copy again, into an empty place")]
+    UnfinishedCopy,
     /// Another resource of this kind has the name.
     #[error("there is a {resource} of this name already. name=`{name}`")]
     NameTaken {
@@ -217,9 +226,12 @@ impl Reason {
             Reason::NameTaken { .. } | Reason::PermissionTaken { .. } | Reason::ItemExists | Reason::WriteConflict => {
                 ErrorKind::Conflict
             }
-            Reason::SnapshotEnded | Reason::SnapshotTooOld | Reason::SnapshotUnavailable | Reason::SettingsChanged => {
-                ErrorKind::Unavailable
-            }
+            Reason::SnapshotEnded
+            | Reason::SnapshotTooOld
+            | Reason::SnapshotUnavailable
+            | Reason::SettingsChanged
+            | Reason::WritesSealed
+            | Reason::UnfinishedCopy => ErrorKind::Unavailable,
             Reason::UniqueKeyTaken => ErrorKind::UniqueKeyConflict,
             Reason::VersionDiffers => ErrorKind::PreconditionFailed,
             Reason::PatchConditionFalse => ErrorKind::PatchConditionFailed,
@@ -232,7 +244,7 @@ impl Reason {
             },
             Reason::RangeGone { .. } => ErrorKind::RangeGone,
             Reason::ClientMergeNeeded { .. } => ErrorKind::CrossPartitionQuery,
-            Reason::ScriptBlocked { .. } | Reason::TooManyScripts { .. } => ErrorKind::Forbidden,
+            Reason::ScriptBlocked { .. } | Reason::TooManyScripts { .. } | Reason::StoreMoved => ErrorKind::Forbidden,
             Reason::DefinitionsTooLarge { .. } => ErrorKind::QuotaExceeded,
             Reason::PartitionKeyRequired
             | Reason::ManualThroughput { .. }

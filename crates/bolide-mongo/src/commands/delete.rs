@@ -51,7 +51,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
             }
         }
     }
-    Ok(statements.reply(rawdoc! {"n": count(deleted)}))
+    statements.reply(rawdoc! {"n": count(deleted)})
 }
 
 /// A statement.

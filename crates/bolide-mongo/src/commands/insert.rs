@@ -44,7 +44,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
         statements: Statements::default(),
     };
     insert.all(&documents).await?;
-    Ok(insert.statements.reply(rawdoc! {"n": count(insert.inserted)}))
+    insert.statements.reply(rawdoc! {"n": count(insert.inserted)})
 }
 
 struct Insert<'a> {

@@ -51,7 +51,7 @@ pub async fn run(context: &CommandContext<'_>, mut arguments: Arguments<'_>) -> 
             }
         }
     }
-    Ok(totals.reply())
+    totals.reply()
 }
 
 /// Options that hold for all statements.
@@ -91,7 +91,7 @@ impl Totals {
         }
     }
 
-    fn reply(self) -> Reply {
+    fn reply(self) -> Result<Reply> {
         let mut body = rawdoc! {"n": count(self.matched), "nModified": count(self.modified)};
         if !self.upserted.is_empty() {
             body.append(cstr!("upserted"), self.upserted);

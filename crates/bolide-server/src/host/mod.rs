@@ -165,10 +165,14 @@ impl Host {
 
 /// Ensures that the account issues no number again.
 async fn leave_out(account: &Account, issued: &Issued) -> Result<(), Failure> {
+    let failed = |error: bolide_model::Error| Failure::new(format!("cannot open the database: {error}"));
     let numbers = decode_numbers(&issued.above)
         .ok_or_else(|| Failure::new("cannot open the database: the issued numbers cannot be read"))?;
-    let left_out = account.leave_out_numbers(numbers).await;
-    left_out.map_err(|error| Failure::new(format!("cannot open the database: {error}")))
+    if account.seal().await.map_err(failed)?.is_some() {
+        // The snapshot was taken while its store was sealed. What has moved is that store, and not what is made of its snapshot.
+        account.unseal().await.map_err(failed)?;
+    }
+    account.leave_out_numbers(numbers).await.map_err(failed)
 }
 
 /// The numbers of databases, offers and partitions, in this order.

@@ -6,6 +6,7 @@ mod options;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::account_key::{AccountKey, WELL_KNOWN_KEY};
 use bolide_transfer::copy::CopyOptions;
@@ -15,10 +16,16 @@ use bolide_transfer::{Client, HttpTransport};
 
 use self::in_process::InProcess;
 pub use self::options::{CopyArguments, ExportArguments, ImportArguments};
+use crate::admin_client::AdminClient;
 use crate::keys;
 use crate::local_store::LocalStore;
+use crate::postgres;
 use crate::server::Failure;
+use crate::store_copy::{self, TargetPlace};
 use crate::target::{TargetOptions, TrustOptions};
+
+/// The longest time that a server may take for an answer to a move of its store.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 
 /// A client of a server or of a store in this process.
 struct Connected {
@@ -136,14 +143,18 @@ pub fn copy(arguments: &CopyArguments) -> Result<(), Failure> {
         arguments.from_key.as_deref(),
         arguments.from_key_file.as_deref(),
     )?;
+    let key = |key: Option<String>| key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned());
+    let from_key = key(from_key);
+    let Some(to) = &arguments.to else {
+        return move_store(arguments, from_key);
+    };
     let to_key = keys::given(
         "--to-key",
         arguments.to_key.as_deref(),
         arguments.to_key_file.as_deref(),
     )?;
-    let key = |key: Option<String>| key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned());
-    let from = Connected::to_endpoint("--from", &arguments.from, &arguments.trust, &key(from_key))?;
-    let to = Connected::to_endpoint("--to", &arguments.to, &arguments.trust, &key(to_key))?;
+    let from = Connected::to_endpoint("--from", &arguments.from, &arguments.trust, &from_key)?;
+    let to = Connected::to_endpoint("--to", to, &arguments.trust, &key(to_key))?;
     let outcome = bolide_transfer::copy::run(
         &from.client,
         &to.client,
@@ -167,6 +178,38 @@ pub fn copy(arguments: &CopyArguments) -> Result<(), Failure> {
         summary.push_str(&format!(", {} items were there already", copied.there));
     }
     say(&summary, false)
+}
+
+/// Moves a whole store, row by row.
+fn move_store(arguments: &CopyArguments, from_key: String) -> Result<(), Failure> {
+    let place = match (&arguments.to_store, &arguments.to_data_dir) {
+        (Some(store), _) => {
+            let options = postgres::options("--to-store", store, arguments.to_store_ca.as_deref())?;
+            TargetPlace::Postgres(Box::new(options))
+        }
+        (None, Some(directory)) => TargetPlace::Directory(directory.clone()),
+        (None, None) => return Err(Failure::new("--to, --to-store or --to-data-dir says where to copy")),
+    };
+    let from = AdminClient::to(
+        ("--from", &arguments.from),
+        from_key,
+        &arguments.trust,
+        Some(LONGEST_ANSWER),
+    )?;
+    let moved = store_copy::run(from, &place, arguments.unseal)?;
+    let rest = match arguments.unseal {
+        true => "the old store is written on",
+        false => "the old store refuses writes from now on (`bolide unseal` lets it be written)",
+    };
+    say(
+        &format!(
+            "moved {} partitions with {} items; writes were refused for {} ms; {rest}",
+            moved.partitions,
+            moved.items,
+            moved.sealed.as_millis()
+        ),
+        false,
+    )
 }
 
 /// The file of an option; `None` for `-`.

@@ -41,11 +41,12 @@ pub struct ExportArguments {
 
 /// The options of `copy`.
 #[derive(Debug, Clone, Args)]
+#[command(group(clap::ArgGroup::new("target").required(true).args(["to", "to_store", "to_data_dir"])))]
 pub struct CopyArguments {
     /// The server to read.
     #[arg(long, value_name = "URL")]
     pub from: String,
-    /// Account key of that server, base64; a read-only key is enough. By default the emulator's well-known key.
+    /// Account key of that server, base64; a read-only key is enough with --to. By default the emulator's well-known key.
     #[arg(long, env = "BOLIDE_FROM_KEY", hide_env_values = true, value_name = "BASE64")]
     pub from_key: Option<String>,
     /// File with that key.
@@ -53,7 +54,20 @@ pub struct CopyArguments {
     pub from_key_file: Option<PathBuf>,
     /// The server to write.
     #[arg(long, value_name = "URL")]
-    pub to: String,
+    pub to: Option<String>,
+    /// Move the whole store of a Bolide server, while it is in use, into this database of PostgreSQL, such as `postgres://user:password@host/database`. At the
+    /// end the old store refuses writes.
+    #[arg(long, env = "BOLIDE_TO_STORE", hide_env_values = true, value_name = "URL")]
+    pub to_store: Option<String>,
+    /// With `sslmode=require` in --to-store: a PEM file with the authorities that have signed the certificates of its servers.
+    #[arg(long, value_name = "FILE", requires = "to_store")]
+    pub to_store_ca: Option<PathBuf>,
+    /// Move the whole store of a Bolide server, while it is in use, into this new data directory. At the end the old store refuses writes.
+    #[arg(long, value_name = "DIR")]
+    pub to_data_dir: Option<PathBuf>,
+    /// With --to-store or --to-data-dir: let the old store be written again at the end, in place of refusing writes until `bolide unseal`.
+    #[arg(long, conflicts_with = "to")]
+    pub unseal: bool,
     /// Account key of that server, base64. By default the emulator's well-known key.
     #[arg(long, env = "BOLIDE_TO_KEY", hide_env_values = true, value_name = "BASE64")]
     pub to_key: Option<String>,
@@ -63,7 +77,7 @@ pub struct CopyArguments {
     #[command(flatten)]
     pub trust: TrustOptions,
     /// Copy this database only.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["to_store", "to_data_dir"])]
     pub database: Option<String>,
     /// Copy this container of it only.
     #[arg(long, value_name = "ID", requires = "database")]
@@ -72,10 +86,10 @@ pub struct CopyArguments {
     #[arg(long, value_name = "PATH", requires = "container")]
     pub partition_key: Option<String>,
     /// What to do with an item or a definition that is there already and differs. Equal ones are always left as they are.
-    #[arg(long, value_enum, default_value_t = OnConflictOption::Fail)]
+    #[arg(long, value_enum, default_value_t = OnConflictOption::Fail, conflicts_with_all = ["to_store", "to_data_dir"])]
     pub on_conflict: OnConflictOption,
     /// Keep the `_ts` of the items, so that their countdowns go on. Only into Bolide, and only into containers that were never written.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["to_store", "to_data_dir"])]
     pub keep_timestamps: bool,
 }
 

@@ -41,6 +41,7 @@ mod server;
 mod snapshots;
 mod starting;
 mod stopping;
+mod store_copy;
 mod system_key;
 mod transfer;
 mod trust;

@@ -84,6 +84,9 @@ pub fn run(from: &Client, to: &Client, options: &CopyOptions) -> Result<Copied> 
     if let (true, Some(id)) = (chosen.is_empty(), &options.database) {
         return Err(Failure::new(format!("{}: no such database. id=`{id}`", from.name())));
     }
+    for database in &chosen {
+        copy.check_no_collections(named(database))?;
+    }
     for database in chosen {
         copy.database(database)?;
     }
@@ -162,6 +165,21 @@ impl Copy<'_> {
         }
         if only.is_none() {
             self.users(id)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that none of the containers is a MongoDB collection: as items, its documents would lose their types and their indexes.
+    fn check_no_collections(&self, database: &str) -> Result<()> {
+        let only = self.options.container.as_deref();
+        for container in Resources::CONTAINERS.list(self.from, &["dbs", database])? {
+            let id = named(&container);
+            if only.is_none_or(|only| id == only) && self.from.is_collection(&["dbs", database, "colls", id])? {
+                return Err(Failure::new(format!(
+                    "{}: {database}/{id} is a MongoDB collection, which --to does not copy; nothing was copied. --to-store and --to-data-dir move it with                      the whole store; mongodump and mongorestore copy it alone",
+                    self.from.name()
+                )));
+            }
         }
         Ok(())
     }

@@ -125,6 +125,11 @@ impl RowKey {
         Bytes::from_static(&[DROPPED])
     }
 
+    /// Returns the prefix of the keys of containers.
+    pub fn containers() -> Bytes {
+        Bytes::from_static(&[CONTAINER])
+    }
+
     /// Returns the prefix of the keys of a container's scripts.
     pub fn scripts_of(container: ContainerRid) -> Bytes {
         prefixed(SCRIPT, &container.bytes())

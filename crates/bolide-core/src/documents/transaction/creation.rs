@@ -99,6 +99,8 @@ pub(super) async fn commit(
     if transaction.is_conflicted {
         return Err(Reason::WriteConflict.into());
     }
+    // A store is sealed while no change of the catalog runs: so nothing is committed that could not be published.
+    catalog.check_unsealed().await?;
     let mut created = std::mem::take(&mut transaction.created);
     catalog.check_unpublished(&mut created).await?;
     let written = transaction.collections.values().filter(|part| !part.written.is_empty());

@@ -54,6 +54,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         ghosts: Ghosts::behind(purge),
         tally: None,
         forecast: None,
+        seal: None,
     };
     assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
     // The counters of one full-text index.

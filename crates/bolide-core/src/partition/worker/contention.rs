@@ -5,9 +5,7 @@
 use bolide_model::Result;
 use bolide_storage::WriteLock;
 
-use super::{Worker, error_of, give_way};
-use crate::format::keys;
-use crate::partition::state::PartitionState;
+use super::{Worker, error_of, give_way, state_keys, state_of};
 
 /// Number of write batches that lock the partition although nobody else has committed, before the next one goes without: a lock costs a round trip.
 const LOCKED_ALONE: u32 = 8;
@@ -41,15 +39,16 @@ impl Worker {
             return Ok(None);
         }
         let engine = self.engine.clone();
-        let locked = engine.read_and_lock(self.partition, vec![keys::state()]).await;
-        let (mut reply, lock) = locked.map_err(|error| error_of(engine.as_ref(), error))?;
-        if reply.head == self.head {
+        let locked = engine.read_and_lock(self.partition, state_keys()).await;
+        let (reply, lock) = locked.map_err(|error| error_of(engine.as_ref(), error))?;
+        let (head, state) = state_of(reply)?;
+        if head == self.head {
             self.contention.locked_batches_left -= 1;
         } else {
             self.contention.found_stale();
         }
-        if is_stale || reply.head != self.head {
-            self.take_newest(reply.head, PartitionState::of_row(reply.gets.pop().flatten())?)?;
+        if is_stale || head != self.head {
+            self.take_newest(head, state)?;
         }
         if lock.is_none() {
             give_way(attempt).await;

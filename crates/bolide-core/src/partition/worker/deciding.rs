@@ -32,6 +32,7 @@ impl Worker {
         taken: &mut usize,
         prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
+        transactions = self.alone_while_sealed(transactions);
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         let mut takes_as_new = self.new_entries.next();
@@ -73,11 +74,8 @@ impl Worker {
                 }
                 continue;
             }
-            let reply = self
-                .engine
-                .read(self.partition, loaded.read_request(&missing))
-                .await
-                .map_err(|error| error_of(self.engine.as_ref(), error))?;
+            let read = self.engine.read(self.partition, loaded.read_request(&missing)).await;
+            let reply = read.map_err(|error| error_of(self.engine.as_ref(), error))?;
             if reply.head == self.head {
                 loaded.take(missing, reply);
             } else {

@@ -109,12 +109,16 @@ impl Worker {
         let Some(changes) = changes else {
             return (Ok(PartDraft::Nothing), None);
         };
+        let edition = match self.pass_seal(&changes, (stamp, self.next_edition(&state))) {
+            Ok(edition) => edition,
+            Err(error) => return (Err(error), None),
+        };
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
             stamp,
-            edition: self.next_edition(&state),
+            edition,
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,

@@ -12,6 +12,7 @@ use crate::partition::joint::JointPart;
 use crate::partition::pending::closed;
 use crate::partition::prepared::Prepared;
 use crate::partition::transaction::Transaction;
+use crate::partition::write_seal::{SealChange, Sealing};
 
 /// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
 const WRITE_BATCH_TRANSACTIONS: usize = 256;
@@ -30,6 +31,8 @@ pub(crate) enum Queued {
     Joint(Box<JointPart>),
     /// New settings.
     RaiseSettings(RaiseSettings),
+    /// A change of the seal.
+    Seal(ChangeSeal),
 }
 
 /// A request to raise the number of the settings in the partition's head.
@@ -39,11 +42,18 @@ pub(crate) struct RaiseSettings {
     pub reply: oneshot::Sender<Result<UnixMillis>>,
 }
 
+/// A request to change the seal, or to look at it.
+pub(crate) struct ChangeSeal {
+    pub change: SealChange,
+    pub reply: oneshot::Sender<Result<Sealing>>,
+}
+
 /// A queued transaction that needs the partition for itself.
 pub(super) enum Alone {
     Exclusive(SettingsNumber, Box<dyn TakesPartition>),
     Joint(Box<JointPart>),
     RaiseSettings(RaiseSettings),
+    Seal(ChangeSeal),
 }
 
 /// The queues of a worker. It stops when all of them are closed.
@@ -91,6 +101,7 @@ impl NextWork {
             Queued::Exclusive(settings, taker) => self.exclusive = Some(Alone::Exclusive(settings, taker)),
             Queued::Joint(part) => self.exclusive = Some(Alone::Joint(part)),
             Queued::RaiseSettings(raise) => self.exclusive = Some(Alone::RaiseSettings(raise)),
+            Queued::Seal(change) => self.exclusive = Some(Alone::Seal(change)),
         }
     }
 }

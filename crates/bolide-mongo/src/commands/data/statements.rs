@@ -1,10 +1,13 @@
 //! The replies of write commands: counts, and the errors of single statements.
 
-use bolide_mql::Error;
+use bolide_mql::{Code, Error};
 use bson::raw::cstr;
 use bson::{RawArrayBuf, RawDocumentBuf};
 
 use super::super::context::Reply;
+
+/// The codes of a server that takes no writes: while the last rows of its store are copied, and after the store has moved.
+const NOT_WRITABLE: [Code; 2] = [Code::INTERRUPTED_DUE_TO_REPL_STATE_CHANGE, Code::NOT_WRITABLE_PRIMARY];
 
 /// The results of the statements of a write command.
 #[derive(Debug, Default)]
@@ -30,7 +33,13 @@ impl Statements {
     }
 
     /// Adds `writeErrors` and `retriedStmtIds` to a reply.
-    pub fn reply(self, mut body: RawDocumentBuf) -> Reply {
+    ///
+    /// # Errors
+    /// That the server takes no writes now: as in MongoDB it is the error of the whole command, because drivers send the command again only then.
+    pub fn reply(self, mut body: RawDocumentBuf) -> Result<Reply, Error> {
+        if let Some((_, error)) = self.errors.iter().find(|(_, error)| NOT_WRITABLE.contains(&error.code)) {
+            return Err(error.clone());
+        }
         if !self.errors.is_empty() {
             let mut errors = RawArrayBuf::new();
             for (index, error) in &self.errors {
@@ -45,10 +54,10 @@ impl Statements {
             }
             body.append(cstr!("retriedStmtIds"), retried);
         }
-        Reply {
+        Ok(Reply {
             aborts_transaction: !self.errors.is_empty(),
             ..Reply::from(body)
-        }
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Copies between two servers.
 
+use bson::rawdoc;
+
 use super::*;
+use crate::mongo_client::MongoClient;
 
 /// A server with two databases, and much in one of them.
 fn source() -> Server {
@@ -185,4 +188,22 @@ fn a_copy_can_change_the_partition_key_and_keep_the_times() {
     };
     assert_eq!(read(&from, r#"[2, "b5"]"#), read(&to, r#"["b5", 2]"#));
     assert!(succeeds(&changed).contains("200 items were there already"));
+}
+
+/// As items its documents would lose their types and their indexes.
+#[test]
+fn a_mongodb_collection_is_named_and_nothing_is_copied() {
+    let (from, to) = (Server::in_memory(&["--mongo-no-auth"]), Server::in_memory(&[]));
+    create_plain(&from, "c");
+    let mut mongo = MongoClient::connect(from.mongo_port()).expect("the server listens");
+    let insert = rawdoc! { "insert": "docs", "documents": [{ "_id": 1 }], "$db": "m" };
+    mongo.run(&insert).expect("a reply");
+    let (from_url, to_url) = (endpoint(&from), endpoint(&to));
+    let copy = ["copy", "--from", &from_url, "--to", &to_url];
+    let failure = fails(&copy);
+    assert!(failure.contains("m/docs is a MongoDB collection"), "{failure}");
+    let databases = to.client().send(&Request::get("/dbs")).expect(200).json();
+    assert_eq!(databases["_count"], 0);
+    let summary = succeeds(&[&copy[..], &["--database", "db"]].concat());
+    assert_eq!(summary, "copied 1 databases, 1 containers, 0 items\n");
 }

@@ -32,7 +32,7 @@ And for the MongoDB API; those of Rust, Java and PyMongo's suite with `--whole` 
     mongo-corpus          the BSON corpus: every document through the server and back, damaged ones refused
 
 A tour is a list of small named checks. Each tour runs over HTTP and over HTTPS on a server that keeps everything in
-memory, and once more over HTTP on a server with a data directory. A suite is an SDK's own tests, run over HTTPS and
+memory, and once more over HTTP on a server with a data directory; with `--postgres` both have a store in PostgreSQL. A suite is an SDK's own tests, run over HTTPS and
 compared with a list of those that fail. The servers are started here and stopped with SIGTERM, which must end in status
 0. What is needed (a virtual environment, node modules, Rust crates, the SDKs' archives) is created on first use; where a
 tool is missing only its part fails, with the hint how to install it.
@@ -88,7 +88,7 @@ ONLY_WHOLE = [
 def main():
     """Runs the chosen parts, prints the summary, and returns the exit status."""
     options = arguments()
-    places = Places.of_repository(options.binary, options.cases, options.mongoose)
+    places = Places.of_repository(options.binary, options.cases, options.mongoose, options.postgres)
     report = Report()
     names = options.only or default_parts(options)
     # A tour mostly waits for one server, so the tours run beside the suites. Only one suite runs at a time: some of their tests have time limits.
@@ -127,6 +127,9 @@ def arguments():
     )
     parser.add_argument(
         "--mongoose", type=Path, metavar="DIR", help="a checkout of Mongoose's repository, whose package on npm has no tests"
+    )
+    parser.add_argument(
+        "--postgres", metavar="URL", help="keep the data of all servers in PostgreSQL, in databases beside this one"
     )
     parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()

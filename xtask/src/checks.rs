@@ -1,7 +1,9 @@
 //! Checks that run other programs: cargo's own commands, the SDK runner, cargo-deny.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use bolide_postgres_server::Database;
 
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
@@ -31,7 +33,7 @@ const CHECKS: &[&[(&str, Check)]] = &[
     })],
     // Some tests of the SDKs have time limits; all of them often wait, so the other takes little of their time.
     &[
-        ("sdk", |project| sdk(project, None, false).map(passed)),
+        ("sdk", |project| sdk(project, &SdkOptions::default()).map(passed)),
         ("instructions", |project| {
             instructions::run(project, &instructions::Options::default())
         }),
@@ -122,12 +124,29 @@ pub fn docs(project: &Project) -> Result<()> {
     succeed(command.env("RUSTDOCFLAGS", flags), "cargo doc")
 }
 
+/// What `cargo xtask sdk` is told.
+#[derive(clap::Args, Default)]
+pub struct SdkOptions {
+    /// The server to test; by default the development build.
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// Run the SDKs' own tests completely, including those that take many minutes.
+    #[arg(long)]
+    whole: bool,
+    /// Comma-separated parts to run; `conformance/clients/run.py --help` lists them.
+    #[arg(long, value_name = "PARTS")]
+    only: Option<String>,
+    /// Keep the data of all servers in PostgreSQL.
+    #[arg(long)]
+    postgres: bool,
+}
+
 /// Runs the client tours and the SDK suites; the runner fetches the SDKs that it needs.
 ///
-/// Suites that take many minutes run only if `whole`.
-pub fn sdk(project: &Project, binary: Option<&Path>, whole: bool) -> Result<()> {
+/// Suites that take many minutes run only with `whole`.
+pub fn sdk(project: &Project, options: &SdkOptions) -> Result<()> {
     let built;
-    let binary = match binary {
+    let binary = match &options.binary {
         Some(path) => path,
         None => {
             built = project.build_server()?;
@@ -141,7 +160,14 @@ pub fn sdk(project: &Project, binary: Option<&Path>, whole: bool) -> Result<()> 
         .arg("conformance/clients/run.py")
         .arg("--binary")
         .arg(binary)
-        .args(whole.then_some("--whole"));
+        .args(options.whole.then_some("--whole"));
+    if let Some(parts) = &options.only {
+        command.args(["--only", parts]);
+    }
+    let database = options.postgres.then(Database::create).transpose()?;
+    if let Some(database) = &database {
+        command.args(["--postgres", &database.address()]);
+    }
     succeed(command.stdin(Stdio::null()), "the SDK runner")
 }
 

@@ -26,7 +26,6 @@ mod summary;
 mod tidy;
 mod tools;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -66,7 +65,7 @@ enum Command {
     /// Run named workloads on Bolide and on the peers that can run here, and write a report with plots.
     Bench(bench::Options),
     /// Run the client tours and the SDK suites against the built server.
-    Sdk(SdkOptions),
+    Sdk(checks::SdkOptions),
     /// Build the packages for other languages, install, test and uninstall each.
     Packages(packages::Options),
     /// Kill the server under load and check that nothing acknowledged is lost.
@@ -99,16 +98,6 @@ struct TestOptions {
 }
 
 #[derive(Args)]
-struct SdkOptions {
-    /// The server to test; by default the development build.
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
-    /// Run the SDKs' own tests completely, including those that take many minutes.
-    #[arg(long)]
-    whole: bool,
-}
-
-#[derive(Args)]
 struct DenyOptions {
     /// Install cargo-deny if it is missing.
     #[arg(long)]
@@ -138,7 +127,7 @@ fn run(command: Command) -> Result<()> {
             instructions::run(&project, &options).map(|outcome| println!("instructions: {outcome}"))
         }
         Command::Bench(options) => bench::run(&project, &options),
-        Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
+        Command::Sdk(options) => checks::sdk(&project, &options),
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),

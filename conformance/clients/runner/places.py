@@ -12,7 +12,8 @@ CLIENTS = Path(__file__).resolve().parent.parent
 class Places:
     """Paths of one run.
 
-    `cases` is the folder of the cases that are outside the project; it need not exist. `mongoose` is a checkout of Mongoose, if there is one. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
+    `cases` is the folder of the cases that are outside the project; it need not exist. `postgres` is the address of
+    a PostgreSQL database beside which servers get databases of their own, if they are to keep their data there. `mongoose` is a checkout of Mongoose, if there is one. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
     data directories and ready files of this run.
     """
 
@@ -22,9 +23,10 @@ class Places:
     scratch: Path
     cases: Path
     mongoose: Path | None = None
+    postgres: str | None = None
 
     @classmethod
-    def of_repository(cls, binary, cases=None, mongoose=None):
+    def of_repository(cls, binary, cases=None, mongoose=None, postgres=None):
         """Derives the paths from the place of this file and `CARGO_TARGET_DIR`."""
         root = CLIENTS.parent.parent
         work = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")).resolve() / "clients"
@@ -32,7 +34,7 @@ class Places:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         beside = root.parent / "shared" / "cases"
-        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside, mongoose)
+        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside, mongoose, postgres)
 
     @property
     def python(self):

@@ -1,6 +1,7 @@
 """Starts a Bolide server, waits until it is ready, and stops it normally."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -15,17 +16,34 @@ class ServerFailed(Exception):
     """The server did not start, or did not stop normally. The message contains the end of its log."""
 
 
+def new_store(places, name):
+    """Makes a database beside that of the run, with an empty store, and returns its address."""
+    database = re.sub("[^a-z0-9]+", "_", name.lower())
+    address = urlsplit(places.postgres)._replace(path=f"/{database}").geturl()
+    for command in (
+        ["psql", places.postgres, "--quiet", "--command", f"drop database if exists {database}"],
+        ["psql", places.postgres, "--quiet", "--command", f"create database {database}"],
+        [str(places.binary), "init", "--store", address],
+    ):
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode != 0:
+            raise ServerFailed(f"there is no store in PostgreSQL: {made.stderr or made.stdout}")
+    return address
+
+
 class Server:
     """A running server on free ports; a context manager.
 
-    `name` names its log and ready file. Without `data_dir` it keeps everything in memory. `options` are further words of
-    its command line.
+    `name` names its log and ready file. Without `data_dir` it keeps everything in memory; if the run is one on PostgreSQL,
+    it has a new store there in any case. `options` are further words of its command line.
     """
 
     def __init__(self, places, name, data_dir=None, virtual_clock=True, options=()):
         self._log_path = places.log(f"server {name}")
         self._ready_file = places.scratch / f"{name.replace(' ', '-')}.ready.json"
         store = ["--memory"] if data_dir is None else ["--data-dir", str(data_dir)]
+        if places.postgres:
+            store = ["--store", new_store(places, name)]
         clock = ["--virtual-clock"] if virtual_clock else []
         ports = ["--port", "0", "--mongo-port", "0", "--ready-file", str(self._ready_file)]
         self._command = [str(places.binary), "serve", "--key", KEY, *store, *clock, *ports, *options]

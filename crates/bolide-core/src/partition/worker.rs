@@ -194,7 +194,8 @@ impl Worker {
     ) -> Result<Lsn> {
         for attempt in 0..TRIES {
             give_way(attempt).await;
-            let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
+            let together = self.alone_while_sealed(transactions).await?;
+            let (decided, begun) = self.decide(together, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
                 Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
@@ -211,7 +212,6 @@ impl Worker {
         taken: &mut usize,
         prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
-        transactions = self.alone_while_sealed(transactions);
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         loop {
@@ -440,13 +440,12 @@ fn decide_guarded(transaction: &mut dyn Transaction, batch: &mut WriteBatch<'_>)
 /// Reads a partition's head and its stored counters.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
     let request = bolide_storage::ReadRequest {
-        gets: vec![keys::state(), keys::write_seal()],
+        gets: vec![keys::write_seal(), keys::state()],
         ..bolide_storage::ReadRequest::default()
     };
     let read = engine.read(partition, request).await;
     let mut reply = read.map_err(|error| error_of(engine, error))?;
-    let seal = reply.gets.pop().flatten();
-    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(seal)?;
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
 }
 

@@ -6,6 +6,7 @@
 pub mod change_feed;
 pub mod container;
 pub mod continuation;
+pub mod copy_page;
 pub mod document;
 pub mod epk;
 pub mod hybrid_row;

@@ -217,7 +217,8 @@ impl Worker {
                 Some(turn) => turn?,
                 None => self.take_turn(attempt, is_stale).await?,
             };
-            let (decided, begun) = self.decide(transactions, taken, prepared.take()).await?;
+            let together = self.alone_while_sealed(transactions).await?;
+            let (decided, begun) = self.decide(together, taken, prepared.take()).await?;
             match self.commit(decided, begun).await? {
                 Committed::Done(lsn) => return Ok(lsn),
                 // The next attempt reads the entries.
@@ -374,13 +375,12 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
 }
 
 fn state_keys() -> Vec<Key> {
-    vec![keys::state(), keys::write_seal()]
+    vec![keys::write_seal(), keys::state()]
 }
 
 /// The head and the state in the answer to a read of [`state_keys`].
 fn state_of(mut reply: ReadResponse) -> Result<(Head, PartitionState)> {
-    let seal = reply.gets.pop().flatten();
-    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(seal)?;
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?.with_seal(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
 }
 

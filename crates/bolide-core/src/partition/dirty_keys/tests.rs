@@ -56,7 +56,7 @@ fn too_many_keys_and_unknown_changes_are_told() {
     let long = "x".repeat(MAX_BYTES / 2);
     dirty.record(vec![key(Space::Item, &format!("{long}1"))]);
     assert!(recording.take().is_ok());
-    dirty.record(vec![key(Space::Item, &long), key(Space::Index, &long)]);
+    dirty.record(vec![key(Space::Item, &long), key(Space::Item, &format!("{long}2"))]);
     assert_eq!(
         recording.take().map_err(|error| error.kind),
         Err(ErrorKind::Unavailable)

@@ -32,7 +32,6 @@ impl Worker {
         taken: &mut usize,
         prepared: Option<Prepared>,
     ) -> Result<(Decided, InProgress)> {
-        transactions = self.alone_while_sealed(transactions);
         let prepared = prepared.and_then(|prepared| prepared.at(self.head, &self.recent_writes));
         let mut loaded = prepared.unwrap_or_else(|| Loaded::up_to(TRANSACTION_BYTES));
         let mut takes_as_new = self.new_entries.next();

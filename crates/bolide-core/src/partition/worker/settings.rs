@@ -17,6 +17,7 @@ impl Worker {
     /// # Errors
     /// [`bolide_model::Reason::SettingsChanged`]; from the engine.
     pub(super) async fn check_settings(&mut self, used: SettingsNumber) -> Result<()> {
+        self.follow_seal().await?;
         self.reach_settings(used).await?;
         match SettingsNumber::of(self.head.edition) == used {
             true => Ok(()),
@@ -53,6 +54,7 @@ impl Worker {
     }
 
     async fn raise(&mut self, settings: SettingsNumber) -> Result<UnixMillis> {
+        self.follow_seal().await?;
         while SettingsNumber::of(self.head.edition) < settings {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let changes = Changes {

@@ -34,16 +34,31 @@ impl Worker {
         }
     }
 
+    /// Reads the head again if it has a seal: another server may have taken it away.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub(super) async fn follow_seal(&mut self) -> Result<()> {
+        match self.engine.is_shared() && edition::is_sealed(self.head.edition) {
+            true => self.refresh().await,
+            false => Ok(()),
+        }
+    }
+
     /// Returns the transactions that are decided together: while there is a seal it is each alone, so that one that writes nothing is not refused because
     /// of the others.
-    pub(super) fn alone_while_sealed<'t>(
-        &self,
+    ///
+    /// # Errors
+    /// From the engine.
+    pub(super) async fn alone_while_sealed<'t>(
+        &mut self,
         transactions: &'t mut [Box<dyn Transaction>],
-    ) -> &'t mut [Box<dyn Transaction>] {
-        match edition::is_sealed(self.head.edition) {
+    ) -> Result<&'t mut [Box<dyn Transaction>]> {
+        self.follow_seal().await?;
+        Ok(match edition::is_sealed(self.head.edition) {
             true => &mut transactions[..1],
             false => transactions,
-        }
+        })
     }
 
     /// Changes the seal, and tells whoever has asked.

@@ -33,6 +33,9 @@ const SEEDS: u64 = 5;
 /// Number of rounds of a seed.
 const ROUNDS: u64 = 12;
 
+/// Maximum simulated time of a round. Usually it lasts a few seconds.
+const LONGEST: Duration = Duration::from_secs(100);
+
 /// What a seed came to.
 struct Ran {
     trace: Vec<String>,
@@ -100,7 +103,12 @@ fn simulate(seed: u64, rounds: u64) -> Ran {
             }
             simulation.end().await
         };
-        let done = AssertUnwindSafe(all).catch_unwind().await;
+        let clock = Monotonic::system();
+        let all = clock.timeout_at(
+            clock.now() + LONGEST * rounds as u32,
+            AssertUnwindSafe(all).catch_unwind(),
+        );
+        let done = all.await.unwrap_or_else(|| Ok(Err("it does not end".to_owned())));
         let failed = done.unwrap_or_else(|panic| Err(text_of(panic))).err();
         Ran {
             trace: world.network.trace.lines(),

@@ -1,5 +1,6 @@
 //! Rounds: clients call servers while these have faults; then the faults end, and what was seen is checked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -41,7 +42,7 @@ pub struct Simulation {
     followers: Option<Followers>,
     checker: Checker,
     /// Number of calls so far, by their outcome.
-    pub calls: u64,
+    pub outcomes: BTreeMap<&'static str, u64>,
 }
 
 impl Simulation {
@@ -56,7 +57,7 @@ impl Simulation {
             clients: (0..CLIENTS).map(|number| Client::new(number, seed)).collect(),
             moments: Arc::default(),
             checker: Checker::default(),
-            calls: 0,
+            outcomes: BTreeMap::new(),
             choices,
             world,
         }
@@ -88,7 +89,9 @@ impl Simulation {
         is_over.store(true, Ordering::SeqCst);
         let mut followers = following.await.map_err(|panic| text_of(panic.into_panic()))?;
         self.world.calm_down().await;
-        self.calls += made.len() as u64;
+        for call in &made {
+            *self.outcomes.entry(call.outcome.name()).or_default() += 1;
+        }
         self.checker.take(&made)?;
         let server = self.any().await;
         followers.catch_up(&server.account, &server.container).await;

@@ -11,7 +11,7 @@ use super::faults::{Trouble, inflict};
 use super::network::{LONGEST_WAY, Link};
 use super::text_of;
 use super::world::{World, pause};
-use crate::linear::action::{Call, Outcome};
+use crate::linear::action::{Action, Body, Call, IDS, Outcome};
 use crate::linear::checker::{Checker, Made};
 use crate::linear::followers::Followers;
 use crate::linear::racers::Client;
@@ -28,6 +28,8 @@ enum Theme {
     Usual,
     Settings,
     Deletions,
+    /// Reads and writes of items that end soon.
+    Ends,
 }
 
 /// A simulation; see the module.
@@ -52,7 +54,7 @@ impl Simulation {
         let world = World::begin(seed, 2 + choices.roll(2) as usize).await;
         let server = world.server_near(0).await;
         Simulation {
-            theme: [Theme::Usual, Theme::Settings, Theme::Deletions][choices.roll(3) as usize],
+            theme: [Theme::Usual, Theme::Settings, Theme::Deletions, Theme::Ends][choices.roll(4) as usize],
             followers: Some(Followers::from_now(&server.account, &server.container).await),
             clients: (0..CLIENTS).map(|number| Client::new(number, seed)).collect(),
             moments: Arc::default(),
@@ -175,7 +177,11 @@ fn thinking_time(choices: &mut RandomChoices, now: UnixMillis) -> u64 {
         return choices.roll(300);
     }
     let left = 1_000 - now.0.rem_euclid(1_000) as u64;
-    (left + choices.roll(60)).saturating_sub(40)
+    (left + choices.roll(160)).saturating_sub(120)
+}
+
+fn id_of(choices: &mut RandomChoices) -> &'static str {
+    IDS[choices.roll(IDS.len() as u64) as usize]
 }
 
 fn choose(client: &mut Client, theme: Theme) -> Call {
@@ -184,6 +190,19 @@ fn choose(client: &mut Client, theme: Theme) -> Call {
             Call::DefaultTtl([-1, 1, 2, 3][client.choices.roll(4) as usize])
         }
         Theme::Deletions if client.choices.percent(10) => Call::DropAll,
+        Theme::Ends if client.choices.percent(40) => Call::One(Action::Read(id_of(&mut client.choices))),
+        Theme::Ends if client.choices.percent(60) => {
+            let brief = Body {
+                id: id_of(&mut client.choices),
+                n: client.choices.roll(1_000) as i64,
+                u: client.choices.roll(1_000) as i64,
+                ttl: Some(1 + client.choices.roll(2) as i64),
+            };
+            match client.choices.percent(50) {
+                true => Call::One(Action::Upsert(brief)),
+                false => Call::One(Action::Replace(brief, None)),
+            }
+        }
         _ => match client.choose() {
             // Scripts have threads of their own.
             Call::Script(actions) => Call::Batch(actions),

@@ -156,8 +156,8 @@ async fn follow(
 async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, theme: Theme) -> (Client, Vec<Made>) {
     let mut made = Vec::new();
     for _ in 0..=client.choices.roll(CALLS) {
-        pause(thinking_time(&mut client.choices, world.now())).await;
         let call = choose(&mut client, theme);
+        pause(thinking_time(&mut client.choices, world.now(), theme, &call)).await;
         if matches!(call, Call::DefaultTtl(_)) && client.choices.percent(30) {
             // Most likely it is the server that carries out the change, and is between two steps.
             let (world, place) = (world.clone(), client.number % world.places());
@@ -172,16 +172,21 @@ async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, the
 }
 
 /// Returns how long a client waits before its next call, in milliseconds: often until about the end of a second, when items end.
-fn thinking_time(choices: &mut RandomChoices, now: UnixMillis) -> u64 {
-    if choices.percent(50) {
-        return choices.roll(300);
-    }
+fn thinking_time(choices: &mut RandomChoices, now: UnixMillis, theme: Theme, call: &Call) -> u64 {
     let left = 1_000 - now.0.rem_euclid(1_000) as u64;
-    (left + choices.roll(160)).saturating_sub(120)
+    match theme {
+        // Writes of an item that is about to end are on their way when others find that it has ended.
+        Theme::Ends if call.is_write() => left.saturating_sub(choices.roll(60)),
+        Theme::Ends => left + choices.roll(100),
+        _ if choices.percent(50) => choices.roll(300),
+        _ => (left + choices.roll(160)).saturating_sub(120),
+    }
 }
 
+/// Returns an id, most often the same one.
 fn id_of(choices: &mut RandomChoices) -> &'static str {
-    IDS[choices.roll(IDS.len() as u64) as usize]
+    let among = if choices.percent(60) { 1 } else { IDS.len() };
+    IDS[choices.roll(among as u64) as usize]
 }
 
 fn choose(client: &mut Client, theme: Theme) -> Call {
@@ -196,7 +201,7 @@ fn choose(client: &mut Client, theme: Theme) -> Call {
                 id: id_of(&mut client.choices),
                 n: client.choices.roll(1_000) as i64,
                 u: client.choices.roll(1_000) as i64,
-                ttl: Some(1 + client.choices.roll(2) as i64),
+                ttl: Some(1 + client.choices.roll(3) as i64),
             };
             match client.choices.percent(50) {
                 true => Call::One(Action::Upsert(brief)),

@@ -19,7 +19,15 @@ pub struct Options {
     /// Only those whose rule or file contains this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Only those that the simulation notices too, tested by it instead of by the test in the list.
+    #[arg(long)]
+    simulation: bool,
 }
+
+/// Arguments of `cargo test` for the simulation.
+const SIMULATION: [&str; 5] = ["-p", "bolide-core", "--test", "it", "simulation::what"];
+/// Number of its seeds, more than in the ordinary tests.
+const SEEDS: &str = "60";
 
 /// A rule, and how to break it.
 #[derive(Deserialize)]
@@ -32,6 +40,9 @@ struct Mutant {
     by: String,
     /// Arguments of `cargo test`.
     test: Vec<String>,
+    /// Whether the simulation notices it too.
+    #[serde(default)]
+    simulation: bool,
 }
 
 /// What the tests said.
@@ -52,6 +63,12 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
     let mut mutants = list()?;
     if let Some(only) = &options.only {
         mutants.retain(|mutant| mutant.rule.contains(only) || mutant.file.to_string_lossy().contains(only));
+    }
+    if options.simulation {
+        mutants.retain(|mutant| mutant.simulation);
+        for mutant in &mut mutants {
+            mutant.test = SIMULATION.map(str::to_owned).to_vec();
+        }
     }
     let copy = Copy::of(project)?;
     let mut all_caught = true;
@@ -115,6 +132,7 @@ impl<'p> Copy<'p> {
                 .env("CARGO_TARGET_DIR", project.root().join("target/mutants/build"))
                 // The changes are made by hand, and leave things unused.
                 .env("RUSTFLAGS", "--cap-lints=warn")
+                .env("BOLIDE_SEEDS", SEEDS)
                 .args(&mutant.test)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());

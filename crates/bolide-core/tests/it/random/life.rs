@@ -6,9 +6,9 @@ use std::time::Duration;
 use bolide_core::{
     Account, AccountOptions, Container, IndexUse, Pacing, PacingSettings, PurgeMode, SplitReport, Throughput,
 };
-use bolide_model::RequestUnits;
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::EpkRange;
+use bolide_model::{ErrorKind, RequestUnits};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -17,7 +17,7 @@ use super::program::Setup;
 use super::runner::{Purging, Runner, Stepped};
 use super::store::{Kind, Store};
 use crate::model::Budget;
-use crate::test_container::{definition, options};
+use crate::test_container::{definition, patient_options};
 
 /// A split in progress.
 pub struct Splitting {
@@ -70,7 +70,7 @@ impl Runner {
     pub(super) fn move_clock(&mut self, by_ms: i64) -> Stepped {
         let by_ms = match self.options.kind {
             // At a second's boundary every request waits, in real time, until an uncertain clock has passed it, so only few programs go there.
-            Kind::InTrouble(seed) if seed % 20 != 0 => by_ms / 100 * 100,
+            Kind::InTrouble(seed) | Kind::SharedInTrouble(seed, _) if seed % 20 != 0 => by_ms / 100 * 100,
             _ => by_ms,
         };
         self.clock.advance(by_ms);
@@ -113,8 +113,17 @@ impl Runner {
         self.be_calm(true);
         self.store.engine().release_scans();
         let split = task.await.map_err(|error| format!("split: {error}"))?;
-        let split = split.map_err(|error| format!("split: {error}"))?;
+        let split = match split {
+            // The copy cannot follow what other servers write. Nothing has changed then.
+            Err(error) if self.servers.len() > 1 && error.kind == ErrorKind::Unavailable => {
+                self.be_calm(false);
+                return Ok(());
+            }
+            split => split.map_err(|error| format!("split: {error}"))?,
+        };
         differ("the range that was split", &split.parents, &vec![parent])?;
+        let refreshed = self.account().refresh_catalog().await;
+        refreshed.map_err(|error| format!("the catalog: {error}"))?;
         let mut children: Vec<(u32, EpkRange)> = ranges_of(self.container());
         children.retain(|(id, _)| split.children.contains(id));
         let children: [(u32, EpkRange); 2] = children.try_into().map_err(|other| format!("children: {other:?}"))?;
@@ -132,15 +141,17 @@ impl Runner {
     pub(super) async fn restart(&mut self, is_orderly: bool) -> Stepped {
         self.be_calm(true);
         if is_orderly {
-            let closed = self.account().close().await;
-            closed.map_err(|error| format!("close: {error}"))?;
+            for (account, _) in &self.servers {
+                let closed = account.close().await;
+                closed.map_err(|error| format!("close: {error}"))?;
+            }
         }
         match self.splitting.take() {
-            None => self.server = None,
+            None => self.servers.clear(),
             Some(splitting) => {
                 splitting.task.abort();
                 let _ = splitting.task.await;
-                self.server = None;
+                self.servers.clear();
                 self.store.engine().release_scans();
                 // The split ends when the server is dropped.
                 while Arc::strong_count(self.store.engine()) > 1 {
@@ -162,13 +173,13 @@ impl Runner {
         self.store.engine().cut_after(commits);
         // How many items it removed is found out afterwards.
         let _ = self.account().purge(self.container(), PurgeMode::Force, None).await;
-        self.server = None;
+        self.servers.clear();
         self.store.engine().mend();
         self.store.reopen().await;
         self.open().await?;
         self.note_purged().await?;
         // The purge in `note_purged` spent units after the start, so the server is started again.
-        self.server = None;
+        self.servers.clear();
         self.store.reopen().await;
         self.open().await?;
         self.verify().await?;
@@ -178,9 +189,8 @@ impl Runner {
 
     /// Opens the account over the store. Server time may only have lost time that no answer has shown (TTL-203).
     async fn open(&mut self) -> Result<(), String> {
-        let account = open(&self.store).await;
-        let container = account.all_containers().pop().ok_or("the container is lost")?;
-        let now = account.server_time();
+        self.servers = open_all(&self.store, self.options.kind).await;
+        let now = self.account().server_time();
         if now.0 > self.model.now_ms || now.seconds().0 < self.answered_by {
             return Err(format!(
                 "P3: server time was {} and answered by second {}; after the start it is {}",
@@ -188,7 +198,6 @@ impl Runner {
             ));
         }
         self.model.now_ms = now.0;
-        self.server = Some((account, container));
         self.model.restarted();
         Ok(())
     }
@@ -197,14 +206,25 @@ impl Runner {
 async fn open(store: &Store) -> Arc<Account> {
     let options = AccountOptions {
         index_use: IndexUse::Always,
-        ..options()
+        ..patient_options()
     };
     Account::open(store.engine().clone(), options)
         .await
         .expect("an account")
 }
 
-pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Container>) {
+/// Opens as many accounts over the store as its kind has.
+async fn open_all(store: &Store, kind: Kind) -> Vec<(Arc<Account>, Arc<Container>)> {
+    let mut servers = Vec::new();
+    for _ in 0..kind.accounts() {
+        let account = open(store).await;
+        let container = account.all_containers().pop().expect("the container");
+        servers.push((account, container));
+    }
+    servers
+}
+
+pub(super) async fn create(store: &Store, setup: Setup, kind: Kind) -> Vec<(Arc<Account>, Arc<Container>)> {
     let account = open(store).await;
     let ctx = account.begin().await.expect("a clock");
     let database = account.create_database(&ctx, "d", None).await.expect("a new database");
@@ -216,7 +236,8 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
         .await;
     let container = container.expect("a new container");
     super::scripts::define(&account, &container).await;
-    (account, container)
+    drop((account, container));
+    open_all(store, kind).await
 }
 
 fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {

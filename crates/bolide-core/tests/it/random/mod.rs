@@ -77,6 +77,17 @@ fn an_engine_in_trouble_may_refuse_but_never_changes_an_answer() {
     });
 }
 
+#[test]
+fn several_accounts_over_one_engine_in_trouble_answer_as_one() {
+    for_seeds(40, |seed| {
+        let program = Program::of_seed(seed, LENGTH, Theme::WithoutPacing);
+        let kind = Kind::SharedInTrouble(seed, 2 + seed as usize % 2);
+        shrink::check(seed, &program, |program| {
+            runner::run(program, Options::on(kind)).map(|_| ())
+        });
+    });
+}
+
 fn for_seeds(usually: u64, mut claim: impl FnMut(u64)) {
     let first = setting("BOLIDE_SEED").unwrap_or(1);
     let programs = setting("BOLIDE_PROGRAMS").unwrap_or(usually);

@@ -12,7 +12,7 @@ use super::checks::differ;
 use super::faults::is_fault;
 use super::feeds::{Following, Listing};
 use super::life::{Splitting, create, ranges_of};
-use super::program::{KEYS, Match, Op, Program, SLOTS, Setup, Where};
+use super::program::{KEYS, Match, Op, Program, RandomChoices, SLOTS, Setup, Where};
 use super::store::{Kind, Store};
 use super::versions::Watching;
 use crate::model::{Budget, Model, Part, Write};
@@ -95,8 +95,12 @@ pub struct Runner {
     pub(super) store: Store,
     pub(super) clock: Arc<Clock>,
     pub(super) setup: Setup,
-    /// `None` only while the server is down.
-    pub(super) server: Option<(Arc<Account>, Arc<Container>)>,
+    /// The accounts over the store, each with its container; none while they are down.
+    pub(super) servers: Vec<(Arc<Account>, Arc<Container>)>,
+    /// Which of them carries out the step.
+    serving: usize,
+    /// Chooses it.
+    choices: RandomChoices,
     /// All versions of a name so far, oldest first.
     pub(super) known: HashMap<(&'static str, &'static str), Vec<String>>,
     pub(super) etags: HashSet<String>,
@@ -118,8 +122,8 @@ impl Runner {
     async fn start(setup: Setup, options: Options) -> Runner {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(100_550)));
         let store = Store::new(options.kind, clock.clone());
-        let server = create(&store, setup).await;
-        let ranges: Vec<(u32, EpkRange)> = ranges_of(&server.1);
+        let servers = create(&store, setup, options.kind).await;
+        let ranges: Vec<(u32, EpkRange)> = ranges_of(&servers[0].1);
         let budget = if setup.has_several_ranges {
             Budget::Provisioned(20_000.0)
         } else {
@@ -137,7 +141,9 @@ impl Runner {
             store,
             clock,
             setup,
-            server: Some(server),
+            servers,
+            serving: 0,
+            choices: RandomChoices::new(1),
             known: HashMap::new(),
             etags: HashSet::new(),
             gone: HashSet::new(),
@@ -150,7 +156,7 @@ impl Runner {
             answered_by: 0,
             fences: 0,
         };
-        if let Kind::InTrouble(_) = options.kind {
+        if let Kind::InTrouble(_) | Kind::SharedInTrouble(..) = options.kind {
             // After a commit of unknown outcome, the ghosts that it removed are found out in a later second than the one in which they were paid.
             runner
                 .pace(Budget::Unlimited, None, false)
@@ -162,11 +168,23 @@ impl Runner {
     }
 
     pub(super) fn account(&self) -> &Arc<Account> {
-        &self.server.as_ref().expect("the server is up").0
+        &self.servers[self.serving].0
     }
 
     pub(super) fn container(&self) -> &Arc<Container> {
-        &self.server.as_ref().expect("the server is up").1
+        &self.servers[self.serving].1
+    }
+
+    /// Lets one of several accounts carry out what follows. It has read what the others have changed in the catalog, as servers do all the time.
+    async fn choose_server(&mut self) -> Result<(), String> {
+        if self.servers.len() > 1 {
+            self.serving = self.choices.roll(self.servers.len() as u64) as usize;
+            self.be_calm(true);
+            let refreshed = self.account().refresh_catalog().await;
+            refreshed.map_err(|error| format!("the catalog: {error}"))?;
+            self.be_calm(false);
+        }
+        Ok(())
     }
 
     /// Begins or ends a period without engine faults, if there are any, for steps whose success the program needs.
@@ -175,11 +193,13 @@ impl Runner {
     }
 
     async fn step(&mut self, op: &Op, audit: bool) -> Result<String, String> {
+        self.choose_server().await?;
         if let Some(splitting) = &mut self.splitting {
             // Otherwise a crash ends it.
             let must_end = matches!(op, Op::Split(_) | Op::Restart | Op::CrashInPurge(_));
             if must_end || splitting.steps_left == 0 && !matches!(op, Op::Crash) {
                 self.end_split().await?;
+                self.choose_server().await?;
             } else {
                 splitting.steps_left = splitting.steps_left.saturating_sub(1);
             }
@@ -193,6 +213,7 @@ impl Runner {
             self.purge_quietly().await?;
         }
         if audit {
+            self.choose_server().await?;
             self.be_calm(true);
             self.audit().await?;
             self.be_calm(false);

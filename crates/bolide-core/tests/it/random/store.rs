@@ -21,15 +21,22 @@ pub enum Kind {
     InTrouble(u64),
     /// The memory engine under this number of accounts, with conflicts that do not exist and a clock that is not exact.
     Shared(usize),
+    /// The same with all faults of a seed.
+    SharedInTrouble(u64, usize),
 }
 
 impl Kind {
     /// Returns the number of accounts over the store.
     pub fn accounts(self) -> usize {
         match self {
-            Kind::Shared(accounts) => accounts,
+            Kind::Shared(accounts) | Kind::SharedInTrouble(_, accounts) => accounts,
             _ => 1,
         }
+    }
+
+    /// Returns whether the outcomes of commits may be unknown.
+    pub fn is_in_trouble(self) -> bool {
+        matches!(self, Kind::InTrouble(_) | Kind::SharedInTrouble(..))
     }
 }
 
@@ -57,6 +64,10 @@ impl Store {
                 let engine = Probe::with_faults(Arc::new(MemoryEngine::shared(clock.clone())), faults);
                 engine.be_calm(false);
                 (None, Some(engine))
+            }
+            Kind::SharedInTrouble(seed, _) => {
+                let engine = Arc::new(MemoryEngine::shared(clock.clone()));
+                (None, Some(Probe::with_faults(engine, Faults::frequent(seed))))
             }
             Kind::Embedded => (Some(tempfile::tempdir().expect("a directory")), None),
         };

@@ -13,7 +13,6 @@ use super::faults::is_fault;
 use super::feeds::scope;
 use super::program::Where;
 use super::runner::{Runner, Stepped, Stop};
-use super::store::Kind;
 use crate::model::{Event, Happened, Part};
 
 /// An all-versions feed in progress.
@@ -38,7 +37,7 @@ impl Runner {
 
     pub(super) async fn watch(&mut self, slot: usize, size: usize) -> Stepped {
         // The outcome of a commit with an engine error is found out too late to know its position in the feed.
-        if matches!(self.options.kind, Kind::InTrouble(_)) {
+        if self.options.kind.is_in_trouble() {
             return Ok("not watching".into());
         }
         let Some(mut watching) = self.watchings[slot].take() else {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, Container, CreateItem, FeedStart, ItemTarget, QueryItems, ReadChanges, ReadFeed, ReadItem, ReplaceItem,
-    ScanScope,
+    Account, Container, CreateItem, FeedStart, ItemTarget, PurgeMode, QueryItems, ReadChanges, ReadFeed, ReadItem,
+    ReplaceItem, ScanScope,
 };
 use bolide_model::document::Document;
 use bolide_model::partition_key::PartitionKey;
@@ -316,6 +316,25 @@ async fn a_deletion_by_partition_key_is_seen_by_the_other_account_at_once() {
         assert_eq!(both.second.read("b").await, Ok(()), "{looks:?}");
         assert_eq!(both.second.read("a").await, Err(ErrorKind::NotFound), "{looks:?}");
     }
+}
+
+/// The limit of deletions that wait for the purge is that of the store, not of what the account last knew.
+#[tokio::test]
+async fn a_deletion_that_was_refused_is_possible_once_the_other_account_has_purged() {
+    let both = Both::open(&json!({})).await;
+    both.second.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+    let delete = async |through: &Through| {
+        let ctx = through.account.begin().await.unwrap();
+        let partition_key = key("p");
+        let deleted = through
+            .account
+            .delete_all_of_key(&ctx, &through.container, &partition_key);
+        deleted.await.map(drop).map_err(|refusal| refusal.error.kind)
+    };
+    while delete(&both.second).await.is_ok() {}
+    let purged = both.first.account.purge(&both.first.container, PurgeMode::Force, None);
+    purged.await.unwrap();
+    assert_eq!(delete(&both.second).await, Ok(()));
 }
 
 /// A feed that starts now, or after a time, starts behind what the other account has written, and shows the position that it has come to.

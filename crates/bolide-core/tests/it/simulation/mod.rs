@@ -18,6 +18,7 @@ mod round;
 mod trace;
 mod world;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,10 +34,14 @@ const SEEDS: u64 = 5;
 /// Number of rounds of a seed.
 const ROUNDS: u64 = 12;
 
+/// Maximum simulated time of a round. Usually it lasts a few seconds.
+const LONGEST: Duration = Duration::from_secs(100);
+
 /// What a seed came to.
 struct Ran {
     trace: Vec<String>,
-    calls: u64,
+    /// Number of calls by their outcome.
+    outcomes: BTreeMap<&'static str, u64>,
     /// Simulated time in milliseconds.
     lasted: i64,
     failed: Option<String>,
@@ -46,7 +51,7 @@ struct Ran {
 fn the_same_seed_gives_the_same_trace() {
     for seed in 1..=2 {
         let (first, second) = (simulate(seed, 4), simulate(seed, 4));
-        assert!(first.calls > 0);
+        assert!(!first.outcomes.is_empty());
         for (first, second) in first.trace.iter().zip(&second.trace) {
             assert_eq!(first, second, "seed {seed}");
         }
@@ -62,7 +67,7 @@ fn what_clients_see_of_servers_in_trouble_keeps_every_promise() {
     let rounds = setting("BOLIDE_ROUNDS").unwrap_or(ROUNDS);
     let time = setting("BOLIDE_SECONDS").map(Duration::from_secs);
     let seeds = setting("BOLIDE_SEEDS").unwrap_or(if time.is_some() { u64::MAX } else { SEEDS });
-    let (mut ran, mut calls, mut lasted) = (0, 0, 0);
+    let (mut ran, mut lasted, mut outcomes) = (0, 0, BTreeMap::<_, u64>::new());
     while ran < seeds && time.is_none_or(|time| clock.since(began) < time) {
         let seed = first + ran;
         let done = simulate(seed, rounds);
@@ -70,13 +75,13 @@ fn what_clients_see_of_servers_in_trouble_keeps_every_promise() {
             fail(seed, rounds, &done.trace, why);
         }
         ran += 1;
-        calls += done.calls;
+        for (name, calls) in done.outcomes {
+            *outcomes.entry(name).or_default() += calls;
+        }
         lasted += done.lasted;
     }
-    println!(
-        "{ran} seeds from {first}, {calls} calls in {} simulated seconds",
-        lasted / 1_000
-    );
+    let (calls, simulated) = (outcomes.values().sum::<u64>(), lasted / 1_000);
+    println!("{ran} seeds from {first}, {calls} calls in {simulated} simulated seconds: {outcomes:?}");
 }
 
 /// Runs a seed.
@@ -100,11 +105,16 @@ fn simulate(seed: u64, rounds: u64) -> Ran {
             }
             simulation.end().await
         };
-        let done = AssertUnwindSafe(all).catch_unwind().await;
+        let clock = Monotonic::system();
+        let all = clock.timeout_at(
+            clock.now() + LONGEST * rounds as u32,
+            AssertUnwindSafe(all).catch_unwind(),
+        );
+        let done = all.await.unwrap_or_else(|| Ok(Err("it does not end".to_owned())));
         let failed = done.unwrap_or_else(|panic| Err(text_of(panic))).err();
         Ran {
             trace: world.network.trace.lines(),
-            calls: simulation.calls,
+            outcomes: simulation.outcomes,
             lasted: world.network.elapsed(),
             failed,
         }

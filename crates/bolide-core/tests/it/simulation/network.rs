@@ -46,6 +46,8 @@ pub struct Network {
     clock: Arc<Clock>,
     began: Instant,
     choices: Mutex<RandomChoices>,
+    /// Percentage of messages that take long.
+    slow_percent: u64,
     /// Commits that the store has said not to have happened: it does not carry them out any more.
     fenced: Mutex<HashSet<CommitToken>>,
     /// Whether there are no faults, and only short delays.
@@ -71,6 +73,7 @@ impl Network {
             clock,
             began: Monotonic::system().now(),
             choices: Mutex::new(RandomChoices::new(seed)),
+            slow_percent: if seed.is_multiple_of(3) { 30 } else { 3 },
             fenced: Mutex::default(),
             is_calm: AtomicBool::new(true),
             trace: Trace::default(),
@@ -117,8 +120,8 @@ impl Network {
         let longest = match choices.roll(100) {
             _ if self.is_calm() => 2,
             0 => return None,
-            1..3 => LONGEST_WAY,
-            3..20 => 20,
+            roll if roll <= self.slow_percent => LONGEST_WAY,
+            roll if roll <= self.slow_percent + 20 => 20,
             _ => 3,
         };
         Some(Duration::from_micros(choices.roll(longest * 1_000)))

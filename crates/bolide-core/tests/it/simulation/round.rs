@@ -1,5 +1,6 @@
 //! Rounds: clients call servers while these have faults; then the faults end, and what was seen is checked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use super::faults::{Trouble, inflict};
 use super::network::{LONGEST_WAY, Link};
 use super::text_of;
 use super::world::{World, pause};
-use crate::linear::action::{Call, Outcome};
+use crate::linear::action::{Action, Body, Call, IDS, Outcome};
 use crate::linear::checker::{Checker, Made};
 use crate::linear::followers::Followers;
 use crate::linear::racers::Client;
@@ -27,6 +28,8 @@ enum Theme {
     Usual,
     Settings,
     Deletions,
+    /// Reads and writes of items that end soon.
+    Ends,
 }
 
 /// A simulation; see the module.
@@ -41,7 +44,7 @@ pub struct Simulation {
     followers: Option<Followers>,
     checker: Checker,
     /// Number of calls so far, by their outcome.
-    pub calls: u64,
+    pub outcomes: BTreeMap<&'static str, u64>,
 }
 
 impl Simulation {
@@ -51,12 +54,12 @@ impl Simulation {
         let world = World::begin(seed, 2 + choices.roll(2) as usize).await;
         let server = world.server_near(0).await;
         Simulation {
-            theme: [Theme::Usual, Theme::Settings, Theme::Deletions][choices.roll(3) as usize],
+            theme: [Theme::Usual, Theme::Settings, Theme::Deletions, Theme::Ends][choices.roll(4) as usize],
             followers: Some(Followers::from_now(&server.account, &server.container).await),
             clients: (0..CLIENTS).map(|number| Client::new(number, seed)).collect(),
             moments: Arc::default(),
             checker: Checker::default(),
-            calls: 0,
+            outcomes: BTreeMap::new(),
             choices,
             world,
         }
@@ -88,7 +91,9 @@ impl Simulation {
         is_over.store(true, Ordering::SeqCst);
         let mut followers = following.await.map_err(|panic| text_of(panic.into_panic()))?;
         self.world.calm_down().await;
-        self.calls += made.len() as u64;
+        for call in &made {
+            *self.outcomes.entry(call.outcome.name()).or_default() += 1;
+        }
         self.checker.take(&made)?;
         let server = self.any().await;
         followers.catch_up(&server.account, &server.container).await;
@@ -151,8 +156,8 @@ async fn follow(
 async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, theme: Theme) -> (Client, Vec<Made>) {
     let mut made = Vec::new();
     for _ in 0..=client.choices.roll(CALLS) {
-        pause(thinking_time(&mut client.choices, world.now())).await;
         let call = choose(&mut client, theme);
+        pause(thinking_time(&mut client.choices, world.now(), theme, &call)).await;
         if matches!(call, Call::DefaultTtl(_)) && client.choices.percent(30) {
             // Most likely it is the server that carries out the change, and is between two steps.
             let (world, place) = (world.clone(), client.number % world.places());
@@ -167,12 +172,21 @@ async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, the
 }
 
 /// Returns how long a client waits before its next call, in milliseconds: often until about the end of a second, when items end.
-fn thinking_time(choices: &mut RandomChoices, now: UnixMillis) -> u64 {
-    if choices.percent(50) {
-        return choices.roll(300);
-    }
+fn thinking_time(choices: &mut RandomChoices, now: UnixMillis, theme: Theme, call: &Call) -> u64 {
     let left = 1_000 - now.0.rem_euclid(1_000) as u64;
-    (left + choices.roll(60)).saturating_sub(40)
+    match theme {
+        // Writes of an item that is about to end are on their way when others find that it has ended.
+        Theme::Ends if call.is_write() => left.saturating_sub(choices.roll(60)),
+        Theme::Ends => left + choices.roll(100),
+        _ if choices.percent(50) => choices.roll(300),
+        _ => (left + choices.roll(160)).saturating_sub(120),
+    }
+}
+
+/// Returns an id, most often the same one.
+fn id_of(choices: &mut RandomChoices) -> &'static str {
+    let among = if choices.percent(60) { 1 } else { IDS.len() };
+    IDS[choices.roll(among as u64) as usize]
 }
 
 fn choose(client: &mut Client, theme: Theme) -> Call {
@@ -181,6 +195,19 @@ fn choose(client: &mut Client, theme: Theme) -> Call {
             Call::DefaultTtl([-1, 1, 2, 3][client.choices.roll(4) as usize])
         }
         Theme::Deletions if client.choices.percent(10) => Call::DropAll,
+        Theme::Ends if client.choices.percent(40) => Call::One(Action::Read(id_of(&mut client.choices))),
+        Theme::Ends if client.choices.percent(60) => {
+            let brief = Body {
+                id: id_of(&mut client.choices),
+                n: client.choices.roll(1_000) as i64,
+                u: client.choices.roll(1_000) as i64,
+                ttl: Some(1 + client.choices.roll(3) as i64),
+            };
+            match client.choices.percent(50) {
+                true => Call::One(Action::Upsert(brief)),
+                false => Call::One(Action::Replace(brief, None)),
+            }
+        }
         _ => match client.choose() {
             // Scripts have threads of their own.
             Call::Script(actions) => Call::Batch(actions),

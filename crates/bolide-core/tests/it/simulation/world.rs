@@ -136,7 +136,7 @@ impl World {
             }
         }
         // Longer than the servers wait for an answer of before.
-        pause(2_000).await;
+        pause(1_500).await;
     }
 }
 

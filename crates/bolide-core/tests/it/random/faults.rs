@@ -29,7 +29,14 @@ impl Runner {
         if error.kind != ErrorKind::Timeout {
             return Err(Stop::Fault);
         }
-        let plan = plan.map_err(|kinds| format!("{write:?}: got {error:?}, want one of {kinds:?}"))?;
+        let plan = match plan {
+            Ok(plan) => plan,
+            // Its commit was sent to find out whether the item is there, and can change nothing because it is.
+            Err(kinds) if matches!(write, Write::Create(_)) && kinds.contains(&ErrorKind::Conflict) => {
+                return Err(Stop::Fault);
+            }
+            Err(kinds) => return Err(format!("{write:?}: got {error:?}, want one of {kinds:?}").into()),
+        };
         self.be_calm(true);
         let (pk, id) = write.name();
         let fence = Write::Create(self.fence_doc(pk));

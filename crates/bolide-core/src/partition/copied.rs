@@ -1,7 +1,7 @@
 //! Records the keys that commits change while a store is copied (`crate::admin::copies`).
 //!
 //! The copy reads one page after another, each at a different head, and rows that are written after their page was read have to be read again. All rows are
-//! copied, so the keys of all are recorded, other than by the [`DirtyKeys`](super::dirty_keys::DirtyKeys) of a split. Commits of other servers are not
+//! copied, so the keys of all are recorded, other than by the [`DirtyKeys`] of a split. Commits of other servers are not
 //! recorded: the worker meets them when its own commit finds another head, and then the copy has to compare the whole partition. A seal is such a commit, so
 //! after it nothing is missed.
 

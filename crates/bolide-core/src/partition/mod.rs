@@ -451,12 +451,17 @@ impl Partition {
         }
     }
 
+    /// Returns the second before which the background has nothing to count.
+    pub fn next_background_count(&self) -> i64 {
+        self.next_count().max(self.shared.schedule.counts_rest_until())
+    }
+
     /// Returns the second before which no item expires or must be counted, and no entry leaves the history, as far as is known.
     pub fn next_background_work(&self) -> i64 {
         if self.has_tombstones() {
             return i64::MIN;
         }
-        let items = self.next_expiry().min(self.next_count());
+        let items = self.next_expiry().min(self.next_background_count());
         items.min(self.next_trim()).min(self.next_forget())
     }
 

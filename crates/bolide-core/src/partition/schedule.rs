@@ -14,6 +14,8 @@ pub(crate) struct Schedule {
     next_expiry: AtomicI64,
     /// No item that is not counted yet must be counted as a ghost before this second.
     next_count: AtomicI64,
+    /// The background does not count ghosts before this second.
+    counts_rest_until: AtomicI64,
     /// No entry leaves the history before this second.
     next_trim: AtomicI64,
     /// No session is to be forgotten before this second.
@@ -29,6 +31,7 @@ impl Schedule {
         Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
             next_count: AtomicI64::new(i64::MIN),
+            counts_rest_until: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
             next_forget: AtomicI64::new(i64::MIN),
             next_ending: AtomicI64::new(i64::MIN),
@@ -42,6 +45,10 @@ impl Schedule {
 
     pub fn next_count(&self) -> i64 {
         self.next_count.load(Ordering::SeqCst)
+    }
+
+    pub fn counts_rest_until(&self) -> i64 {
+        self.counts_rest_until.load(Ordering::SeqCst)
     }
 
     pub fn next_trim(&self) -> i64 {
@@ -94,10 +101,12 @@ impl Schedule {
     /// committed again.
     pub fn expect_anything(&self, second: i64) {
         let next = second.saturating_add(1);
+        self.counts_rest_until.fetch_max(next, Ordering::SeqCst);
+        // Who asks for the number of ghosts has them counted at once.
+        self.next_count.store(i64::MIN, Ordering::SeqCst);
         self.expect_expiry(next);
         self.expect_trim(next);
         self.expect_forget(next);
-        self.expect_count(i64::MIN);
         self.expect_ending(UnixMillis(i64::MIN));
     }
 
@@ -138,3 +147,6 @@ impl Schedule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

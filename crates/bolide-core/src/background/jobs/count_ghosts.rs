@@ -28,7 +28,7 @@ impl Job for CountGhosts {
     }
 
     fn next_due(&self) -> i64 {
-        self.0.partition.next_count()
+        self.0.partition.next_background_count()
     }
 
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {

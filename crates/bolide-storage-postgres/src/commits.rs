@@ -303,11 +303,18 @@ impl Inner {
         let mut left = FLIGHTS;
         loop {
             left -= 1;
-            let locked = locked.take().map(|locked| locked.connection);
-            let has_lock = locked.is_some();
-            let mut connection = match locked {
-                Some(connection) => connection,
-                None => self.connection().await?,
+            let held = locked.take().and_then(Locked::into_connection);
+            let has_lock = held.is_some();
+            let (mut connection, _lock, _turn) = match held {
+                // The lock had ended, and nothing was sent yet.
+                Some(held) if held.connection.client().is_closed() => continue,
+                Some(held) => (held.connection, Some(held.permit), None),
+                None => {
+                    let turn = self.wait(self.unlocked_commits.acquire()).await;
+                    let late = || EngineError::Unavailable("others commit all the time".to_owned());
+                    let turn = turn.and_then(Result::ok).ok_or_else(late)?;
+                    (self.connection().await?, None, Some(turn))
+                }
             };
             let landed = match self.in_time(flight.send(&mut connection, home, has_lock)).await {
                 Ok(Ok(landed)) => landed,

@@ -1,6 +1,7 @@
 //! The engine as its callers use it.
 
 use std::future::Future;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ use crate::{lookups, reads, removals};
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time is made durable for less than this in advance. More means that the server's clock was set back.
 const LONGEST_LEAD: Duration = Duration::from_secs(2);
+/// Connections that neither locks nor commits have.
+const READERS: usize = 2;
 /// The name of the row with the time that is durable.
 const TIME: &str = "time";
 
@@ -44,6 +47,10 @@ pub(crate) struct Inner {
     pub(crate) holds: Holds<Arc<Transaction>>,
     /// One permit for each partition that may be locked at the same time.
     pub(crate) locks: Arc<Semaphore>,
+    /// One for each commit without a lock, which may wait for another server's lock. Some connections are left for those who read, among them the holders
+    /// of locks.
+    pub(crate) unlocked_commits: Semaphore,
+    pub(crate) lock_numbers: AtomicU64,
     pub(crate) time: ServerTime,
     pub(crate) monotonic: Monotonic,
     timeout: Duration,
@@ -77,6 +84,7 @@ impl PostgresEngine {
             }
         }
         let connections = Connections::new(&options.target, options.connections, options.timeout)?;
+        let locks = (options.connections / 4).max(1);
         let inner = Arc::new_cyclic(|this| Inner {
             this: this.clone(),
             target: options.target.clone(),
@@ -84,7 +92,9 @@ impl PostgresEngine {
             partitions: Partitions::default(),
             transactions: Transactions::default(),
             holds: Holds::default(),
-            locks: Arc::new(Semaphore::new(options.connections / 2)),
+            locks: Arc::new(Semaphore::new(locks)),
+            unlocked_commits: Semaphore::new(options.connections.saturating_sub(locks + READERS).max(1)),
+            lock_numbers: AtomicU64::new(0),
             time,
             monotonic,
             timeout: options.timeout,
@@ -143,6 +153,12 @@ impl Inner {
             self.is_away.send_replace(true);
         }
         done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
+    }
+
+    /// Waits no longer than a request may take, for what may have to wait for others here: that it does not end says nothing of the store.
+    pub(crate) async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let deadline = self.monotonic.now() + self.timeout;
+        self.monotonic.timeout_at(deadline, work).await
     }
 
     /// Reads with statements of its own.

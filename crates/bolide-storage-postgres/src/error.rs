@@ -71,6 +71,7 @@ pub(crate) fn judge(error: &Error) -> Failure {
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::QUERY_CANCELED,
         SqlState::READ_ONLY_SQL_TRANSACTION,
         SqlState::CANNOT_CONNECT_NOW,

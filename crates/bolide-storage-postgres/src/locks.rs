@@ -8,47 +8,78 @@
 //! A lock is a transaction on a connection of its own that has locked two rows: the record with which the partition was created, where those who ask for the
 //! lock wait, and the newest commit record. Commits that were decided without the lock wait for that, and are stale then. The server ends the transaction of a holder that hangs (`idle_in_transaction_session_timeout`).
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
-use bolide_storage::{EngineError, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
+use bolide_model::UnixMillis;
+use bolide_storage::{EngineError, Head, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
+use deadpool::managed::Object;
 use futures_util::future;
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connection::{Connection, Pooled};
 use crate::engine::Inner;
-use crate::error::is_lock_timeout;
 use crate::partitions::{Known, PartitionState};
 use crate::reads::{Found, ReadError};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
-/// A locked partition.
+/// A locked partition. When it is dropped with its connection, that ends, and the lock with it.
 pub(crate) struct Locked {
-    /// Its transaction has the lock.
-    pub connection: Pooled,
+    /// Its transaction has the lock. `None` once it was taken out.
+    connection: Option<LockConnection>,
     /// The newest record, which stays it.
     pub record: CommitRecord,
-    _permit: OwnedSemaphorePermit,
+    /// Tells it from another lock of the same record.
+    number: u64,
+}
+
+/// A connection that has a lock, and the permit for it.
+pub(crate) struct LockConnection {
+    pub connection: Pooled,
+    pub permit: OwnedSemaphorePermit,
+}
+
+impl Locked {
+    /// Takes the connection out, for the end of its transaction.
+    pub(crate) fn into_connection(mut self) -> Option<LockConnection> {
+        self.connection.take()
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // In the pool the transaction would go on until somebody takes the connection.
+        if let Some(held) = self.connection.take() {
+            drop(Object::take(held.connection));
+        }
+    }
 }
 
 /// Ends the lock, unless a commit has.
 struct Release {
+    inner: Weak<Inner>,
     state: Arc<PartitionState>,
-    record: CommitRecord,
+    number: u64,
 }
 
 impl Drop for Release {
     fn drop(&mut self) {
-        let Some(mut locked) = self.state.take_locked(|locked| locked.record == self.record) else {
+        let Some(locked) = self.state.take_locked(|locked| locked.number == self.number) else {
             return;
         };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            // The connection ends, and the transaction with it.
+        let (Some(inner), Ok(runtime)) = (self.inner.upgrade(), Handle::try_current()) else {
             return;
         };
         runtime.spawn(async move {
-            if locked.connection.client().batch_execute("rollback").await.is_ok() {
-                locked.connection.end();
+            let Some(mut held) = locked.into_connection() else {
+                return;
+            };
+            let rolled_back = inner.wait(held.connection.client().batch_execute("rollback")).await;
+            match rolled_back {
+                Some(Ok(())) => held.connection.end(),
+                _ => drop(Object::take(held.connection)),
             }
         });
     }
@@ -69,27 +100,35 @@ impl Inner {
         let Ok(permit) = self.locks.clone().try_acquire_owned() else {
             return Ok((self.read_now(partition, &request).await?, None));
         };
-        let mut connection = self.connection().await?;
-        let found = match self.in_time(lock(&mut connection, partition, &request)).await? {
-            Ok(found) => found,
+        let connection = self.connection().await?;
+        let mut locked = Locked {
+            connection: Some(LockConnection { connection, permit }),
+            record: CommitRecord::first(Head::first(UnixMillis(0))),
+            number: self.lock_numbers.fetch_add(1, Ordering::Relaxed),
+        };
+        let begun = match &mut locked.connection {
+            Some(held) => self.wait(lock(&mut held.connection, partition, &request)).await,
+            None => None,
+        };
+        let found = match begun {
+            Some(Ok(found)) => found,
+            Some(Err(error)) if !error.is_lock_timeout() => return Err(error.of(partition)),
             // A holder hangs.
-            Err(ReadError::Statement(error)) if is_lock_timeout(&error) => {
-                drop(connection);
+            None | Some(Err(_)) => {
+                drop(locked);
                 return Ok((self.read_now(partition, &request).await?, None));
             }
-            Err(error) => return Err(error.of(partition)),
         };
-        let record = found.record;
-        self.partitions.learn(partition, Known::Newest(record));
-        self.time.observe(record.head.stamp);
-        let state = self.partitions.get(partition);
-        state.set_locked(Locked {
-            connection,
-            record,
-            _permit: permit,
-        });
-        let lock = WriteLock::new(Release { state, record });
-        Ok((found.into_response(), Some(lock)))
+        locked.record = found.record;
+        self.partitions.learn(partition, Known::Newest(found.record));
+        self.time.observe(found.record.head.stamp);
+        let release = Release {
+            inner: self.this.clone(),
+            state: self.partitions.get(partition),
+            number: locked.number,
+        };
+        release.state.set_locked(locked);
+        Ok((found.into_response(), Some(WriteLock::new(release))))
     }
 }
 
@@ -99,10 +138,10 @@ async fn lock(connection: &mut Connection, partition: PartitionId, request: &Rea
     let (from, to) = rows::commits(partition);
     let first = rows::first_record(partition);
     let home = partition.home();
+    connection.begin();
     let lock = connection.prepared(Query::Lock, home).await?;
     let lock_newest = connection.prepared(Query::LockNewest, home).await?;
     let lock_and_get = connection.prepared(Query::LockAndGet, home).await?;
-    connection.begin();
     let client = connection.client();
     // In one flight: each is sent when it is polled first, in this order.
     let begun = async {

@@ -1,15 +1,19 @@
 //! Reads of a few keys: those of one partition that are asked for at the same time share a statement.
 //!
 //! ```text
-//!   first reads ──▶ a statement each, up to STATEMENTS at once
-//!   later reads ──▶ wait ──▶ when one of these ends: one statement for all that wait
+//!   first read ───▶ a statement
+//!   later reads ──▶ wait ──▶ when it ends: one statement for all that wait
 //! ```
 //!
-//! A statement costs the server and this process more than the rows of a key do. Nothing waits for a timer: a lone read is sent at once.
+//! Where the server takes longer, because it reads from its disk or is far away, there is more than one statement at once.
+//!
+//! A statement costs the server and this process more than the rows of a key do. A lone read is sent at once.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bolide_storage::{EngineError, PartitionId, ReadRequest, ReadResponse};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -17,9 +21,15 @@ use tokio::sync::oneshot;
 use crate::engine::Inner;
 
 /// Statements of one partition at once.
-const STATEMENTS: usize = 2;
-/// Reads of one statement. Each value has 2 MB at most, which bounds the memory of an answer.
+const STATEMENTS: usize = 4;
+/// A further statement begins if the last one has taken so long already.
+const SLOW: Duration = Duration::from_millis(1);
+/// Reads of one statement.
 const READS: usize = 64;
+/// Bytes of one answer, if its values are as large as those of late. The first large ones may make it larger.
+const BYTES: usize = 4 * 1024 * 1024;
+/// A read that has waited so long looks whether it can begin a statement itself: those under way may hang.
+const PATIENCE: Duration = Duration::from_millis(20);
 /// Keys of a read that is sent together with others.
 const KEYS: usize = 2;
 
@@ -30,6 +40,10 @@ pub(crate) struct Lookups(Mutex<Queue>);
 #[derive(Default)]
 struct Queue {
     statements: usize,
+    /// When the last one began.
+    begun: Option<Instant>,
+    /// Bytes of the largest answers of late.
+    largest: usize,
     waiting: Vec<Waiting>,
 }
 
@@ -60,20 +74,41 @@ impl Turn {
         request: &ReadRequest,
     ) -> Result<Turn, oneshot::Receiver<Result<ReadResponse, EngineError>>> {
         let lookups = inner.partitions.get(partition).lookups.clone();
+        let now = inner.monotonic.now();
         let mut queue = lookups.0.lock();
-        if queue.statements == STATEMENTS {
+        let is_slow = queue.begun.is_some_and(|begun| now.duration_since(begun) >= SLOW);
+        if queue.statements > 0 && (queue.statements == STATEMENTS || !is_slow) {
             let (reply, answer) = oneshot::channel();
             let request = request.clone();
             queue.waiting.push(Waiting { request, reply });
             return Err(answer);
         }
         queue.statements += 1;
+        queue.begun = Some(now);
         drop(queue);
         Ok(Turn {
             inner,
             partition,
             lookups,
         })
+    }
+
+    /// A turn for the reads that wait, if there may be one more.
+    fn take_for_those_who_wait(inner: &Arc<Inner>, partition: PartitionId) -> Option<(Turn, Vec<Waiting>)> {
+        let lookups = inner.partitions.get(partition).lookups.clone();
+        let mut queue = lookups.0.lock();
+        if queue.statements == STATEMENTS || queue.waiting.is_empty() {
+            return None;
+        }
+        queue.statements += 1;
+        let reads = queue.next(inner.monotonic.now());
+        drop(queue);
+        let turn = Turn {
+            inner: inner.clone(),
+            partition,
+            lookups,
+        };
+        Some((turn, reads))
     }
 
     /// Sends reads in one statement.
@@ -89,6 +124,7 @@ impl Turn {
             ..ReadRequest::default()
         };
         let mut answer = self.inner.read_now(self.partition, &together).await;
+        self.note(&answer);
         for read in reads {
             let keys = read.request.gets.len();
             let own = match &mut answer {
@@ -103,18 +139,35 @@ impl Turn {
             let _ = read.reply.send(own);
         }
     }
+
+    /// Remembers how large an answer was.
+    fn note(&self, answer: &Result<ReadResponse, EngineError>) {
+        let Ok(answer) = answer else { return };
+        let largest = answer.gets.iter().flatten().map(Bytes::len).max().unwrap_or_default();
+        let mut queue = self.lookups.0.lock();
+        queue.largest = largest.max(queue.largest / 2);
+    }
+}
+
+impl Queue {
+    /// The reads of the next statement.
+    fn next(&mut self, now: Instant) -> Vec<Waiting> {
+        self.begun = Some(now);
+        let fitting = BYTES / (self.largest * KEYS).max(1);
+        let count = self.waiting.len().min(READS).min(fitting.max(1));
+        self.waiting.drain(..count).collect()
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let reads: Vec<Waiting> = {
             let mut queue = self.lookups.0.lock();
-            let count = queue.waiting.len().min(READS);
-            if count == 0 {
+            if queue.waiting.is_empty() {
                 queue.statements -= 1;
                 return;
             }
-            queue.waiting.drain(..count).collect()
+            queue.next(self.inner.monotonic.now())
         };
         let turn = Turn {
             inner: self.inner.clone(),
@@ -135,15 +188,43 @@ impl Inner {
         partition: PartitionId,
         request: ReadRequest,
     ) -> Result<ReadResponse, EngineError> {
-        let gone = || EngineError::Unavailable("the store is closed".to_owned());
-        let inner = self.this.upgrade().ok_or_else(gone)?;
-        match Turn::take(inner, partition, &request) {
+        let inner = self.this.upgrade().ok_or_else(closed)?;
+        let read = match Turn::take(inner.clone(), partition, &request) {
             Ok(turn) => {
                 let answer = self.read_now(partition, &request).await;
+                turn.note(&answer);
                 drop(turn);
                 answer
             }
-            Err(answer) => self.in_time(answer).await?.map_err(|_| gone())?,
+            Err(answer) => match self.wait(answered(&inner, partition, answer)).await {
+                Some(answer) => answer,
+                None => Err(EngineError::Unavailable("the store did not answer in time".to_owned())),
+            },
+        };
+        if matches!(read, Err(EngineError::NoPartition(_))) {
+            self.partitions.forget(partition);
+        }
+        read
+    }
+}
+
+/// Waits for an answer. If it takes long, another statement begins.
+async fn answered(
+    inner: &Arc<Inner>,
+    partition: PartitionId,
+    mut answer: oneshot::Receiver<Result<ReadResponse, EngineError>>,
+) -> Result<ReadResponse, EngineError> {
+    loop {
+        let until = inner.monotonic.now() + PATIENCE;
+        if let Some(answer) = inner.monotonic.timeout_at(until, &mut answer).await {
+            return answer.map_err(|_| closed())?;
+        }
+        if let Some((turn, reads)) = Turn::take_for_those_who_wait(inner, partition) {
+            tokio::spawn(turn.send(reads));
         }
     }
+}
+
+fn closed() -> EngineError {
+    EngineError::Unavailable("the store is closed".to_owned())
 }

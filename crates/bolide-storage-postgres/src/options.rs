@@ -45,6 +45,9 @@ impl PostgresOptions {
         // A server that is gone without a word is noticed in seconds.
         config.keepalives(true).keepalives_idle(Duration::from_secs(5));
         config.keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(TIMEOUT);
+        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host("localhost");
         }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio_postgres::{Error, Row};
 
 use crate::connection::Connection;
-use crate::error::{unavailable, was_closed};
+use crate::error::{is_lock_timeout, unavailable, was_closed};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
@@ -80,6 +80,11 @@ impl ReadError {
     /// Whether the connection had ended, which nobody had noticed: another one may do.
     pub(crate) fn was_closed(&self) -> bool {
         matches!(self, ReadError::Statement(error) if was_closed(error))
+    }
+
+    /// Whether others did not let go of a lock in time.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        matches!(self, ReadError::Statement(error) if is_lock_timeout(error))
     }
 
     pub(crate) fn of(self, partition: PartitionId) -> EngineError {

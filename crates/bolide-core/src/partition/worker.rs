@@ -173,7 +173,11 @@ impl Worker {
     /// Runs an exclusive transaction and commits its draft. Returns the log sequence number after it.
     async fn run_exclusive(&mut self, settings: SettingsNumber, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for attempt in 0..EXCLUSIVE_TRIES {
-            give_way(attempt).await;
+            // Most end with the first attempt, and some last longer than a lock.
+            let _lock = match attempt {
+                0 => None,
+                _ => self.take_turn(attempt, true).await?,
+            };
             self.check_settings(settings).await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let begun = self.shared.times.begin(now);
@@ -189,12 +193,12 @@ impl Worker {
                     ));
                 }
                 Ok(Taken::Refused) => return Ok(self.head.lsn),
-                Ok(Taken::Stale) => self.refresh().await?,
+                Ok(Taken::Stale) => self.expect_others(),
                 Ok(Taken::Drafted) => {
                     let decided = exclusive.into_decided(&self.state);
                     match self.commit(decided, begun).await? {
                         Committed::Done(lsn) => return Ok(lsn),
-                        Committed::Stale | Committed::Exists => self.refresh().await?,
+                        Committed::Stale | Committed::Exists => {}
                     }
                 }
             }
@@ -287,9 +291,7 @@ impl Worker {
             Outcome::Done(head) => Some(head),
             Outcome::Stale => {
                 self.shared.conflicts.add();
-                if self.engine.is_shared() {
-                    self.contention.found_stale();
-                }
+                self.expect_others();
                 None
             }
             Outcome::Exists => {

@@ -109,7 +109,9 @@ impl Queries<'_> {
                 is_forced: index_use == IndexUse::ParallelScan,
             },
         };
-        let may_be_brief = job.udfs.is_none() && brief::may_be(query);
+        // An engine that others share answers over a network: what was begun here would be dropped, and sent again.
+        let is_near = !self.runtime.engine().is_shared();
+        let may_be_brief = is_near && job.udfs.is_none() && brief::may_be(query);
         let here = may_be_brief.then(|| {
             self.runtime
                 .executor()

@@ -29,6 +29,13 @@ impl Contention {
 }
 
 impl Worker {
+    /// Others have committed to the partition; on an engine that nobody else uses, only a test can have done that.
+    pub(super) fn expect_others(&mut self) {
+        if self.engine.is_shared() {
+            self.contention.found_stale();
+        }
+    }
+
     /// What an attempt at a write batch begins with: the partition is locked if others write it, too, and its newest head is read if the known one is not it.
     pub(super) async fn take_turn(&mut self, attempt: u32, is_stale: bool) -> Result<Option<WriteLock>> {
         if !self.contention.is_expected() {

@@ -3,6 +3,7 @@
 mod changes;
 mod names;
 mod race;
+mod reads;
 mod settings;
 
 use std::sync::Arc;

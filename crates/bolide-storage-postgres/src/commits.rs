@@ -303,20 +303,12 @@ impl Inner {
         let mut left = FLIGHTS;
         loop {
             left -= 1;
-            let held = locked.take().and_then(Locked::into_connection);
-            let has_lock = held.is_some();
-            let (mut connection, _lock, _turn) = match held {
+            let Some(mut carrier) = self.carrier(locked.take()).await? else {
                 // The lock had ended, and nothing was sent yet.
-                Some(held) if held.connection.client().is_closed() => continue,
-                Some(held) => (held.connection, Some(held.permit), None),
-                None => {
-                    let turn = self.wait(self.unlocked_commits.acquire()).await;
-                    let late = || EngineError::Unavailable("others commit all the time".to_owned());
-                    let turn = turn.and_then(Result::ok).ok_or_else(late)?;
-                    (self.connection().await?, None, Some(turn))
-                }
+                continue;
             };
-            let landed = match self.in_time(flight.send(&mut connection, home, has_lock)).await {
+            let (connection, has_lock) = (&mut carrier.connection, carrier.lock.is_some());
+            let landed = match self.in_time(flight.send(connection, home, has_lock)).await {
                 Ok(Ok(landed)) => landed,
                 // The lock had ended.
                 Ok(Err(_)) if has_lock => continue,
@@ -327,7 +319,7 @@ impl Inner {
             };
             if matches!(landed, Landed::Failed(_)) {
                 // It may lead to a server that is no longer the primary.
-                drop(Object::take(connection));
+                drop(Object::take(carrier.connection));
             }
             match landed {
                 Landed::Done => return Ok(self.committed(batches)),

@@ -16,7 +16,7 @@ use bolide_storage::{EngineError, Head, Key, PartitionId, ReadRequest, ReadRespo
 use deadpool::managed::Object;
 use futures_util::future;
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 
 use crate::connection::{Connection, Pooled};
 use crate::engine::Inner;
@@ -57,6 +57,14 @@ impl Drop for Locked {
     }
 }
 
+/// A connection for a flight, with the permit for it.
+pub(crate) struct Carrier<'i> {
+    pub connection: Pooled,
+    /// If its transaction has the lock of the partition.
+    pub lock: Option<OwnedSemaphorePermit>,
+    _unlocked: Option<SemaphorePermit<'i>>,
+}
+
 /// Ends the lock, unless a commit has.
 struct Release {
     inner: Weak<Inner>,
@@ -86,6 +94,26 @@ impl Drop for Release {
 }
 
 impl Inner {
+    /// The connection for a flight: the one that has the lock, or any. `None`: the one that has the lock has ended.
+    pub(crate) async fn carrier(&self, locked: Option<Locked>) -> Result<Option<Carrier<'_>>, EngineError> {
+        if let Some(held) = locked.and_then(Locked::into_connection) {
+            let carrier = Carrier {
+                connection: held.connection,
+                lock: Some(held.permit),
+                _unlocked: None,
+            };
+            return Ok((!carrier.connection.client().is_closed()).then_some(carrier));
+        }
+        let permit = self.wait(self.unlocked_commits.acquire()).await;
+        let late = || EngineError::Unavailable("others commit all the time".to_owned());
+        let permit = permit.and_then(Result::ok).ok_or_else(late)?;
+        Ok(Some(Carrier {
+            connection: self.connection().await?,
+            lock: None,
+            _unlocked: Some(permit),
+        }))
+    }
+
     /// See [`bolide_storage::Engine::read_and_lock`].
     pub(crate) async fn read_and_lock(
         &self,

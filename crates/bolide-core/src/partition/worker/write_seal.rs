@@ -13,6 +13,12 @@ use crate::partition::transaction::Transaction;
 use crate::partition::write_batch::Changes;
 use crate::partition::write_seal::{CopyId, LEASE, SealChange, Sealing, WriteSeal};
 
+/// Tells whether a commit changes the seal. It changes nothing else then.
+pub(super) fn is_of_seal(changes: &Changes) -> bool {
+    let seal = keys::write_seal();
+    changes.puts.iter().any(|put| put.key == seal) || changes.deletes.contains(&seal)
+}
+
 impl Worker {
     /// Returns the edition of a commit that would have `edition`, where the seal has to be looked at first: a commit after the end of its lease takes it
     /// away.
@@ -20,10 +26,7 @@ impl Worker {
     /// # Errors
     /// [`Reason::WritesSealed`], [`Reason::StoreMoved`].
     pub(super) fn pass_seal(&self, changes: &Changes, (stamp, edition): (UnixMillis, Edition)) -> Result<Edition> {
-        let is_of_seal = |key| key == &keys::write_seal();
-        let changes_seal =
-            changes.puts.iter().any(|put| is_of_seal(&put.key)) || changes.deletes.iter().any(is_of_seal);
-        if changes_seal || !edition::is_sealed(self.head.edition) {
+        if is_of_seal(changes) || !edition::is_sealed(self.head.edition) {
             return Ok(edition);
         }
         match self.state.seal {

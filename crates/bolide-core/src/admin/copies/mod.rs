@@ -135,6 +135,8 @@ impl CopiedStore<'_> {
         };
         let values = match self.engine.read(partition, request).await {
             Ok(reply) => reply.gets,
+            // It was written and then removed.
+            Err(EngineError::NoPartition(_)) => return Ok(CopyPage::of_no_partition()),
             Err(error) => {
                 copy.lose_track(partition).await;
                 return Err(engine_error(error));

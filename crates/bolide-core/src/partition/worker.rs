@@ -60,7 +60,7 @@ pub(super) const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved, which only other servers do.
 const EXCLUSIVE_TRIES: u32 = 20;
 
-/// Maximum number of attempts of a write batch.
+/// Maximum number of attempts of a write batch, and of a change of the seal.
 const TRIES: u32 = 200;
 
 /// The only writer of a partition. See the module.

@@ -5,7 +5,7 @@ use bolide_storage::{Edition, Head, PartitionId, Put};
 use bytes::Bytes;
 
 use super::queues::ChangeSeal;
-use super::{Committed, Worker};
+use super::{Committed, TRIES, Worker, overtaken};
 use crate::clock;
 use crate::format::keys::{self, LogPosition};
 use crate::partition::edition;
@@ -72,11 +72,11 @@ impl Worker {
     }
 
     async fn changed_seal(&mut self, change: SealChange) -> Result<Sealing> {
-        if self.engine.is_shared() {
-            // Another server may have changed it.
-            self.refresh().await?;
-        }
-        loop {
+        // Another server may have changed it.
+        let mut is_stale = self.engine.is_shared();
+        for attempt in 0..TRIES {
+            // Held until the commit, so that servers that write all the time come to their end.
+            let _lock = self.take_turn(attempt, is_stale).await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let Some(seal) = self.next_seal(change, now)? else {
                 return Ok(self.sealing());
@@ -84,8 +84,9 @@ impl Worker {
             if self.commit_seal(seal, now).await? {
                 return Ok(self.sealing());
             }
-            self.refresh().await?;
+            is_stale = true;
         }
+        Err(overtaken())
     }
 
     /// Returns the seal after a change; `None` if nothing is to be written.

@@ -99,23 +99,27 @@ impl Worker {
                 until: Some(until),
             })
         };
+        let has_no_end = stands.is_some_and(|seal| seal.until.is_none());
         let is_of = |copy: CopyId| stands.is_some_and(|seal| seal.copy == copy);
         match change {
             SealChange::Look => Ok(None),
             SealChange::Set(copy) => match stands {
-                Some(seal) if seal.until.is_none() => Err(Reason::StoreMoved.into()),
+                _ if has_no_end => Err(Reason::StoreMoved.into()),
                 Some(seal) if seal.copy != copy && !seal.is_over(now) => {
                     Err(Error::conflict("another copy has sealed the store"))
                 }
                 _ => Ok(Some(leased(copy))),
             },
-            SealChange::Renew(copy) | SealChange::Keep(copy) | SealChange::Lift(copy) if !is_of(copy) => {
+            SealChange::Renew(copy) | SealChange::Keep(copy) | SealChange::Lift(copy) | SealChange::Undo(copy)
+                if !is_of(copy) =>
+            {
                 Err(Error::conflict("the seal of the copy does not stand any more"))
             }
-            SealChange::Renew(_) | SealChange::Keep(_) if stands.is_some_and(|seal| seal.until.is_none()) => Ok(None),
+            SealChange::Renew(_) | SealChange::Keep(_) if has_no_end => Ok(None),
+            SealChange::Lift(_) if has_no_end => Err(Error::conflict("the store has moved")),
             SealChange::Renew(copy) => Ok(Some(leased(copy))),
             SealChange::Keep(copy) => Ok(Some(Some(WriteSeal { copy, until: None }))),
-            SealChange::Lift(_) => Ok(Some(None)),
+            SealChange::Lift(_) | SealChange::Undo(_) => Ok(Some(None)),
             SealChange::LiftAny => Ok(edition::is_sealed(self.head.edition).then_some(None)),
         }
     }

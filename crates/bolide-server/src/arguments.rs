@@ -7,15 +7,16 @@ use std::ffi::{OsStr, OsString};
 use bolide_model::account_key::WELL_KNOWN_KEY;
 
 /// Options with a secret, and the environment variables for them.
-const SECRETS: [(&str, &str); 7] = [
+const SECRETS: [(&str, &str); 8] = [
     ("--key", "BOLIDE_KEY"),
     ("--secondary-key", "BOLIDE_SECONDARY_KEY"),
     ("--readonly-key", "BOLIDE_READONLY_KEY"),
     ("--secondary-readonly-key", "BOLIDE_SECONDARY_READONLY_KEY"),
     ("--from-key", "BOLIDE_FROM_KEY"),
     ("--to-key", "BOLIDE_TO_KEY"),
-    // May have a password.
+    // These may have a password.
     ("--store", "BOLIDE_STORE"),
+    ("--to-store", "BOLIDE_TO_STORE"),
 ];
 
 /// Executes the process again if there are keys among its arguments. Returns if there are none, or if this fails; then they stay visible.

@@ -60,7 +60,7 @@ pub(super) const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved, which only other servers do.
 const EXCLUSIVE_TRIES: u32 = 20;
 
-/// Maximum number of attempts of a write batch.
+/// Maximum number of attempts of a write batch, and of a change of the seal.
 const TRIES: u32 = 200;
 
 /// The only writer of a partition. See the module.
@@ -272,6 +272,8 @@ impl Worker {
         changes: Changes,
         (stamp, edition): (UnixMillis, Edition),
     ) -> Result<Committed<Head>> {
+        // A seal changes no rows but its own and, in the catalog, its empty entry of the log: a copy would never see an end of changes while it renews it.
+        let is_of_seal = write_seal::is_of_seal(&changes);
         let edition = self.pass_seal(&changes, (stamp, edition))?;
         let keys = self.shared.dirty_keys.keys_of(&changes);
         let written = self.recent_writes.keys_of(&changes);
@@ -310,7 +312,9 @@ impl Worker {
         self.recent_writes.note(self.head.lsn, head.lsn, written);
         // Commits on the previous head that are still unresolved were not applied, and never will be.
         self.unresolved.clear();
-        self.shared.dirty_keys.record(keys);
+        if !is_of_seal {
+            self.shared.dirty_keys.record(keys);
+        }
         Ok(Committed::Done(head))
     }
 

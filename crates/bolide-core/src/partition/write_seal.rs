@@ -106,8 +106,10 @@ pub(crate) enum SealChange {
     Renew(CopyId),
     /// Lets the seal of this copy, if it still stands, have no end.
     Keep(CopyId),
-    /// Takes away the seal of this copy, if it still stands.
+    /// Takes away the seal of this copy, if it still stands and has an end.
     Lift(CopyId),
+    /// As `Lift`, also if it has no end: it could not be given to all partitions.
+    Undo(CopyId),
     /// Takes away any seal.
     LiftAny,
 }
@@ -127,7 +129,7 @@ impl Partition {
     /// Changes the seal, after all writes that were queued before.
     ///
     /// # Errors
-    /// `Conflict` if the seal is that of another copy, or does not stand any more; from the engine.
+    /// `Conflict` if the seal is that of another copy, does not stand any more, or is to be taken away and has no end; from the engine.
     pub async fn change_seal(&self, change: SealChange) -> Result<Sealing> {
         let (reply, answer) = oneshot::channel();
         send(&self.writes, Queued::Seal(ChangeSeal { change, reply }), answer).await

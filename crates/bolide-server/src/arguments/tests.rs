@@ -35,6 +35,28 @@ fn keys_are_taken_out_in_both_spellings() {
 }
 
 #[test]
+fn addresses_of_stores_are_taken_out_because_they_may_have_a_password() {
+    let (kept, secrets) = split_texts(&[
+        "copy",
+        "--from",
+        "http://127.0.0.1:8081",
+        "--to-store",
+        "postgres://user:password@host/database",
+        "--store=postgres://user:other@host/database",
+        "--to-store-ca",
+        "f",
+    ]);
+    assert_eq!(kept, ["copy", "--from", "http://127.0.0.1:8081", "--to-store-ca", "f"]);
+    assert_eq!(
+        secrets,
+        [
+            ("BOLIDE_TO_STORE", "postgres://user:password@host/database".to_owned()),
+            ("BOLIDE_STORE", "postgres://user:other@host/database".to_owned()),
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_secret_stays() {
     let equals = format!("--secondary-key={WELL_KNOWN_KEY}");
     let arguments = ["--key", WELL_KNOWN_KEY, &equals, "--", "--key", "a"];

@@ -13,6 +13,7 @@ mod partition;
 mod source;
 mod target;
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,6 +35,9 @@ const ROUNDS: usize = 32;
 const SEAL_TRIES: usize = 20;
 /// Time between two of them.
 const SEAL_PAUSE: Duration = Duration::from_millis(100);
+/// For how long it is tried to make the target ready to be opened, and the time between two attempts.
+const COMPLETE_FOR: Duration = Duration::from_secs(60);
+const COMPLETE_PAUSE: Duration = Duration::from_secs(1);
 /// How often the lease of the seal is renewed, which lasts 20 seconds.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -51,7 +55,8 @@ pub struct Moved {
 /// Copies the store of a server to an empty place. With `unseal` the store is written on afterwards; otherwise it has moved.
 ///
 /// # Errors
-/// Why there is no copy. Then the source is written on, as far as it can be told so, and the target cannot be opened.
+/// Why there is no copy. The source is then written on, as far as it can be told so, and the target cannot be opened. But if the source was sealed for good and
+/// only the last commits of the target failed, it stays sealed, perhaps with a target that can be opened, as the line says.
 pub fn run(from: AdminClient, to: &TargetPlace, unseal: bool) -> Result<Moved, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
@@ -62,11 +67,25 @@ pub fn run(from: AdminClient, to: &TargetPlace, unseal: bool) -> Result<Moved, F
         if copied.is_err() {
             source.end().await;
         }
-        copied
+        let mut copied = copied?;
+        complete(&mut copied, unseal).await?;
+        Ok(Moved {
+            partitions: copied.partitions.len(),
+            items: copied.partitions.iter().filter_map(|partition| partition.items).sum(),
+            sealed: copied.sealed,
+        })
     })
 }
 
-async fn copy(source: &Arc<Source>, to: &TargetPlace, unseal: bool) -> Result<Moved, Failure> {
+/// A target that has everything. The source has ended the copy.
+struct Copied {
+    target: Target,
+    partitions: Vec<SealedPartition>,
+    /// For how long writes were refused.
+    sealed: Duration,
+}
+
+async fn copy(source: &Arc<Source>, to: &TargetPlace, unseal: bool) -> Result<Copied, Failure> {
     let clock = Monotonic::system();
     let mut target = Target::open(to, source.time()).await?;
     for _ in 0..ROUNDS {
@@ -80,14 +99,37 @@ async fn copy(source: &Arc<Source>, to: &TargetPlace, unseal: bool) -> Result<Mo
     let renewals = Renewals::start(source.clone(), clock.clone());
     let finished = finish(source, &mut target, &sealed, unseal).await;
     renewals.stop().await;
-    let finished = finished?;
-    let took = clock.since(sealed_at);
-    target.finish(&finished).await?;
-    Ok(Moved {
-        partitions: finished.len(),
-        items: finished.iter().filter_map(|partition| partition.items).sum(),
-        sealed: took,
+    Ok(Copied {
+        target,
+        partitions: finished?,
+        sealed: clock.since(sealed_at),
     })
+}
+
+/// Makes the target ready to be opened. The source may be sealed for good already, so it is tried for some time.
+async fn complete(copied: &mut Copied, unseal: bool) -> Result<(), Failure> {
+    let clock = Monotonic::system();
+    let begun = clock.now();
+    while let Err(error) = copied.target.finish(&copied.partitions).await {
+        if clock.since(begun) >= COMPLETE_FOR {
+            let source = match unseal {
+                true => "the old store is written on",
+                false => {
+                    "the old store is sealed for good: see first whether the target can be opened, and only if it cannot, remove it and run `bolide unseal`"
+                }
+            };
+            return Err(Failure::new(format!("{error}; {source}")));
+        }
+        clock.sleep(COMPLETE_PAUSE).await;
+    }
+    if let Err(error) = copied.target.close().await {
+        // Everything is committed. If this cannot be said either, nothing is lost.
+        let _ = writeln!(
+            std::io::stderr(),
+            "the target is complete, but could not be closed: {error}"
+        );
+    }
+    Ok(())
 }
 
 /// Copies new partitions, and what has changed in the others. Returns how many rows have changed.

@@ -31,6 +31,8 @@ pub(super) struct TargetPartition {
     is_whole: bool,
     /// Whether its rows are to be compared with those of the source, because not all changed keys are known.
     is_compared: bool,
+    /// The head after its last commit, once that was tried.
+    last: Option<Head>,
 }
 
 impl TargetPartition {
@@ -44,6 +46,7 @@ impl TargetPartition {
             items: 0,
             is_whole: false,
             is_compared: false,
+            last: None,
         }
     }
 
@@ -212,18 +215,27 @@ impl TargetPartition {
         }
     }
 
-    /// Brings the partition to the head of the source, and takes away the mark of an unfinished copy.
+    /// Brings the partition to the head of the source, and takes away the mark of an unfinished copy. May be repeated.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written. Whether it was is unknown then.
     pub async fn finish(&mut self, head: Head, mark: Option<Key>) -> Result<(), Failure> {
-        let head = Head {
+        if let Some(last) = self.last {
+            // An attempt may have succeeded although it seemed to fail. Nobody else writes the partition.
+            let reply = self.engine.read(self.id, ReadRequest::default()).await;
+            self.head = reply.map_err(|error| failed(&error))?.head;
+            if self.head.lsn >= last.lsn {
+                return Ok(());
+            }
+        }
+        let last = Head {
             // Never below what was committed here; log sequence numbers may be left out.
             lsn: head.lsn.max(self.head.lsn.next()),
             stamp: head.stamp.max(self.head.stamp),
             edition: head.edition,
         };
-        self.commit_to(head, mark.into_iter().map(|key| (key, None)).collect())
+        self.last = Some(last);
+        self.commit_to(last, mark.into_iter().map(|key| (key, None)).collect())
             .await
     }
 

@@ -148,10 +148,10 @@ impl Target {
         }
     }
 
-    /// Brings all partitions to the heads of the source, that of the catalog last: from then on the store can be opened.
+    /// Brings all partitions to the heads of the source, that of the catalog last: from then on the store can be opened. May be repeated.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written. Whether it was is unknown then.
     pub async fn finish(&mut self, sealed: &[SealedPartition]) -> Result<(), Failure> {
         let mut latest = EARLIEST;
         for partition in sealed {
@@ -166,8 +166,15 @@ impl Target {
         let catalog = catalog.ok_or_else(|| Failure::new("--from: the store has no catalog"))?;
         let (mark, _) = unfinished_copy();
         let target = self.partition(PartitionId::CATALOG).await?;
-        target.finish(catalog.head, Some(mark)).await?;
-        self.engine.close().await.map_err(|error| failed(&error))
+        target.finish(catalog.head, Some(mark)).await
+    }
+
+    /// Closes the engine.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        self.engine.close().await
     }
 }
 

@@ -55,8 +55,24 @@ pub(crate) struct CopiedStore<'a> {
 }
 
 impl CopiedStore<'_> {
+    /// Carries out a step of a copy to its end, also if its request is dropped meanwhile. No change of the catalog of this process is half done then, and no
+    /// other of these steps: a copy that begins or ends does not take away seals that another one is making permanent.
+    async fn carry_out<T, F>(&self, step: impl FnOnce(Arc<Catalog>, Arc<Copies>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let copies = self.copies.clone();
+        self.catalog.carry_out(|catalog| step(catalog, copies)).await
+    }
+
     /// See `Account::begin_copy`.
     pub async fn begin(&self) -> Result<CopyBegun> {
+        self.carry_out(|catalog, copies| async move { of(&catalog, &copies).begin_now().await })
+            .await
+    }
+
+    async fn begin_now(&self) -> Result<CopyBegun> {
         if let Some(before) = self.copies.current() {
             self.give_up(&before).await;
         }
@@ -68,6 +84,12 @@ impl CopiedStore<'_> {
 
     /// See `Account::copied_partitions`.
     pub async fn partitions(&self, id: CopyId) -> Result<Vec<PartitionId>> {
+        // No container is half made or half removed meanwhile.
+        self.carry_out(move |catalog, copies| async move { of(&catalog, &copies).partitions_now(id).await })
+            .await
+    }
+
+    async fn partitions_now(&self, id: CopyId) -> Result<Vec<PartitionId>> {
         let copy = self.copies.running(id)?;
         let stored = self.catalog.stored_partitions().await?;
         let mut partitions = vec![PartitionId::CATALOG];
@@ -135,6 +157,8 @@ impl CopiedStore<'_> {
         };
         let values = match self.engine.read(partition, request).await {
             Ok(reply) => reply.gets,
+            // It was written and then removed.
+            Err(EngineError::NoPartition(_)) => return Ok(CopyPage::of_no_partition()),
             Err(error) => {
                 copy.lose_track(partition).await;
                 return Err(engine_error(error));
@@ -152,10 +176,24 @@ impl CopiedStore<'_> {
 
     /// See `Account::end_copy`.
     pub async fn end(&self, id: CopyId) -> Result<()> {
+        self.carry_out(move |catalog, copies| async move { of(&catalog, &copies).end_now(id).await })
+            .await
+    }
+
+    async fn end_now(&self, id: CopyId) -> Result<()> {
         let copy = self.copies.running(id)?;
         let lifted = self.lift(&copy).await;
         self.copies.end(id);
         lifted
+    }
+}
+
+/// The store of a step that may outlive its request.
+fn of<'a>(catalog: &'a Arc<Catalog>, copies: &'a Arc<Copies>) -> CopiedStore<'a> {
+    CopiedStore {
+        engine: catalog.engine(),
+        catalog,
+        copies,
     }
 }
 
@@ -170,3 +208,6 @@ pub const COPIED_SPACES: [Space; 5] = Space::ALL;
 fn no_copy() -> Error {
     Error::not_found("there is no such copy: it has ended, another one has begun, or the server was started again")
 }
+
+#[cfg(test)]
+mod tests;

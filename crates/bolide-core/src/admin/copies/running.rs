@@ -1,6 +1,7 @@
 //! The copy that an account serves: at most one.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -31,6 +32,8 @@ pub(crate) struct Copies {
 /// A running copy.
 pub(crate) struct RunningCopy {
     pub id: CopyId,
+    /// Whether its end has failed, so that whoever asked for it knows that the store has not moved: a seal without end is taken away then, too.
+    pub may_undo: AtomicBool,
     /// When it has asked for something the last time.
     used: Mutex<Instant>,
     budget: Arc<ChangedBudget>,
@@ -105,6 +108,7 @@ impl RunningCopy {
     pub fn new(copies: &Copies) -> RunningCopy {
         RunningCopy {
             id: CopyId::random(),
+            may_undo: AtomicBool::new(false),
             used: Mutex::new(copies.clock.now()),
             budget: ChangedBudget::new(CHANGED_BYTES),
             recordings: tokio::sync::Mutex::default(),

@@ -1,14 +1,15 @@
 //! The seals of a copy: on all partitions, or on none.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{EngineError, Head, PartitionId, ReadRequest};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
-use super::CopiedStore;
 use super::running::RunningCopy;
+use super::{CopiedStore, of};
 use crate::catalog::{Catalog, StoredPartitions};
 use crate::partition::write_seal::{CopyId, SealChange, Sealing};
 use crate::partition::{Partition, engine_error};
@@ -90,6 +91,12 @@ impl CopiedStore<'_> {
 
     /// See `Account::finish_copy`.
     pub async fn finish(&self, id: CopyId, unseal: bool) -> Result<Vec<SealedPartition>> {
+        // Also if its request is dropped: some partitions would be sealed for good and others not.
+        self.carry_out(move |catalog, copies| async move { of(&catalog, &copies).finish_now(id, unseal).await })
+            .await
+    }
+
+    async fn finish_now(&self, id: CopyId, unseal: bool) -> Result<Vec<SealedPartition>> {
         let copy = self.copies.running(id)?;
         // Every partition must have stood still until here.
         let renewed = self.change(&copy, SealChange::Renew(id)).await?;
@@ -100,6 +107,7 @@ impl CopiedStore<'_> {
         };
         let changed = self.change(&copy, change).await;
         if changed.is_err() {
+            copy.may_undo.store(true, Ordering::SeqCst);
             self.give_up(&copy).await;
         }
         let finished = changed?;
@@ -128,7 +136,10 @@ impl CopiedStore<'_> {
     /// Takes away the seals of a copy, where they stand.
     pub(super) async fn lift(&self, copy: &Arc<RunningCopy>) -> Result<()> {
         let partitions = partitions(self.catalog, copy).await?;
-        let lift = SealChange::Lift(copy.id);
+        let lift = match copy.may_undo.load(Ordering::SeqCst) {
+            true => SealChange::Undo(copy.id),
+            false => SealChange::Lift(copy.id),
+        };
         let mut failed = None;
         for partition in &partitions.written {
             failed = worse(failed, partition.change_seal(lift).await.err());
@@ -170,6 +181,11 @@ impl CopiedStore<'_> {
 
     /// See `Account::unseal`.
     pub async fn unseal(&self) -> Result<()> {
+        self.carry_out(|catalog, copies| async move { of(&catalog, &copies).unseal_now().await })
+            .await
+    }
+
+    async fn unseal_now(&self) -> Result<()> {
         // Nothing is recorded for it, but it opens the partitions that other servers have made.
         let copy = Arc::new(RunningCopy::new(self.copies));
         self.change(&copy, SealChange::LiftAny).await.map(drop)

@@ -5,13 +5,19 @@ use bolide_storage::{Edition, Head, PartitionId, Put};
 use bytes::Bytes;
 
 use super::queues::ChangeSeal;
-use super::{Committed, Worker};
+use super::{Committed, TRIES, Worker, overtaken};
 use crate::clock;
 use crate::format::keys::{self, LogPosition};
 use crate::partition::edition;
 use crate::partition::transaction::Transaction;
 use crate::partition::write_batch::Changes;
 use crate::partition::write_seal::{CopyId, LEASE, SealChange, Sealing, WriteSeal};
+
+/// Tells whether a commit changes the seal. It changes nothing else then.
+pub(super) fn is_of_seal(changes: &Changes) -> bool {
+    let seal = keys::write_seal();
+    changes.puts.iter().any(|put| put.key == seal) || changes.deletes.contains(&seal)
+}
 
 impl Worker {
     /// Returns the edition of a commit that would have `edition`, where the seal has to be looked at first: a commit after the end of its lease takes it
@@ -20,10 +26,7 @@ impl Worker {
     /// # Errors
     /// [`Reason::WritesSealed`], [`Reason::StoreMoved`].
     pub(super) fn pass_seal(&self, changes: &Changes, (stamp, edition): (UnixMillis, Edition)) -> Result<Edition> {
-        let is_of_seal = |key| key == &keys::write_seal();
-        let changes_seal =
-            changes.puts.iter().any(|put| is_of_seal(&put.key)) || changes.deletes.iter().any(is_of_seal);
-        if changes_seal || !edition::is_sealed(self.head.edition) {
+        if is_of_seal(changes) || !edition::is_sealed(self.head.edition) {
             return Ok(edition);
         }
         match self.state.seal {
@@ -69,11 +72,11 @@ impl Worker {
     }
 
     async fn changed_seal(&mut self, change: SealChange) -> Result<Sealing> {
-        if self.engine.is_shared() {
-            // Another server may have changed it.
-            self.refresh().await?;
-        }
-        loop {
+        // Another server may have changed it.
+        let mut is_stale = self.engine.is_shared();
+        for attempt in 0..TRIES {
+            // Held until the commit, so that servers that write all the time come to their end.
+            let _lock = self.take_turn(attempt, is_stale).await?;
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let Some(seal) = self.next_seal(change, now)? else {
                 return Ok(self.sealing());
@@ -81,8 +84,9 @@ impl Worker {
             if self.commit_seal(seal, now).await? {
                 return Ok(self.sealing());
             }
-            self.refresh().await?;
+            is_stale = true;
         }
+        Err(overtaken())
     }
 
     /// Returns the seal after a change; `None` if nothing is to be written.
@@ -95,23 +99,27 @@ impl Worker {
                 until: Some(until),
             })
         };
+        let has_no_end = stands.is_some_and(|seal| seal.until.is_none());
         let is_of = |copy: CopyId| stands.is_some_and(|seal| seal.copy == copy);
         match change {
             SealChange::Look => Ok(None),
             SealChange::Set(copy) => match stands {
-                Some(seal) if seal.until.is_none() => Err(Reason::StoreMoved.into()),
+                _ if has_no_end => Err(Reason::StoreMoved.into()),
                 Some(seal) if seal.copy != copy && !seal.is_over(now) => {
                     Err(Error::conflict("another copy has sealed the store"))
                 }
                 _ => Ok(Some(leased(copy))),
             },
-            SealChange::Renew(copy) | SealChange::Keep(copy) | SealChange::Lift(copy) if !is_of(copy) => {
+            SealChange::Renew(copy) | SealChange::Keep(copy) | SealChange::Lift(copy) | SealChange::Undo(copy)
+                if !is_of(copy) =>
+            {
                 Err(Error::conflict("the seal of the copy does not stand any more"))
             }
-            SealChange::Renew(_) | SealChange::Keep(_) if stands.is_some_and(|seal| seal.until.is_none()) => Ok(None),
+            SealChange::Renew(_) | SealChange::Keep(_) if has_no_end => Ok(None),
+            SealChange::Lift(_) if has_no_end => Err(Error::conflict("the store has moved")),
             SealChange::Renew(copy) => Ok(Some(leased(copy))),
             SealChange::Keep(copy) => Ok(Some(Some(WriteSeal { copy, until: None }))),
-            SealChange::Lift(_) => Ok(Some(None)),
+            SealChange::Lift(_) | SealChange::Undo(_) => Ok(Some(None)),
             SealChange::LiftAny => Ok(edition::is_sealed(self.head.edition).then_some(None)),
         }
     }

@@ -110,6 +110,22 @@ async fn a_seal_belongs_to_one_copy() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_seal_without_end_is_taken_away_only_where_that_is_meant() -> Result<()> {
+    let (_, engine) = engine();
+    let partition = open(engine).await;
+    partition.change_seal(SealChange::Set(COPY)).await?;
+    partition.change_seal(SealChange::Keep(COPY)).await?;
+    for change in [SealChange::Lift(COPY), SealChange::Undo(OTHER)] {
+        let changed = partition.change_seal(change).await;
+        assert_eq!(changed.map_err(|error| error.kind), Err(ErrorKind::Conflict));
+    }
+    assert_eq!(refused(write(&partition).await), Some(Reason::StoreMoved));
+    partition.change_seal(SealChange::Undo(COPY)).await?;
+    write(&partition).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn servers_that_share_a_store_meet_the_seal_of_another() -> Result<()> {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
     let shared: Arc<dyn Engine> = Arc::new(MemoryEngine::shared(clock));

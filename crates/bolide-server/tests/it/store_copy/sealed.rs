@@ -172,6 +172,20 @@ fn a_copy_ends_when_another_begins_and_takes_its_seal_with_it() {
 }
 
 #[test]
+fn a_container_that_is_removed_while_the_store_is_copied_does_not_end_the_copy() {
+    let (_server, mut client, _, _) = filled();
+    let id = begin(&mut client);
+    let listed = ask(&mut client, &format!("copies/{id}/partitions"), "{}").expect(200);
+    create_item(&mut client, "b");
+    client.send(&Request::new("DELETE", "/dbs/d/colls/c")).expect(204);
+    let listed = listed.json();
+    for partition in listed["partitions"].as_array().expect("partitions") {
+        let body = json!({"partition": partition}).to_string();
+        ask(&mut client, &format!("copies/{id}/changes"), &body).expect(200);
+    }
+}
+
+#[test]
 fn a_store_that_has_moved_is_still_so_after_a_restart_and_is_read() {
     let (from, to) = (Place::directory(), Place::directory());
     let mut source = from.serve(&[CLOCK, OPEN]);

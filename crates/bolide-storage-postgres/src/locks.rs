@@ -141,8 +141,9 @@ impl Inner {
         let found = match begun {
             Some(Ok(found)) => found,
             Some(Err(error)) if !error.is_lock_timeout() => return Err(error.of(partition)),
+            None => return Err(EngineError::Unavailable("the store did not answer in time".to_owned())),
             // A holder hangs.
-            None | Some(Err(_)) => {
+            Some(Err(_)) => {
                 drop(locked);
                 return Ok((self.read_now(partition, &request).await?, None));
             }

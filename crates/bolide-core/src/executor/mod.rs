@@ -125,7 +125,8 @@ impl Executor {
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
         if !self.has_threads {
-            return self.run_within(limit, &ending, work).await;
+            // In a box: the futures of all requests would be larger by that of a query.
+            return Box::pin(self.run_within(limit, &ending, work)).await;
         }
         let work = |watch, requests: Handle| requests.block_on(work(watch));
         self.run_on_thread(limit, ending, work).await

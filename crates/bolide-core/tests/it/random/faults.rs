@@ -31,8 +31,11 @@ impl Runner {
         }
         let plan = match plan {
             Ok(plan) => plan,
-            // Its commit was sent to find out whether the item is there, and can change nothing because it is.
-            Err(kinds) if matches!(write, Write::Create(_)) && kinds.contains(&ErrorKind::Conflict) => {
+            // Its commit was sent to find out whether the item, or one with its unique key, is there, and can change nothing because it is.
+            Err(kinds)
+                if matches!(write, Write::Create(_) | Write::Upsert(..))
+                    && (kinds.contains(&ErrorKind::Conflict) || kinds.contains(&ErrorKind::UniqueKeyConflict)) =>
+            {
                 return Err(Stop::Fault);
             }
             Err(kinds) => return Err(format!("{write:?}: got {error:?}, want one of {kinds:?}").into()),

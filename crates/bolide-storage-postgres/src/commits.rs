@@ -12,7 +12,6 @@
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{Batch, EngineError, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection};
 use bytes::Bytes;
-use deadpool::managed::Object;
 use futures_util::future;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
@@ -319,7 +318,7 @@ impl Inner {
             };
             if matches!(landed, Landed::Failed(_)) {
                 // It may lead to a server that is no longer the primary.
-                drop(Object::take(carrier.connection));
+                carrier.connection.close();
             }
             match landed {
                 Landed::Done => return Ok(self.committed(batches)),

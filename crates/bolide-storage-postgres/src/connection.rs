@@ -1,6 +1,7 @@
 //! Connections, and the pool of them.
 
 use std::num::NonZeroUsize;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,9 +50,10 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects.
     pub(crate) async fn open(target: &Target) -> Result<Connection, Error> {
+        // Large and rare: whoever asks for a connection would carry it.
         let client = match &target.tls {
-            Some(tls) => connect(&target.config, MakeRustlsConnect::new(tls.as_ref().clone())).await?,
-            None => connect(&target.config, NoTls).await?,
+            Some(tls) => Box::pin(connect(&target.config, MakeRustlsConnect::new(tls.as_ref().clone()))).await?,
+            None => Box::pin(connect(&target.config, NoTls)).await?,
         };
         client.batch_execute(SETTINGS).await?;
         Ok(Connection {
@@ -146,8 +148,7 @@ impl Manager for Connector {
     type Error = Error;
 
     async fn create(&self) -> Result<Connection, Error> {
-        // Large and rare: whoever asks for a connection would carry it.
-        Box::pin(Connection::open(&self.0)).await
+        Connection::open(&self.0).await
     }
 
     async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<Error> {
@@ -158,8 +159,42 @@ impl Manager for Connector {
     }
 }
 
-/// A connection of a pool, given back when dropped.
-pub(crate) type Pooled = Object<Connector>;
+/// A connection of a pool, given back when dropped. One on which something was begun ends instead: in the pool, its transaction with all that it has locked
+/// would go on until somebody takes it out.
+pub(crate) struct Pooled(Option<Object<Connector>>);
+
+impl Pooled {
+    /// Ends the connection.
+    pub(crate) fn close(mut self) {
+        self.take();
+    }
+
+    fn take(&mut self) {
+        drop(self.0.take().map(Object::take));
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.0.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if self.0.as_ref().is_some_and(|connection| connection.is_dirty) {
+            self.take();
+        }
+    }
+}
 
 /// The connections for all but held snapshots.
 pub(crate) struct Connections(Pool<Connector>);
@@ -183,13 +218,14 @@ impl Connections {
 
     /// A connection on which nothing was begun.
     pub(crate) async fn get(&self) -> Result<Pooled, EngineError> {
-        self.0.get().await.map_err(|error| {
+        let connection = self.0.get().await.map_err(|error| {
             EngineError::Unavailable(match error {
                 PoolError::Backend(error) => text(&error),
                 PoolError::Timeout(_) => "no connection to the store was free, or could be opened, in time".to_owned(),
                 other => other.to_string(),
             })
-        })
+        })?;
+        Ok(Pooled(Some(connection)))
     }
 
     /// Ends all connections that are not in use, and the others when they are given back.

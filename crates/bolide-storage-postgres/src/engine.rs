@@ -145,20 +145,20 @@ impl Inner {
         }
     }
 
-    /// Waits no longer than a request may take.
+    /// Waits for the server, no longer than a request may take. If it does not answer, nothing waits for it until it does.
     pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
-        let deadline = self.monotonic.now() + self.timeout;
-        let done = self.monotonic.timeout_at(deadline, work).await;
-        if done.is_none() && self.time.is_asked() {
+        let done = self.wait(work).await;
+        if done.is_err() && self.time.is_asked() {
             self.is_away.send_replace(true);
         }
-        done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
+        done
     }
 
-    /// Waits no longer than a request may take, for what may have to wait for others here: that it does not end says nothing of the store.
-    pub(crate) async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// Waits as long for what may have to wait for others here: that it does not end says nothing of the server.
+    pub(crate) async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
         let deadline = self.monotonic.now() + self.timeout;
-        self.monotonic.timeout_at(deadline, work).await
+        let done = self.monotonic.timeout_at(deadline, work).await;
+        done.ok_or_else(|| EngineError::Unavailable("the store did not answer in time".to_owned()))
     }
 
     /// Reads with statements of its own.

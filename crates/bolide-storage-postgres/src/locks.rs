@@ -6,14 +6,13 @@
 //! ```
 //!
 //! A lock is a transaction on a connection of its own that has locked two rows: the record with which the partition was created, where those who ask for the
-//! lock wait, and the newest commit record. Commits that were decided without the lock wait for that, and are stale then. The server ends the transaction of a holder that hangs (`idle_in_transaction_session_timeout`).
+//! lock wait, and the newest commit record. Commits that were decided without the lock wait for that, and are stale then. The server ends the transaction of a holder that
+//! hangs (`idle_in_transaction_session_timeout`).
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use bolide_model::UnixMillis;
-use bolide_storage::{EngineError, Head, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
-use deadpool::managed::Object;
+use bolide_storage::{EngineError, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
 use futures_util::future;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
@@ -25,36 +24,14 @@ use crate::reads::{Found, ReadError};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
-/// A locked partition. When it is dropped with its connection, that ends, and the lock with it.
+/// A locked partition. The lock ends with the transaction of its connection, at the latest when this is dropped.
 pub(crate) struct Locked {
-    /// Its transaction has the lock. `None` once it was taken out.
-    connection: Option<LockConnection>,
+    connection: Pooled,
+    permit: OwnedSemaphorePermit,
     /// The newest record, which stays it.
     pub record: CommitRecord,
     /// Tells it from another lock of the same record.
     number: u64,
-}
-
-/// A connection that has a lock, and the permit for it.
-pub(crate) struct LockConnection {
-    pub connection: Pooled,
-    pub permit: OwnedSemaphorePermit,
-}
-
-impl Locked {
-    /// Takes the connection out, for the end of its transaction.
-    pub(crate) fn into_connection(mut self) -> Option<LockConnection> {
-        self.connection.take()
-    }
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        // In the pool the transaction would go on until somebody takes the connection.
-        if let Some(held) = self.connection.take() {
-            drop(Object::take(held.connection));
-        }
-    }
 }
 
 /// A connection for a flight, with the permit for it.
@@ -74,20 +51,16 @@ struct Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
-        let Some(locked) = self.state.take_locked(|locked| locked.number == self.number) else {
+        let Some(mut locked) = self.state.take_locked(|locked| locked.number == self.number) else {
             return;
         };
         let (Some(inner), Ok(runtime)) = (self.inner.upgrade(), Handle::try_current()) else {
             return;
         };
         runtime.spawn(async move {
-            let Some(mut held) = locked.into_connection() else {
-                return;
-            };
-            let rolled_back = inner.wait(held.connection.client().batch_execute("rollback")).await;
-            match rolled_back {
-                Some(Ok(())) => held.connection.end(),
-                _ => drop(Object::take(held.connection)),
+            let rolled_back = inner.wait(locked.connection.client().batch_execute("rollback")).await;
+            if matches!(rolled_back, Ok(Ok(()))) {
+                locked.connection.end();
             }
         });
     }
@@ -96,17 +69,17 @@ impl Drop for Release {
 impl Inner {
     /// The connection for a flight: the one that has the lock, or any. `None`: the one that has the lock has ended.
     pub(crate) async fn carrier(&self, locked: Option<Locked>) -> Result<Option<Carrier<'_>>, EngineError> {
-        if let Some(held) = locked.and_then(Locked::into_connection) {
+        if let Some(locked) = locked {
             let carrier = Carrier {
-                connection: held.connection,
-                lock: Some(held.permit),
+                connection: locked.connection,
+                lock: Some(locked.permit),
                 _unlocked: None,
             };
             return Ok((!carrier.connection.client().is_closed()).then_some(carrier));
         }
         let permit = self.wait(self.unlocked_commits.acquire()).await;
         let late = || EngineError::Unavailable("others commit all the time".to_owned());
-        let permit = permit.and_then(Result::ok).ok_or_else(late)?;
+        let permit = permit.ok().and_then(Result::ok).ok_or_else(late)?;
         Ok(Some(Carrier {
             connection: self.connection().await?,
             lock: None,
@@ -128,29 +101,24 @@ impl Inner {
         let Ok(permit) = self.locks.clone().try_acquire_owned() else {
             return Ok((self.read_now(partition, &request).await?, None));
         };
-        let connection = self.connection().await?;
-        let mut locked = Locked {
-            connection: Some(LockConnection { connection, permit }),
-            record: CommitRecord::first(Head::first(UnixMillis(0))),
-            number: self.lock_numbers.fetch_add(1, Ordering::Relaxed),
-        };
-        let begun = match &mut locked.connection {
-            Some(held) => self.wait(lock(&mut held.connection, partition, &request)).await,
-            None => None,
-        };
-        let found = match begun {
-            Some(Ok(found)) => found,
-            Some(Err(error)) if !error.is_lock_timeout() => return Err(error.of(partition)),
-            None => return Err(EngineError::Unavailable("the store did not answer in time".to_owned())),
+        let mut connection = self.connection().await?;
+        let found = match self.wait(lock(&mut connection, partition, &request)).await? {
+            Ok(found) => found,
             // A holder hangs.
-            Some(Err(_)) => {
-                drop(locked);
+            Err(error) if error.is_lock_timeout() => {
+                drop(connection);
                 return Ok((self.read_now(partition, &request).await?, None));
             }
+            Err(error) => return Err(error.of(partition)),
         };
-        locked.record = found.record;
         self.partitions.learn(partition, Known::Newest(found.record));
         self.time.observe(found.record.head.stamp);
+        let locked = Locked {
+            connection,
+            permit,
+            record: found.record,
+            number: self.lock_numbers.fetch_add(1, Ordering::Relaxed),
+        };
         let release = Release {
             inner: self.this.clone(),
             state: self.partitions.get(partition),

@@ -196,10 +196,7 @@ impl Inner {
                 drop(turn);
                 answer
             }
-            Err(answer) => match self.wait(answered(&inner, partition, answer)).await {
-                Some(answer) => answer,
-                None => Err(EngineError::Unavailable("the store did not answer in time".to_owned())),
-            },
+            Err(answer) => self.wait(answered(&inner, partition, answer)).await.unwrap_or_else(Err),
         };
         if matches!(read, Err(EngineError::NoPartition(_))) {
             self.partitions.forget(partition);

@@ -93,10 +93,7 @@ impl Inner {
         partition: PartitionId,
         keys: Vec<Key>,
     ) -> Result<(ReadResponse, Option<WriteLock>), EngineError> {
-        let request = ReadRequest {
-            gets: keys,
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(keys);
         // Not all connections: the holder reads with others.
         let Ok(permit) = self.locks.clone().try_acquire_owned() else {
             return Ok((self.read_now(partition, &request).await?, None));

@@ -119,10 +119,7 @@ impl Turn {
             return;
         }
         let gets = reads.iter().flat_map(|read| &read.request.gets);
-        let together = ReadRequest {
-            gets: gets.cloned().collect(),
-            ..ReadRequest::default()
-        };
+        let together = ReadRequest::of_keys(gets.cloned().collect());
         let mut answer = self.inner.read_now(self.partition, &together).await;
         self.note(&answer);
         for read in reads {

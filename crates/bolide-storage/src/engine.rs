@@ -126,6 +126,16 @@ pub struct ReadRequest {
     pub max_bytes: usize,
 }
 
+impl ReadRequest {
+    /// Looks up keys, without a limit.
+    pub fn of_keys(keys: Vec<Key>) -> ReadRequest {
+        ReadRequest {
+            gets: keys,
+            ..ReadRequest::default()
+        }
+    }
+}
+
 impl Default for ReadRequest {
     /// No keys, no scans, no limit.
     fn default() -> ReadRequest {
@@ -297,10 +307,7 @@ pub trait Engine: Send + Sync + 'static {
         keys: Vec<Key>,
     ) -> EngineFuture<'_, Result<(ReadResponse, Option<WriteLock>), EngineError>> {
         Box::pin(async move {
-            let request = ReadRequest {
-                gets: keys,
-                ..ReadRequest::default()
-            };
+            let request = ReadRequest::of_keys(keys);
             Ok((self.read(partition, request).await?, None))
         })
     }

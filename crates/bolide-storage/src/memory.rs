@@ -205,10 +205,7 @@ impl Engine for MemoryEngine {
                 Some(lock) => Some(WriteLock::new(lock.lock_owned().await)),
                 None => None,
             };
-            let request = ReadRequest {
-                gets: keys,
-                ..ReadRequest::default()
-            };
+            let request = ReadRequest::of_keys(keys);
             Ok((self.read(partition, request).await?, lock))
         })
     }

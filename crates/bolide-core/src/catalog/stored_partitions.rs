@@ -82,10 +82,7 @@ pub(crate) fn unless_sealed(completed: Result<()>) -> Result<()> {
 /// # Errors
 /// [`Reason::UnfinishedCopy`]; from the engine.
 pub(super) async fn check_finished(engine: &dyn Engine) -> Result<()> {
-    let request = ReadRequest {
-        gets: vec![keys::unfinished_copy()],
-        ..ReadRequest::default()
-    };
+    let request = ReadRequest::of_keys(vec![keys::unfinished_copy()]);
     let read = engine.read(PartitionId::CATALOG, request).await;
     match read.map_err(engine_error)?.gets.pop().flatten() {
         Some(_) => Err(Reason::UnfinishedCopy.into()),

@@ -373,10 +373,7 @@ impl Catalog {
     }
 
     async fn publication_in(&self, partition: PartitionId) -> Result<Option<Publication>> {
-        let request = ReadRequest {
-            gets: vec![keys::publication()],
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(vec![keys::publication()]);
         match self.engine.read(partition, request).await.map_err(engine_error) {
             Ok(mut reply) => {
                 let row = reply.gets.pop().flatten();

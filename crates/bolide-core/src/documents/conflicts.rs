@@ -115,10 +115,7 @@ impl Intent {
     /// Whether nothing of it was committed by others since the snapshot, and no document that it changes has ended, whether purged or not (TTL-292).
     pub async fn is_free(&self, partition: &Partition, settings: &Settings) -> Result<bool> {
         let horizon = settings.horizon(partition.now().await?);
-        let request = || ReadRequest {
-            gets: self.keys(),
-            ..ReadRequest::default()
-        };
+        let request = || ReadRequest::of_keys(self.keys());
         let mut snapshot = partition.snapshot(request, AsOf::Horizon(&horizon)).await?;
         for (at, base) in self.bases.iter().enumerate() {
             let stored = snapshot.record(at, base.key())?;
@@ -145,10 +142,7 @@ impl Intent {
         if holders.is_empty() {
             return Ok(true);
         }
-        let request = || ReadRequest {
-            gets: holders.iter().map(|key| Key::new(Space::Item, key.clone())).collect(),
-            ..ReadRequest::default()
-        };
+        let request = || ReadRequest::of_keys(holders.iter().map(|key| Key::new(Space::Item, key.clone())).collect());
         let mut snapshot = partition.snapshot(request, AsOf::Horizon(&horizon)).await?;
         for (at, key) in holders.iter().enumerate() {
             if snapshot.record(at, key)?.is_some() {

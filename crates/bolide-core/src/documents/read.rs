@@ -30,19 +30,13 @@ impl ReadScope {
         let partition = state.layout.partition_of(place)?;
         let index_key = keys::id_index(place.as_bytes(), &id.0);
         loop {
-            let request = || ReadRequest {
-                gets: vec![index_key.clone()],
-                ..ReadRequest::default()
-            };
+            let request = || ReadRequest::of_keys(vec![index_key.clone()]);
             let snapshot = partition.snapshot(request, AsOf::Horizon(&horizon)).await?;
             let Some(number) = snapshot.index_entry(0).and_then(|value| value[..].try_into().ok()) else {
                 break;
             };
             let item_key = keys::item(place, u64::from_be_bytes(number));
-            let request = || ReadRequest {
-                gets: vec![item_key.clone()],
-                ..ReadRequest::default()
-            };
+            let request = || ReadRequest::of_keys(vec![item_key.clone()]);
             let mut item = partition.snapshot(request, AsOf::Horizon(&horizon)).await?;
             match item.record(0, &item_key.bytes)? {
                 Some(record) if record.id_bytes() == id.0 => {

@@ -203,10 +203,7 @@ impl DocumentTransaction {
             return Err(Reason::SnapshotUnavailable.into());
         }
         partition.show_exactly(&guard.state.settings, self.started).await;
-        let request = ReadRequest {
-            gets: vec![keys::state()],
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(vec![keys::state()]);
         let (head, state) = match self.held.read(partition.id, request).await {
             Ok(mut reply) => (reply.head, PartitionState::of_row(reply.gets.pop().flatten())?),
             // It was created after the transaction began, so for the transaction it is empty.

@@ -295,10 +295,7 @@ impl ChangeReader<'_> {
     /// Returns the live items of the changes; `None` for an item that has ended or was written again since.
     async fn fetch(&self, changes: &[ChangedItem]) -> Result<Vec<Option<StoredItem>>> {
         let key = |change: &ChangedItem| Key::new(Space::Item, change.item_key.clone());
-        let request = || ReadRequest {
-            gets: changes.iter().map(key).collect(),
-            ..ReadRequest::default()
-        };
+        let request = || ReadRequest::of_keys(changes.iter().map(key).collect());
         let as_of = AsOf::Time {
             settings: &self.state.settings,
             now: self.now,

@@ -259,8 +259,5 @@ async fn get(partition: &Partition, key: &Key, as_of: AsOf<'_>) -> Result<(Optio
 }
 
 fn request(keys: &[Key]) -> ReadRequest {
-    ReadRequest {
-        gets: keys.to_vec(),
-        ..ReadRequest::default()
-    }
+    ReadRequest::of_keys(keys.to_vec())
 }

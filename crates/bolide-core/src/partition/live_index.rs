@@ -145,10 +145,7 @@ impl Partition {
             Err(EngineError::Unavailable(_)) => return Ok(None),
             Err(error) => return Err(engine_error(error)),
         };
-        let counters = ReadRequest {
-            gets: vec![keys::state()],
-            ..ReadRequest::default()
-        };
+        let counters = ReadRequest::of_keys(vec![keys::state()]);
         let Some(reply) = read_held(held.as_ref(), self.id, counters).await? else {
             return Ok(None);
         };
@@ -238,10 +235,7 @@ impl Partition {
             keys.map(move |key| keys::property_entry(index, key, item_key))
         };
         let gets: Vec<Key> = live.ghosts.keys().flat_map(|item_key| keys_of(item_key)).collect();
-        let request = ReadRequest {
-            gets,
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(gets);
         let found = self.read_raw(request).await?.gets;
         let mut of_ghosts = 0;
         for (version, entries) in live.ghosts.values().zip(found.chunks(2 + words.len())) {

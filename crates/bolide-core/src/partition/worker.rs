@@ -372,10 +372,7 @@ impl Worker {
 
 /// Reads a partition's head and its stored counters.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
-    let request = ReadRequest {
-        gets: state_keys(),
-        ..ReadRequest::default()
-    };
+    let request = ReadRequest::of_keys(state_keys());
     let read = engine.read(partition, request).await;
     state_of(read.map_err(|error| error_of(engine, error))?)
 }

@@ -180,10 +180,7 @@ impl Target {
 
 async fn check_empty(engine: &dyn Engine, option: &str) -> Result<(), Failure> {
     let (mark, _) = unfinished_copy();
-    let request = ReadRequest {
-        gets: vec![mark],
-        ..ReadRequest::default()
-    };
+    let request = ReadRequest::of_keys(vec![mark]);
     let reply = match engine.read(PartitionId::CATALOG, request).await {
         Err(EngineError::NoPartition(_)) => return Ok(()),
         reply => reply.map_err(|error| failed(&error))?,

@@ -104,10 +104,7 @@ fn stored(dir: &std::path::Path, keys: std::ops::Range<u64>) -> Vec<usize> {
     let clock = Arc::new(Clock::virtual_at(NOW));
     let committer = Committer::open(dir, clock, LsmOptions::default(), views.clone()).unwrap();
     let gets = keys.map(|key| Key::new(Space::Item, Bytes::copy_from_slice(&key.to_be_bytes())));
-    let request = ReadRequest {
-        gets: gets.collect(),
-        ..ReadRequest::default()
-    };
+    let request = ReadRequest::of_keys(gets.collect());
     let found = views.read(PARTITION, &request).unwrap().gets;
     drop(committer);
     found.iter().map(|value| value.as_ref().map_or(0, Bytes::len)).collect()

@@ -14,10 +14,7 @@ use super::claims::{PARTITION, batch, put, two};
 const KEYS: u64 = 50;
 
 fn one(name: u64) -> ReadRequest {
-    ReadRequest {
-        gets: vec![Key::new(Space::Item, format!("k{name}").into_bytes())],
-        ..ReadRequest::default()
-    }
+    ReadRequest::of_keys(vec![Key::new(Space::Item, format!("k{name}").into_bytes())])
 }
 
 /// The value that was read, as a number.

@@ -98,13 +98,7 @@ async fn count(engine: Arc<TestEngine>, partition: PartitionId, steps: usize) {
     let mut done = 0;
     while done < steps {
         let response = engine
-            .read(
-                partition,
-                ReadRequest {
-                    gets: vec![key(Space::Meta, b"count")],
-                    ..ReadRequest::default()
-                },
-            )
+            .read(partition, ReadRequest::of_keys(vec![key(Space::Meta, b"count")]))
             .await;
         let count = response.gets[0].as_deref().map_or(0, |text| {
             String::from_utf8_lossy(text).parse::<u64>().expect("a number")

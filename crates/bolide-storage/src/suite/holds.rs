@@ -85,10 +85,7 @@ async fn shows_the_past(
 ) -> bool {
     let expected: Vec<Bytes> = (0..5).map(|n: u8| Bytes::copy_from_slice(&[n])).collect();
     for (partition, head) in partitions.iter().zip(heads) {
-        let request = ReadRequest {
-            gets: vec![key(Space::Item, &[0])],
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(vec![key(Space::Item, &[0])]);
         let response = match engine.read_held(held, *partition, request).await {
             Err(HoldError::Expired) => return false,
             response => response.expect("the partition was there"),

@@ -44,10 +44,7 @@ impl TestEngine {
 
     /// The value at the key "a", and the head.
     async fn value(&self, partition: PartitionId) -> (Option<Bytes>, Head) {
-        let request = ReadRequest {
-            gets: vec![key(Space::Item, b"a")],
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(vec![key(Space::Item, b"a")]);
         let mut response = self.read(partition, request).await;
         (response.gets.remove(0), response.head)
     }
@@ -233,10 +230,7 @@ async fn sum(engine: &TestEngine, home: HomeId, accounts: [PartitionId; 3]) -> O
     let held = engine.hold(home).await;
     let (mut sum, mut commits) = (0, 0);
     for account in accounts {
-        let request = ReadRequest {
-            gets: vec![key(Space::Item, b"a")],
-            ..ReadRequest::default()
-        };
+        let request = ReadRequest::of_keys(vec![key(Space::Item, b"a")]);
         match engine.read_held(held.as_ref(), account, request).await {
             Ok(response) => {
                 sum += balance(response.gets[0].as_ref());

@@ -23,15 +23,7 @@ pub async fn gets_answer_in_the_order_they_were_asked(fixture: &dyn EngineFixtur
         key(Space::Item, b"a"),
         key(Space::Item, b"a"),
     ];
-    let response = engine
-        .read(
-            PARTITION,
-            ReadRequest {
-                gets,
-                ..ReadRequest::default()
-            },
-        )
-        .await;
+    let response = engine.read(PARTITION, ReadRequest::of_keys(gets)).await;
     let one = Some(Bytes::from("1"));
     assert_eq!(response.gets, [Some(Bytes::new()), None, one.clone(), one]);
 }

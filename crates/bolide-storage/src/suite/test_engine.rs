@@ -120,16 +120,10 @@ impl TestEngine {
 
     /// The value of one key.
     pub async fn get(&self, partition: PartitionId, key: Key) -> Option<Bytes> {
-        self.read(
-            partition,
-            ReadRequest {
-                gets: vec![key],
-                ..ReadRequest::default()
-            },
-        )
-        .await
-        .gets
-        .remove(0)
+        self.read(partition, ReadRequest::of_keys(vec![key]))
+            .await
+            .gets
+            .remove(0)
     }
 
     /// The page of one scan.

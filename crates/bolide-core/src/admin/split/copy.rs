@@ -299,10 +299,7 @@ impl Copy {
     async fn catch_up_with_head(&mut self) -> Result<(Head, PartitionState)> {
         for _ in 0..END_TRIES {
             self.catch_up().await?;
-            let request = ReadRequest {
-                gets: vec![keys::state()],
-                ..ReadRequest::default()
-            };
+            let request = ReadRequest::of_keys(vec![keys::state()]);
             let mut reply = self.parent.read_raw(request).await?;
             // The worker records the keys of a commit before it publishes the commit's LSN.
             if reply.head.lsn == self.parent.lsn() && self.recording.is_empty() {

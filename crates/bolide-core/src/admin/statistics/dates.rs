@@ -130,10 +130,7 @@ pub(super) async fn why(
 async fn stored_under(partition: &Partition, place: &Epk, id: &DocumentId) -> Result<Option<(Record, Head)>> {
     loop {
         let get = async |key| {
-            let request = ReadRequest {
-                gets: vec![key],
-                ..ReadRequest::default()
-            };
+            let request = ReadRequest::of_keys(vec![key]);
             let mut reply = partition.read_raw(request).await?;
             Ok::<_, Error>((reply.gets.pop().flatten(), reply.head))
         };

@@ -13,12 +13,9 @@ use bolide_model::Result;
 use bolide_storage::Key;
 use parking_lot::Mutex;
 
-use super::dirty_keys::DirtyKeys;
+use super::dirty_keys::{DirtyKeys, KEY_BYTES};
 use super::{Partition, SettingsNumber};
 use crate::format::keys;
-
-/// Memory of a recorded key besides its bytes, in bytes.
-const KEY_BYTES: usize = 96;
 
 /// The memory that all recorded keys of a copy may use together.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::format::{entries, keys};
 /// Maximum size in bytes of the recorded keys that the copy has not taken yet, so that memory stays bounded.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of a recorded key besides its bytes, in bytes.
-const KEY_BYTES: usize = 96;
+pub(super) const KEY_BYTES: usize = 96;
 
 /// The keys changed since they were last taken, while they are recorded.
 #[derive(Debug, Default)]

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bolide_core::PartitionId;
+use bolide_core::{PartitionId, SealedPartition};
 use bolide_model::time::Monotonic;
 
-use self::source::{SealedPartition, Source};
+use self::source::Source;
 use self::target::Target;
 pub use self::target::TargetPlace;
 use crate::admin_client::AdminClient;

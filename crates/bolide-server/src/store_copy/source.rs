@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_core::{CopyPage, PartitionId};
+use bolide_core::{CopyPage, PartitionId, SealedPartition};
 use bolide_model::time::Monotonic;
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{Edition, Head};
@@ -18,16 +18,6 @@ use crate::server::Failure;
 /// How often what has no effect is asked again if there is no answer, and the time between two attempts.
 const TRIES: usize = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(250);
-
-/// A partition of a sealed store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SealedPartition {
-    pub id: PartitionId,
-    /// Its newest commit, as it is without the seal.
-    pub head: Head,
-    /// Number of its items; `None` for one that nobody writes any more.
-    pub items: Option<u64>,
-}
 
 /// A copy that has begun at a server.
 pub(super) struct Source {
@@ -71,7 +61,8 @@ impl Source {
     /// # Errors
     /// Those of the server.
     pub async fn partitions(&self) -> Result<Vec<PartitionId>, Failure> {
-        let answer = self.again("partitions", json!({})).await?;
+        let (answer, _) = self.again(|| self.send("partitions", json!({}))).await;
+        let answer = answer?;
         let partitions = answer["partitions"]
             .as_array()
             .ok_or_else(|| unexpected("partitions"))?;
@@ -85,14 +76,8 @@ impl Source {
     /// Those of the server.
     pub async fn rows(&self, partition: PartitionId, space: usize, from: Bytes) -> Result<CopyPage, Failure> {
         let body = json!({"partition": partition.0, "space": space, "from": STANDARD.encode(&from)});
-        let mut tries = 1;
-        loop {
-            match self.page("rows", body.clone()).await {
-                Err(refused) if is_passing(&refused) && tries < TRIES => tries += 1,
-                page => return decode(page?),
-            }
-            self.clock.sleep(TRY_AGAIN).await;
-        }
+        let (page, _) = self.again(|| self.page("rows", body.clone())).await;
+        decode(page?)
     }
 
     /// Returns changed rows of a partition. If there is no answer, changed keys are lost, as the page then says.
@@ -100,20 +85,11 @@ impl Source {
     /// # Errors
     /// Those of the server.
     pub async fn changes(&self, partition: PartitionId) -> Result<CopyPage, Failure> {
-        let (mut tries, mut is_lost) = (1, false);
-        loop {
-            match self.page("changes", json!({"partition": partition.0})).await {
-                Err(refused) if is_passing(&refused) && tries < TRIES => {
-                    (tries, is_lost) = (tries + 1, true);
-                }
-                page => {
-                    let mut page = decode(page?)?;
-                    page.is_lost |= is_lost;
-                    return Ok(page);
-                }
-            }
-            self.clock.sleep(TRY_AGAIN).await;
-        }
+        let body = json!({"partition": partition.0});
+        let (page, is_lost) = self.again(|| self.page("changes", body.clone())).await;
+        let mut page = decode(page?)?;
+        page.is_lost |= is_lost;
+        Ok(page)
     }
 
     /// Seals the store. Returns its partitions.
@@ -158,12 +134,16 @@ impl Source {
         let _ = on_a_thread(&self.client, move |client| client.delete(&route)).await;
     }
 
-    async fn again(&self, route: &str, body: Value) -> Result<Value, Failure> {
+    /// Asks several times if a later attempt may succeed. Returns the last answer, and whether others were before it.
+    async fn again<T, F>(&self, ask: impl Fn() -> F) -> (Result<T, Refused>, bool)
+    where
+        F: Future<Output = Result<T, Refused>>,
+    {
         let mut tries = 1;
         loop {
-            match self.send(route, body.clone()).await {
+            match ask().await {
                 Err(refused) if is_passing(&refused) && tries < TRIES => tries += 1,
-                answer => return Ok(answer?),
+                answer => return (answer, tries > 1),
             }
             self.clock.sleep(TRY_AGAIN).await;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bolide_core::{PartitionId, unfinished_copy};
+use bolide_core::{PartitionId, SealedPartition, unfinished_copy};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
 use bolide_storage::{Engine, EngineError, Head, ReadRequest};
@@ -12,7 +12,6 @@ use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use bolide_storage_postgres::PostgresOptions;
 
 use super::partition::TargetPartition;
-use super::source::SealedPartition;
 use crate::postgres;
 use crate::server::Failure;
 

@@ -30,9 +30,7 @@ impl PagePosition {
     /// # Errors
     /// `BadRequest` if there is no such space.
     pub fn new(space: u64, from: Bytes) -> Result<PagePosition> {
-        let space = Space::ALL
-            .into_iter()
-            .find(|named| u64::from(space_number(*named)) == space);
+        let space = u8::try_from(space).ok().and_then(space_of);
         let space = space.ok_or_else(|| Error::bad_request("`space` must be a number from 0 to 4"))?;
         Ok(PagePosition { space, from })
     }

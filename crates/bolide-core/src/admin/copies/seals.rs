@@ -47,40 +47,44 @@ impl CopiedStore<'_> {
     /// See `Account::seal_for_copy`.
     pub async fn seal(&self, id: CopyId) -> Result<Vec<SealedPartition>> {
         let copy = self.copies.running(id)?;
-        let sealed = self.sealed(&copy).await;
+        let sealed = self
+            .carry_out(move |catalog, copies| async move { of(&catalog, &copies).seal_now(&copy).await })
+            .await;
         if sealed.is_err() {
-            self.give_up(&copy).await;
             self.settle_pending().await?;
         }
         sealed
     }
 
+    async fn seal_now(&self, copy: &Arc<RunningCopy>) -> Result<Vec<SealedPartition>> {
+        let sealed = self.sealed(copy).await;
+        if sealed.is_err() {
+            self.give_up(copy).await;
+        }
+        sealed
+    }
+
     async fn sealed(&self, copy: &Arc<RunningCopy>) -> Result<Vec<SealedPartition>> {
-        let running = copy.clone();
-        // No change of the catalog of this process is half done meanwhile.
-        let work = move |catalog: Arc<Catalog>| async move {
-            let set = SealChange::Set(running.id);
-            let of_catalog = catalog.partition().change_seal(set).await?;
-            let stored = catalog.stored_partitions().await?;
-            if !stored.pending.is_empty() {
-                return Err(Error::new(
-                    ErrorKind::Unavailable,
-                    "the settings of a container are being changed; try again",
-                ));
-            }
-            let Sealed { written, kept } = open(stored, &catalog, &running).await?;
-            let mut all = vec![sealed(PartitionId::CATALOG, of_catalog)];
-            running.record(catalog.partition()).await?;
-            for partition in &written {
-                running.record(partition).await?;
-            }
-            all.extend(change_all(written, set).await?);
-            for partition in kept {
-                all.extend(unwritten(&catalog, partition).await?);
-            }
-            Ok(all)
-        };
-        self.catalog.carry_out(work).await
+        let set = SealChange::Set(copy.id);
+        let of_catalog = self.catalog.partition().change_seal(set).await?;
+        let stored = self.catalog.stored_partitions().await?;
+        if !stored.pending.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "the settings of a container are being changed; try again",
+            ));
+        }
+        let Sealed { written, kept } = open(stored, self.catalog, copy).await?;
+        let mut all = vec![sealed(PartitionId::CATALOG, of_catalog)];
+        copy.record(self.catalog.partition()).await?;
+        for partition in &written {
+            copy.record(partition).await?;
+        }
+        all.extend(change_all(written, set).await?);
+        for partition in kept {
+            all.extend(unwritten(self.catalog, partition).await?);
+        }
+        Ok(all)
     }
 
     /// See `Account::renew_seal`.

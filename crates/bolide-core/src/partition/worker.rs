@@ -272,10 +272,10 @@ impl Worker {
         changes: Changes,
         (stamp, edition): (UnixMillis, Edition),
     ) -> Result<Committed<Head>> {
-        // A seal changes no rows but its own and, in the catalog, its empty entry of the log: a copy would never see an end of changes while it renews it.
-        let is_of_seal = write_seal::is_of_seal(&changes);
         let edition = self.pass_seal(&changes, (stamp, edition))?;
         let keys = self.shared.dirty_keys.keys_of(&changes);
+        // A seal changes no rows but its own and, in the catalog, its empty entry of the log: a copy would never see an end of changes while it renews it.
+        let is_of_seal = !keys.is_empty() && write_seal::is_of_seal(&changes);
         let written = self.recent_writes.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,

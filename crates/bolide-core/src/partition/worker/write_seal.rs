@@ -26,7 +26,7 @@ impl Worker {
     /// # Errors
     /// [`Reason::WritesSealed`], [`Reason::StoreMoved`].
     pub(super) fn pass_seal(&self, changes: &Changes, (stamp, edition): (UnixMillis, Edition)) -> Result<Edition> {
-        if is_of_seal(changes) || !edition::is_sealed(self.head.edition) {
+        if !edition::is_sealed(self.head.edition) || is_of_seal(changes) {
             return Ok(edition);
         }
         match self.state.seal {

@@ -86,6 +86,7 @@ impl TestAccount {
             connections: Arc::default(),
             emulation: None,
             snapshots: None,
+            peers: None,
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

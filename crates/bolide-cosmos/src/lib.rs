@@ -17,6 +17,7 @@ mod decoding;
 mod explorer;
 pub mod fallback;
 mod faults;
+pub mod forwarding;
 mod health;
 mod keys;
 mod listener;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bolide_core::{ContainerFigures, DefinitionUsage, MemoryBudget, Node, TtlState};
 
+use crate::forwarding::Figures;
 use crate::operation::Operation;
 use crate::wire::Reply;
 use exposition::Exposition;
@@ -346,6 +347,25 @@ pub(crate) fn render_servers(servers: &Servers) -> String {
     ] {
         page.family(name, kind, help);
         page.sample(name, &[], value);
+    }
+    page.text
+}
+
+/// How the writes ended that another server had better commit.
+pub(crate) fn render_forwarding(figures: &Figures) -> String {
+    let mut page = Exposition::default();
+    let name = "bolide_forwarded_writes_total";
+    page.family(
+        name,
+        "counter",
+        "Writes that another server had better commit, because several write their partition.",
+    );
+    for (outcome, counter) in [
+        ("answered", &figures.answered),
+        ("not_sent", &figures.not_sent),
+        ("unknown", &figures.unknown),
+    ] {
+        page.sample(name, &[("outcome", outcome)], load(counter) as f64);
     }
     page.text
 }

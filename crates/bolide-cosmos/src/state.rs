@@ -12,6 +12,7 @@ use crate::consistency::ConsistencyLevel;
 use crate::content_paths::ContentPathCache;
 use crate::decoding::Decoding;
 use crate::faults::FaultRules;
+use crate::forwarding::{Forwarding, Peers};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
@@ -45,6 +46,8 @@ pub struct CosmosOptions {
     pub emulation: Option<Emulation>,
     /// Snapshots of the account; `None`: there are none.
     pub snapshots: Option<Arc<dyn Snapshots>>,
+    /// Reaches the other servers of the store, for writes that one of them had better commit; `None`: all are committed here.
+    pub peers: Option<Arc<dyn Peers>>,
 }
 
 /// How a server that replaces the official emulator differs from others.
@@ -65,6 +68,7 @@ pub(crate) struct State {
     pub options: CosmosOptions,
     pub metrics: Arc<Metrics>,
     pub faults: Arc<FaultRules>,
+    pub forwarding: Option<Arc<Forwarding>>,
     pub content_paths: ContentPathCache,
     pub decoding: Decoding,
     /// Permits for making export pages.
@@ -75,10 +79,13 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> State {
+        let forwarding = options.peers.clone();
+        let forwarding = forwarding.map(|peers| Forwarding::new(peers, keys.clone(), account.monotonic().clone()));
         State {
             account,
             keys,
             options,
+            forwarding,
             metrics: Arc::default(),
             faults: Arc::default(),
             content_paths: ContentPathCache::default(),

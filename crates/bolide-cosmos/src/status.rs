@@ -86,6 +86,7 @@ impl Failure {
 pub(crate) const BAD_REQUEST: Status = Status::new(StatusCode::BAD_REQUEST, 0, "BadRequest");
 pub(crate) const NOT_IMPLEMENTED: Status = Status::new(StatusCode::NOT_IMPLEMENTED, 0, "NotImplemented");
 pub(crate) const UNAUTHORIZED: Status = Status::new(StatusCode::UNAUTHORIZED, 0, "Unauthorized");
+pub(crate) const MISDIRECTED: Status = Status::new(StatusCode::MISDIRECTED_REQUEST, 0, "MisdirectedRequest");
 pub(crate) const MISSING_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5000, "Unauthorized");
 pub(crate) const MALFORMED_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5001, "Unauthorized");
 pub(crate) const FORBIDDEN: Status = Status::new(StatusCode::FORBIDDEN, 0, "Forbidden");

@@ -28,6 +28,7 @@ mod machine;
 mod mongo;
 mod nodes;
 mod options;
+mod peers;
 mod pfx;
 mod postgres;
 mod query;

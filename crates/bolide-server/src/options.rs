@@ -130,6 +130,12 @@ pub struct ServeOptions {
     /// Seconds that a server of --store may take for a statement, or for a connection.
     #[arg(long, env = "BOLIDE_STORE_TIMEOUT", default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub store_timeout: u64,
+    /// With --store: name or address of this server for the other servers, which send it writes over HTTP. By default that of its endpoint for clients.
+    #[arg(long, env = "BOLIDE_PEER_HOST", value_name = "HOST")]
+    pub peer_host: Option<String>,
+    /// With --store: commit all writes here, also those of partitions that other servers write at the same time. By default these are sent to one of them.
+    #[arg(long, env = "BOLIDE_NO_FORWARDING", value_parser = BoolishValueParser::new())]
+    pub no_forwarding: bool,
     /// Address or name to listen on; `*` for all addresses, IPv4 and IPv6. By default 127.0.0.1, which means IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST")]
     pub host: Option<String>,

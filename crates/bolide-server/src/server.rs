@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_core::Account;
+use bolide_cosmos::forwarding::Peers;
 use bolide_cosmos::{CosmosOptions, Emulation, Endpoint};
 use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -18,6 +20,7 @@ use crate::emulator::ports::SidePorts;
 use crate::host::Host;
 use crate::listeners::{self, Listeners, PortOption, Protocols};
 use crate::options::{ServeOptions, Settings};
+use crate::peers::PeerConnections;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
 use crate::{banner, demo, emulator, files, mongo, ready_file};
@@ -119,6 +122,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
 
 /// Where clients reach this server, as far as it knows.
 fn own_endpoint(settings: &Settings, ports: Ports) -> String {
+    if let Some(host) = &settings.options.peer_host {
+        return format!("http://{}", ready_file::endpoint(host, ports.http));
+    }
     match &settings.endpoint {
         Some(Endpoint::Whole(endpoint)) => endpoint.clone(),
         Some(Endpoint::Host(host)) => format!("http://{host}:{}", ports.http),
@@ -177,7 +183,18 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
             has_explorer: emulator.explorer.is_some(),
         }),
         snapshots: None,
+        peers: peers(settings),
     }
+}
+
+/// The way to other servers; `None` if no other process can use the store.
+fn peers(settings: &Settings) -> Option<Arc<dyn Peers>> {
+    let options = &settings.options;
+    let is_on = settings.store.is_some() && !options.no_forwarding;
+    is_on.then(|| {
+        let timeout = Duration::from_secs(options.store_timeout);
+        Arc::new(PeerConnections::new(timeout, Monotonic::system())) as Arc<dyn Peers>
+    })
 }
 
 /// Warns the operator that nothing expires because the clock was ahead earlier, and server time waits for it (TTL-202).

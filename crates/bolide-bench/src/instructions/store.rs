@@ -216,6 +216,7 @@ impl WireStore {
             connections: Arc::default(),
             emulation: None,
             snapshots: None,
+            peers: None,
         };
         let key = AccountKey::parse(&cosmos::account_key()).map_err(|error| error.to_string())?;
         Ok(WireStore {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::Monotonic;
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::Engine;
@@ -16,6 +17,7 @@ use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit, un
 use crate::clock;
 use crate::cluster::{Cluster, Node, NodeId};
 use crate::container::Container;
+use crate::items::epk_of_key;
 use crate::memory::MemoryBudget;
 use crate::query::{AheadCache, Queries};
 use crate::runtime::{AccountOptions, RequestContext, Runtime};
@@ -178,6 +180,22 @@ impl Account {
             partitions_owned: partitions.sum(),
             conflicts: 0,
         }]
+    }
+
+    /// Returns the id of this server among those of [`Account::nodes`]; `None` if no other process can use the store.
+    pub fn node_id(&self) -> Option<NodeId> {
+        self.cluster.as_ref().map(|cluster| cluster.id())
+    }
+
+    /// Returns the server that a write of a key is better sent to, and where it is: the owner of the key's partition, if several servers write it at the
+    /// same time. Their commits would have to wait for each other; those of one server share a commit. `None`: it is better committed here.
+    pub fn writer_elsewhere(&self, container: &Container, key: &PartitionKey) -> Option<(NodeId, String)> {
+        let cluster = self.cluster.as_ref()?;
+        let state = container.state();
+        let epk = epk_of_key(&state, key).ok()?;
+        let partition = state.layout.partition_of(&epk).ok()?;
+        let owner = cluster.owner_elsewhere(partition.id)?;
+        partition.take_forward().then_some(owner)
     }
 
     /// Returns server time now. Never decreases (TTL-202).

@@ -21,6 +21,11 @@ impl NodeId {
     pub(super) fn random() -> NodeId {
         NodeId(fastrand::u64(..))
     }
+
+    /// Returns the id with this number.
+    pub const fn new(id: u64) -> NodeId {
+        NodeId(id)
+    }
 }
 
 impl fmt::Display for NodeId {

@@ -177,9 +177,19 @@ impl Cluster {
         self.view().nodes(self.id, now)
     }
 
+    /// Returns the id of this node.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
     /// Returns whether this node does the upkeep of a partition.
     pub fn owns(&self, partition: PartitionId) -> bool {
         self.view().owner(partition).is_none_or(|owner| owner == self.id)
+    }
+
+    /// Returns the node that owns a partition, and where it is; `None` if this one does, or if clients cannot reach it.
+    pub fn owner_elsewhere(&self, partition: PartitionId) -> Option<(NodeId, String)> {
+        self.view().owner_elsewhere(self.id, partition)
     }
 
     /// Returns the time at which the purge of a container may judge: what had expired by then, no other node shows.

@@ -81,6 +81,13 @@ impl View {
         self.live().map(|(id, _)| id).max_by_key(|id| weight(*id, partition))
     }
 
+    /// Returns the owner of a partition, and where it is; `None` if it is `own`, or listens nowhere.
+    pub fn owner_elsewhere(&self, own: NodeId, partition: PartitionId) -> Option<(NodeId, String)> {
+        let owner = self.owner(partition).filter(|owner| *owner != own)?;
+        let endpoint = &self.members.get(&owner)?.heartbeat.endpoint;
+        (!endpoint.is_empty()).then(|| (owner, endpoint.clone()))
+    }
+
     /// Returns the latest time at which a purge by `own` may judge a container.
     pub fn purge_bound(&self, own: NodeId, container: ContainerRid) -> UnixMillis {
         let others = self.live().filter(|(id, _)| *id != own);

@@ -21,6 +21,11 @@ impl Partition {
         self.engine.is_shared()
     }
 
+    /// Tells whether the next write is better committed by the server that owns the partition, because others write it, too. Counts it.
+    pub fn take_forward(&self) -> bool {
+        self.shared.rivals.take_forward()
+    }
+
     /// Tells whether both are handles of one open partition, for requests by the same or by other settings.
     pub fn is_same(&self, other: &Partition) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

@@ -25,6 +25,7 @@ mod prepared;
 mod purge_rate;
 mod ranked_texts;
 mod recent_writes;
+mod rivals;
 mod schedule;
 mod shared;
 mod signals;

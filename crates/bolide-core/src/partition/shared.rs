@@ -17,6 +17,7 @@ use super::lost_history::LostHistory;
 use super::purge_rate::PurgeRate;
 use super::ranked_texts::RankedTexts;
 use super::recent_writes::Interest;
+use super::rivals::Rivals;
 use super::schedule::Schedule;
 use super::state::PartitionState;
 use super::statistics::PublishedStatistics;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub conflicts: Arc<Conflicts>,
     pub lost: Arc<LostHistory>,
     waits_out: Arc<AtomicBool>,
+    /// Whether other servers write the partition at the same time.
+    pub rivals: Rivals,
 }
 
 impl Shared {
@@ -81,6 +84,7 @@ impl Shared {
             conflicts,
             lost,
             waits_out,
+            rivals: Rivals::default(),
         }
     }
 

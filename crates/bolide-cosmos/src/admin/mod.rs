@@ -189,6 +189,9 @@ async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
         state.options.connections.load(Ordering::Relaxed),
     ));
     text.push_str(&metrics::render_servers(&Servers::of(&state.account.nodes())));
+    if let Some(forwarding) = &state.forwarding {
+        text.push_str(&metrics::render_forwarding(&forwarding.figures));
+    }
     let mut reply = Reply::json(StatusCode::OK, text);
     reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
     Ok(reply)

@@ -158,6 +158,15 @@ impl Operation {
         self.row().body == Body::Growing
     }
 
+    /// Whether another server may carry it out for this one: a write of one partition key that ends soon. Scripts may take seconds.
+    pub(crate) fn is_forwardable(self) -> bool {
+        use Operation::{Batch, CreateItem, DeleteItem, PatchItem, ReplaceItem, UpsertItem};
+        matches!(
+            self,
+            CreateItem | UpsertItem | ReplaceItem | PatchItem | DeleteItem | Batch
+        )
+    }
+
     /// Finds the operation of a request.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use bolide_core::Etag;
 use bolide_model::RequestUnits;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 
 use super::header_list::HeaderList;
@@ -21,6 +21,8 @@ pub(crate) struct Reply {
     pub charge: RequestUnits,
     /// Whether the response names its container: one about a missing item does not.
     pub names_container: bool,
+    /// The headers of a response that another server has made.
+    pub forwarded: Option<Box<HeaderMap>>,
 }
 
 impl Reply {
@@ -32,7 +34,18 @@ impl Reply {
             payload: Payload::Whole(Bytes::new()),
             charge: RequestUnits(1.0),
             names_container: true,
+            forwarded: None,
         }
+    }
+
+    /// A response that another server has made. Its charge was counted there.
+    pub(crate) fn forwarded(response: Response<Bytes>) -> Reply {
+        let (head, body) = response.into_parts();
+        let mut reply = Reply::empty(head.status);
+        reply.charge = RequestUnits(0.0);
+        reply.payload = Payload::Whole(body);
+        reply.forwarded = Some(Box::new(head.headers));
+        reply
     }
 
     /// A response with JSON text.
@@ -123,6 +136,13 @@ impl Reply {
 
     /// The finished response.
     pub(crate) fn into_response(mut self) -> Response<Payload> {
+        if let Some(forwarded) = self.forwarded.take() {
+            let mut response = Response::new(self.payload);
+            *response.status_mut() = self.status;
+            *response.headers_mut() = *forwarded;
+            response.headers_mut().extend(self.headers.into_map());
+            return response;
+        }
         if self.charge == RequestUnits(1.0) {
             self.fixed(&headers::REQUEST_CHARGE, "1");
         } else {

@@ -42,6 +42,7 @@ impl InProcess {
             connections: Arc::default(),
             emulation: None,
             snapshots: None,
+            peers: None,
         };
         InProcess {
             service: CosmosService::new(store.account.clone(), Keys::new(key.clone()), options),

@@ -292,6 +292,11 @@ impl Request {
 }
 
 impl Response {
+    /// The names of the headers, in their order.
+    pub fn header_names(&self) -> Vec<&str> {
+        self.headers.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()

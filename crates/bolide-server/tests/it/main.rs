@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod dotnet_suite;
 mod emulator;
+mod forwarding;
 mod health;
 mod http2;
 mod keys;

@@ -33,6 +33,7 @@ impl Worker {
     pub(super) fn expect_others(&mut self) {
         if self.engine.is_shared() {
             self.contention.found_stale();
+            self.shared.rivals.found();
         }
     }
 
@@ -52,7 +53,7 @@ impl Worker {
         if head == self.head {
             self.contention.locked_batches_left -= 1;
         } else {
-            self.contention.found_stale();
+            self.expect_others();
         }
         if is_stale || head != self.head {
             self.take_newest(head, state)?;

@@ -39,6 +39,10 @@ pub enum Call {
     /// Deletes all items of the partition key.
     DropAll,
     List(Listing),
+    /// Reads the latest versions in the change feed, from its beginning to its end.
+    Changes,
+    /// What [`Call::Changes`] has seen of one item.
+    Change(String),
     /// A query for the item with a value of the unique key.
     Find(i64),
     /// A query for the number of items.
@@ -52,17 +56,16 @@ pub enum Call {
 pub enum Listing {
     ReadFeed,
     Query,
-    /// The latest versions from the beginning.
-    ChangeFeed,
 }
 
 impl Call {
     /// Returns whether the call may change anything.
     pub fn is_write(&self) -> bool {
-        !matches!(
-            self,
-            Call::List(_) | Call::Find(_) | Call::Count | Call::One(Action::Read(_))
-        )
+        match self {
+            Call::One(action) => !matches!(action, Action::Read(_)),
+            Call::List(_) | Call::Changes | Call::Change(_) | Call::Find(_) | Call::Count => false,
+            Call::Batch(_) | Call::Script(_) | Call::DropAll | Call::DefaultTtl(_) => true,
+        }
     }
 }
 
@@ -256,8 +259,9 @@ impl State {
             }),
             (Call::DefaultTtl(_), Outcome::NotDefined) => Some(state),
             (Call::DropAll, Outcome::Refused(Refused::TooManyDeletions)) => Some(state),
-            (Call::List(_), Outcome::Listed(listed)) => state.shows(listed, |_| true).then_some(state),
-            (Call::Find(u), Outcome::Listed(listed)) => state.shows(listed, |item| item.u == *u).then_some(state),
+            (Call::List(_), Outcome::Listed(listed)) => state.shows(listed, |_, _| true).then_some(state),
+            (Call::Change(id), Outcome::Listed(listed)) => state.shows(listed, |other, _| other == id).then_some(state),
+            (Call::Find(u), Outcome::Listed(listed)) => state.shows(listed, |_, item| item.u == *u).then_some(state),
             (Call::Count, Outcome::Counted(count)) => (state.items.len() as u64 == *count).then_some(state),
             (Call::One(action), Outcome::Unknown) => state.carry_out(at.stamp, action, None).is_ok().then_some(state),
             (Call::Batch(actions), Outcome::Unknown) => {
@@ -272,8 +276,8 @@ impl State {
     }
 
     /// Returns whether the items that are selected may be seen with these etags.
-    fn shows(&mut self, listed: &[(String, String)], is_selected: impl Fn(&Item) -> bool) -> bool {
-        let items = self.items.iter_mut().filter(|(_, item)| is_selected(item));
+    fn shows(&mut self, listed: &[(String, String)], is_selected: impl Fn(&str, &Item) -> bool) -> bool {
+        let items = self.items.iter_mut().filter(|(id, item)| is_selected(id, item));
         let items: Vec<_> = items.collect();
         items.len() == listed.len()
             && items

@@ -21,6 +21,20 @@ pub struct Made {
 }
 
 impl Made {
+    /// Returns what is to be ordered: the call, or for a feed the read of each version in it. That an item is missing tells nothing: it may have been
+    /// written meanwhile, and then it comes later in the feed.
+    pub fn parts(self) -> Vec<Made> {
+        let (Call::Changes, Outcome::Listed(listed)) = (&self.call, &self.outcome) else {
+            return vec![self];
+        };
+        let part = |version: &(String, String)| Made {
+            call: Call::Change(version.0.clone()),
+            outcome: Outcome::Listed(vec![version.clone()]),
+            ..self.clone()
+        };
+        listed.iter().map(part).collect()
+    }
+
     fn is_known(&self) -> bool {
         self.outcome != Outcome::Unknown
     }

@@ -168,6 +168,8 @@ impl Track {
                 Ok((dropped.map_or_else(|error| refused(&error), |()| Outcome::Dropped), lsn))
             }
             Call::List(listing) => self.list(*listing).await,
+            Call::Changes => self.changes().await,
+            Call::Change(_) => panic!("it is a part of a call"),
             Call::Find(u) => {
                 let text = "SELECT c.id, c._etag FROM c WHERE c.u = @u";
                 self.query(text, vec![("@u".to_owned(), (*u).into())]).await
@@ -299,18 +301,33 @@ impl Track {
                 let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await)?;
                 (page.expect("a page").items, lsn)
             }
-            Listing::ChangeFeed => {
-                let read = ReadChanges {
-                    scope: scope_of("p"),
-                    start: FeedStart::Beginning,
-                    max_items: Some(100),
-                };
-                let (page, lsn) = answered(self.account.change_feed(&ctx, &self.container, &read).await)?;
-                (page.expect("a page").items, lsn)
-            }
         };
         let pairs = items.iter().map(|item| (item.id().to_owned(), item.etag().to_string()));
         Ok((listed(pairs), lsn))
+    }
+
+    /// Reads the change feed to its end: all versions that it shows.
+    async fn changes(&self) -> Answered<Outcome> {
+        let mut read = ReadChanges {
+            scope: scope_of("p"),
+            start: FeedStart::Beginning,
+            max_items: Some(2),
+        };
+        let mut versions = Vec::new();
+        loop {
+            let ctx = self.account.begin().await?;
+            let (page, lsn) = answered(self.account.change_feed(&ctx, &self.container, &read).await)?;
+            let page = page.expect("a page");
+            if page.items.is_empty() {
+                return Ok((listed(versions.into_iter()), lsn));
+            }
+            versions.extend(
+                page.items
+                    .iter()
+                    .map(|item| (item.id().to_owned(), item.etag().to_string())),
+            );
+            read.start = FeedStart::After(page.continuation);
+        }
     }
 
     /// Runs a query for ids and etags.

@@ -193,7 +193,7 @@ async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, the
             tokio::spawn(async move { trouble.befall(&world, place).await });
         }
         if let Some(call) = make(&mut client, &world, &moments, call).await {
-            made.push(call);
+            made.extend(call.parts());
         }
     }
     (client, made)
@@ -223,7 +223,7 @@ fn query(choices: &mut RandomChoices) -> Call {
         0 => Call::Count,
         1 => Call::Find(choices.roll(4) as i64),
         2 => Call::List(Listing::Query),
-        3 => Call::List(Listing::ChangeFeed),
+        3 => Call::Changes,
         _ => Call::List(Listing::ReadFeed),
     }
 }

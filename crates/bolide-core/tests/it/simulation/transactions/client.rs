@@ -78,16 +78,7 @@ impl Client {
     /// Returns whether the session of a transaction has the record of its commit. No server may be in trouble.
     pub async fn has_record(&self, number: u64) -> bool {
         let account = self.world.server_near(0).await.account;
-        let mut has_record = false;
-        for collection in &collections_of(&account) {
-            let ctx = account.begin().await.expect("a clock");
-            let session = session_of(number);
-            let read = account
-                .write_document(&ctx, (collection, Epk::start()), move |batch| batch.session(&session))
-                .await;
-            has_record |= read.expect("a store without faults").value.is_some();
-        }
-        has_record
+        record_at(&account, number).await.expect("a store without faults")
     }
 
     /// Makes a transaction, a snapshot or a single write, unless the server dies before.
@@ -250,7 +241,8 @@ impl<'c> Making<'c> {
         list.push(self.made.number);
         let to = match &found {
             None => first_place(register),
-            Some((place, _)) if self.client.choices.percent(70) => *place,
+            // One that it has created itself stays where others create it, too, so that they conflict.
+            Some((place, _)) if list[0] == self.made.number || self.client.choices.percent(70) => *place,
             Some((place, _)) => 1 - place,
         };
         let new = draft(&self.account, &self.collections[to], register, &list);
@@ -336,4 +328,17 @@ impl<'c> Making<'c> {
 /// Returns the key of the session of a transaction: each has its own.
 fn session_of(number: u64) -> Vec<u8> {
     number.to_be_bytes().to_vec()
+}
+
+/// Returns whether the session of a transaction has the record of its commit.
+async fn record_at(account: &Account, number: u64) -> Result<bool, Error> {
+    for collection in &collections_of(account) {
+        let ctx = account.begin().await?;
+        let session = session_of(number);
+        let read = account.write_document(&ctx, (collection, Epk::start()), move |batch| batch.session(&session));
+        if read.await.map_err(|refusal| refusal.error)?.value.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -219,11 +219,11 @@ fn id_of(choices: &mut RandomChoices) -> &'static str {
 
 /// Returns a call that reads several items.
 fn query(choices: &mut RandomChoices) -> Call {
-    match choices.roll(5) {
+    match choices.roll(7) {
         0 => Call::Count,
         1 => Call::Find(choices.roll(4) as i64),
         2 => Call::List(Listing::Query),
-        3 => Call::Changes,
+        3..6 => Call::Changes,
         _ => Call::List(Listing::ReadFeed),
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::Result;
 use crate::project::{Project, succeed};
 
-/// The tests; both are in one module.
+/// The tests; all are in one module.
 const TESTS: &str = "simulation::";
 
 /// Which seeds to run, and for how long.

@@ -38,15 +38,34 @@ pub enum Call {
     Script(Vec<Action>),
     /// Deletes all items of the partition key.
     DropAll,
-    List,
-    /// Sets the default ttl of the container, in seconds; -1: items without their own do not end.
-    DefaultTtl(i64),
+    List(Listing),
+    /// Reads the latest versions in the change feed, from its beginning to its end.
+    Changes,
+    /// What [`Call::Changes`] has seen of one item.
+    Change(String),
+    /// A query for the item with a value of the unique key.
+    Find(i64),
+    /// A query for the number of items.
+    Count,
+    /// Sets the default ttl of the container, in seconds; -1: items without their own do not end; `None`: no item ends.
+    DefaultTtl(Option<i64>),
+}
+
+/// A way to read all items of the partition key in one page. All must show the same (P1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    ReadFeed,
+    Query,
 }
 
 impl Call {
     /// Returns whether the call may change anything.
     pub fn is_write(&self) -> bool {
-        !matches!(self, Call::List | Call::One(Action::Read(_)))
+        match self {
+            Call::One(action) => !matches!(action, Action::Read(_)),
+            Call::List(_) | Call::Changes | Call::Change(_) | Call::Find(_) | Call::Count => false,
+            Call::Batch(_) | Call::Script(_) | Call::DropAll | Call::DefaultTtl(_) => true,
+        }
     }
 }
 
@@ -84,6 +103,7 @@ pub enum Outcome {
     RolledBack(usize, Refused),
     /// Ids and etags.
     Listed(Vec<(String, String)>),
+    Counted(u64),
     /// No answer came: the call was carried out or not.
     Unknown,
 }
@@ -106,6 +126,7 @@ impl Outcome {
             Outcome::NotDefined => "not defined",
             Outcome::RolledBack(..) => "rolled back",
             Outcome::Listed(_) => "listed",
+            Outcome::Counted(_) => "counted",
             Outcome::Unknown => "unknown",
         }
     }
@@ -140,11 +161,11 @@ impl Item {
         self.etag.get_or_insert_with(|| etag.to_owned()) == etag
     }
 
-    /// Returns whether the item is live (TTL-045), with a default that is not absent.
-    fn is_live(&self, now: i64, default: i64) -> bool {
-        match self.ttl.unwrap_or(default) {
-            -1 => true,
-            ttl => now < self.written + ttl,
+    /// Returns whether the item is live (TTL-045). Without a default no item ends.
+    fn is_live(&self, now: i64, default: Option<i64>) -> bool {
+        match default.map(|default| self.ttl.unwrap_or(default)) {
+            None | Some(-1) => true,
+            Some(ttl) => now < self.written + ttl,
         }
     }
 }
@@ -153,7 +174,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     items: BTreeMap<&'static str, Item>,
-    default: i64,
+    default: Option<i64>,
     /// The second of the last call.
     now: i64,
     /// The second of the last write, as its items show it. It may be the one before, because a write takes time.
@@ -171,7 +192,7 @@ impl Default for State {
     fn default() -> State {
         State {
             items: BTreeMap::new(),
-            default: -1,
+            default: Some(-1),
             now: i64::MIN,
             stamp: i64::MIN,
         }
@@ -238,12 +259,10 @@ impl State {
             }),
             (Call::DefaultTtl(_), Outcome::NotDefined) => Some(state),
             (Call::DropAll, Outcome::Refused(Refused::TooManyDeletions)) => Some(state),
-            (Call::List, Outcome::Listed(listed)) => {
-                let ids = state.items.keys().copied();
-                let are_all = ids.eq(listed.iter().map(|(id, _)| id.as_str()));
-                let mut both = state.items.values_mut().zip(listed);
-                (are_all && both.all(|(item, (_, etag))| item.shows(etag))).then_some(state)
-            }
+            (Call::List(_), Outcome::Listed(listed)) => state.shows(listed, |_, _| true).then_some(state),
+            (Call::Change(id), Outcome::Listed(listed)) => state.shows(listed, |other, _| other == id).then_some(state),
+            (Call::Find(u), Outcome::Listed(listed)) => state.shows(listed, |_, item| item.u == *u).then_some(state),
+            (Call::Count, Outcome::Counted(count)) => (state.items.len() as u64 == *count).then_some(state),
             (Call::One(action), Outcome::Unknown) => state.carry_out(at.stamp, action, None).is_ok().then_some(state),
             (Call::Batch(actions), Outcome::Unknown) => {
                 let mut all = actions.iter();
@@ -254,6 +273,17 @@ impl State {
             (Call::DefaultTtl(_), Outcome::Unknown) => self.carried_out(at, call, &Outcome::Defined),
             _ => None,
         }
+    }
+
+    /// Returns whether the items that are selected may be seen with these etags.
+    fn shows(&mut self, listed: &[(String, String)], is_selected: impl Fn(&str, &Item) -> bool) -> bool {
+        let items = self.items.iter_mut().filter(|(id, item)| is_selected(id, item));
+        let items: Vec<_> = items.collect();
+        items.len() == listed.len()
+            && items
+                .into_iter()
+                .zip(listed)
+                .all(|((id, item), (shown, etag))| id == shown && item.shows(etag))
     }
 
     fn succeeds(&mut self, now: i64, action: &Action, seen: &Seen) -> bool {

@@ -21,6 +21,20 @@ pub struct Made {
 }
 
 impl Made {
+    /// Returns what is to be ordered: the call, or for a feed the read of each version in it. That an item is missing tells nothing: it may have been
+    /// written meanwhile, and then it comes later in the feed.
+    pub fn parts(self) -> Vec<Made> {
+        let (Call::Changes, Outcome::Listed(listed)) = (&self.call, &self.outcome) else {
+            return vec![self];
+        };
+        let part = |version: &(String, String)| Made {
+            call: Call::Change(version.0.clone()),
+            outcome: Outcome::Listed(vec![version.clone()]),
+            ..self.clone()
+        };
+        listed.iter().map(part).collect()
+    }
+
     fn is_known(&self) -> bool {
         self.outcome != Outcome::Unknown
     }
@@ -147,7 +161,7 @@ fn may_come_next(calls: &[Made], placed: u64, next: &Made) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::action::{Action, Body, Refused, Seen};
+    use super::super::action::{Action, Body, Listing, Refused, Seen};
     use super::*;
 
     const A: Body = Body {
@@ -260,12 +274,51 @@ mod tests {
         let beside = |seen| {
             fits(&[
                 made(0, 9, batch.clone(), committed.clone()),
-                made(1, 8, Call::List, seen),
+                made(1, 8, Call::List(Listing::Query), seen),
             ])
         };
         assert!(beside(listed(&[])));
         assert!(beside(listed(&[("a", "1"), ("b", "2")])));
         assert!(!beside(listed(&[("a", "1")])));
+    }
+
+    #[test]
+    fn queries_see_what_reads_see() {
+        let beside = |call: &Call, seen: Outcome| {
+            fits(&[
+                made(0, 1, create(), written("1", 1, true)),
+                made(2, 3, call.clone(), seen),
+            ])
+        };
+        let listed = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(id, etag)| ((*id).to_owned(), (*etag).to_owned()));
+            Outcome::Listed(pairs.collect())
+        };
+        assert!(beside(&Call::Count, Outcome::Counted(1)) && !beside(&Call::Count, Outcome::Counted(0)));
+        let one = || listed(&[("a", "1")]);
+        assert!(beside(&Call::Find(A.u), one()) && !beside(&Call::Find(A.u), listed(&[])));
+        assert!(beside(&Call::Find(A.u + 1), listed(&[])) && !beside(&Call::Find(A.u + 1), one()));
+        assert!(!beside(&Call::Find(A.u), listed(&[("a", "2")])));
+    }
+
+    #[test]
+    fn without_a_default_nothing_ends_and_what_has_ended_stays_so() {
+        let during = |began, seconds, call, seen| Made {
+            seconds: (seconds, seconds),
+            ..made(began, began + 1, call, seen)
+        };
+        let brief = Call::One(Action::Create(Body { ttl: Some(2), ..A }));
+        let off = || Call::DefaultTtl(None);
+        let history = |off_at: i64, seen| {
+            fits(&[
+                during(0, 100, brief.clone(), written("1", 1, true)),
+                during(2, off_at, off(), Outcome::Defined),
+                during(4, 110, read(), seen),
+            ])
+        };
+        let missing = || Outcome::Refused(Refused::NotFound);
+        assert!(history(101, found("1", 1)) && !history(101, missing()));
+        assert!(history(102, missing()) && !history(102, found("1", 1)));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Readers of the change feed: one of its latest versions, one of all versions. Whenever no client writes, both know which items exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bolide_core::{
     Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, ScanScope, StoredItem,
 };
 use bolide_model::Error;
+
+use crate::test_container::shown;
 
 /// The two readers; see the module.
 pub struct Followers {
@@ -16,7 +18,22 @@ pub struct Followers {
     seen: BTreeMap<String, String>,
     /// Etags by id from the all-versions feed: of the stored items.
     stored: BTreeMap<String, String>,
-    expired: u64,
+    /// The second of the newest change.
+    newest: i64,
+    /// The versions that the purge has removed, by their etags.
+    removed: BTreeSet<String>,
+    /// Those among them that nobody has taken yet.
+    news: Vec<Removed>,
+}
+
+/// A version that has ended, as the all-versions feed shows its removal. Times are seconds.
+#[derive(Debug)]
+pub struct Removed {
+    pub id: String,
+    pub written: i64,
+    /// The ttl of the item itself.
+    pub own: Option<i64>,
+    pub removed: i64,
 }
 
 impl Followers {
@@ -26,7 +43,9 @@ impl Followers {
             all: FeedStart::Now,
             seen: BTreeMap::new(),
             stored: BTreeMap::new(),
-            expired: 0,
+            newest: i64::MIN,
+            removed: BTreeSet::new(),
+            news: Vec::new(),
         };
         // A start from now becomes a fixed position here: the next page begins at it.
         followers.follow(account, container).await.expect("pages");
@@ -63,7 +82,12 @@ impl Followers {
             .map(|item| (item.id().to_owned(), item.etag().to_string()));
         assert_eq!(self.stored, listed.collect());
         let report = account.ttl_report(container).await.expect("a report");
-        assert_eq!(self.expired, report.purged_total, "P7");
+        assert_eq!(self.removed.len() as u64, report.purged_total, "P7");
+    }
+
+    /// Takes what has been removed since this was last called.
+    pub fn take_removed(&mut self) -> Vec<Removed> {
+        std::mem::take(&mut self.news)
     }
 
     async fn follow_latest(&mut self, account: &Account, container: &Arc<Container>) -> Result<(), Error> {
@@ -112,7 +136,30 @@ impl Followers {
             change.kind,
             item.id()
         );
-        self.expired += u64::from(change.kind == ChangeKind::Expire);
+        // All items have one partition key, so the feed has them in the order of commits.
+        assert!(
+            change.crts.0 >= self.newest,
+            "P3: time goes back, from {} to {change:?}",
+            self.newest
+        );
+        self.newest = change.crts.0;
+        if let Some(current) = &change.current {
+            assert_eq!(
+                current.last_modified(),
+                change.crts,
+                "P3: the time of a commit and of its item"
+            );
+        }
+        if change.kind == ChangeKind::Expire {
+            let is_first = self.removed.insert(item.etag().to_string());
+            assert!(is_first, "P7: {} has ended twice", item.id());
+            self.news.push(Removed {
+                id: item.id().to_owned(),
+                written: item.last_modified().0,
+                own: shown(item).get("ttl").and_then(serde_json::Value::as_i64),
+                removed: change.crts.0,
+            });
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use bolide_model::time::Clock;
 use bolide_model::{ErrorKind, UnixMillis};
 use tokio::sync::Barrier;
 
-use super::action::{Action, Body, Call, IDS, Outcome, Seen};
+use super::action::{Action, Body, Call, IDS, Listing, Outcome, Seen};
 use super::checker::Made;
 use super::followers::Followers;
 use super::procedure;
@@ -226,12 +226,12 @@ impl Client {
     pub fn choose(&mut self) -> Call {
         match self.choices.roll(10) {
             _ if self.choices.percent(2) => Call::DropAll,
-            _ if self.choices.percent(3) => Call::DefaultTtl([-1, 1, 2, 3][self.choices.roll(4) as usize]),
+            _ if self.choices.percent(3) => Call::DefaultTtl(Some([-1, 1, 2, 3][self.choices.roll(4) as usize])),
             _ if self.choices.percent(8) => {
                 let count = 1 + self.choices.roll(3);
                 Call::Script((0..count).map(|_| self.action()).collect())
             }
-            0 => Call::List,
+            0 => Call::List(Listing::ReadFeed),
             1..4 => {
                 let count = 1 + self.choices.roll(3);
                 Call::Batch((0..count).map(|_| self.action()).collect())

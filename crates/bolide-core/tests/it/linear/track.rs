@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, Batch, BatchOperation, BatchResponse, Container, Cost, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, PatchItem, ReadFeed, ReadItem, ReplaceItem, StoredItem, UpsertItem,
+    Account, Batch, BatchOperation, BatchResponse, Container, Cost, CreateItem, DeleteItem, FeedStart, ItemRead,
+    ItemTarget, OperationDone, PatchItem, QueryItems, ReadChanges, ReadFeed, ReadItem, ReplaceItem, StoredItem,
+    UpsertItem,
 };
 use bolide_model::document::{Document, Patch};
 use bolide_model::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-use super::action::{Action, Body, Call, Outcome, Refused, Seen};
+use super::action::{Action, Body, Call, Listing, Outcome, Refused, Seen};
 use super::procedure;
 use crate::test_container::{definition, key, scope_of, shown};
 
@@ -166,12 +167,22 @@ impl Track {
                 let (dropped, lsn) = answered(dropped.await)?;
                 Ok((dropped.map_or_else(|error| refused(&error), |()| Outcome::Dropped), lsn))
             }
-            Call::List => self.list().await,
+            Call::List(listing) => self.list(*listing).await,
+            Call::Changes => self.changes().await,
+            Call::Change(_) => panic!("it is a part of a call"),
+            Call::Find(u) => {
+                let text = "SELECT c.id, c._etag FROM c WHERE c.u = @u";
+                self.query(text, vec![("@u".to_owned(), (*u).into())]).await
+            }
+            Call::Count => {
+                let (rows, lsn) = self.rows("SELECT VALUE COUNT(1) FROM c", Vec::new()).await?;
+                Ok((Outcome::Counted(rows[0].as_u64().expect("a number")), lsn))
+            }
             Call::DefaultTtl(default) => self.define(*default).await,
         }
     }
 
-    async fn define(&self, default: i64) -> Answered<Outcome> {
+    async fn define(&self, default: Option<i64>) -> Answered<Outcome> {
         let ctx = self.account.begin().await?;
         let mut definition = shared_definition();
         definition["defaultTtl"] = default.into();
@@ -184,7 +195,7 @@ impl Track {
         };
         // Its answer has no position, so one is read afterwards.
         loop {
-            if let Ok((_, lsn)) = self.list().await {
+            if let Ok((_, lsn)) = self.list(Listing::ReadFeed).await {
                 return Ok((outcome, lsn));
             }
         }
@@ -277,21 +288,75 @@ impl Track {
         Ok((outcome, lsn))
     }
 
-    async fn list(&self) -> Answered<Outcome> {
+    async fn list(&self, listing: Listing) -> Answered<Outcome> {
         let ctx = self.account.begin().await?;
-        let read = ReadFeed {
-            scope: scope_of("p"),
-            max_items: Some(100),
-            ..ReadFeed::default()
+        let (items, lsn) = match listing {
+            Listing::Query => return self.query("SELECT c.id, c._etag FROM c", Vec::new()).await,
+            Listing::ReadFeed => {
+                let read = ReadFeed {
+                    scope: scope_of("p"),
+                    max_items: Some(100),
+                    ..ReadFeed::default()
+                };
+                let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await)?;
+                (page.expect("a page").items, lsn)
+            }
         };
-        let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await)?;
-        let page = page.expect("a page");
-        let pairs = page
-            .items
-            .iter()
-            .map(|item| (item.id().to_owned(), item.etag().to_string()));
-        let mut pairs: Vec<_> = pairs.collect();
-        pairs.sort();
-        Ok((Outcome::Listed(pairs), lsn))
+        let pairs = items.iter().map(|item| (item.id().to_owned(), item.etag().to_string()));
+        Ok((listed(pairs), lsn))
     }
+
+    /// Reads the change feed to its end: all versions that it shows.
+    async fn changes(&self) -> Answered<Outcome> {
+        let mut read = ReadChanges {
+            scope: scope_of("p"),
+            start: FeedStart::Beginning,
+            max_items: Some(2),
+        };
+        let mut versions = Vec::new();
+        loop {
+            let ctx = self.account.begin().await?;
+            let (page, lsn) = answered(self.account.change_feed(&ctx, &self.container, &read).await)?;
+            let page = page.expect("a page");
+            if page.items.is_empty() {
+                return Ok((listed(versions.into_iter()), lsn));
+            }
+            versions.extend(
+                page.items
+                    .iter()
+                    .map(|item| (item.id().to_owned(), item.etag().to_string())),
+            );
+            read.start = FeedStart::After(page.continuation);
+        }
+    }
+
+    /// Runs a query for ids and etags.
+    async fn query(&self, text: &str, parameters: Vec<(String, Value)>) -> Answered<Outcome> {
+        let (rows, lsn) = self.rows(text, parameters).await?;
+        let text_of = |row: &Value, name: &str| row[name].as_str().expect("a string").to_owned();
+        let pairs = rows.iter().map(|row| (text_of(row, "id"), text_of(row, "_etag")));
+        Ok((listed(pairs), lsn))
+    }
+
+    /// Returns the rows of a query over the partition key, which fit one page.
+    async fn rows(&self, text: &str, parameters: Vec<(String, Value)>) -> Answered<Vec<Value>> {
+        let ctx = self.account.begin().await?;
+        let query = QueryItems {
+            text: text.to_owned(),
+            parameters: Arc::new(parameters),
+            scope: scope_of("p"),
+            ..QueryItems::default()
+        };
+        let (page, lsn) = answered(self.account.query(&ctx, &self.container, &query).await)?;
+        let page = page.expect("a page");
+        assert_eq!(page.continuation, None, "a few rows fit one page");
+        let rows = [b"[", &page.rows[..], b"]"].concat();
+        Ok((serde_json::from_slice(&rows).expect("rows are JSON"), lsn))
+    }
+}
+
+fn listed(pairs: impl Iterator<Item = (String, String)>) -> Outcome {
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort();
+    Outcome::Listed(pairs)
 }

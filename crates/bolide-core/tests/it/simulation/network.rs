@@ -24,6 +24,7 @@ use bolide_storage::{
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
+use super::held::LinkedSnapshot;
 use super::trace::Trace;
 use crate::random::RandomChoices;
 use crate::test_container::START;
@@ -130,9 +131,15 @@ impl Network {
 
 /// The store as one server sees it; see the module.
 pub struct Link {
+    pub(super) line: Line,
+    time: Mutex<ServerTime>,
+}
+
+/// The way of requests and answers between a server and the store.
+#[derive(Clone)]
+pub(super) struct Line {
     network: Arc<Network>,
     wire: Arc<Wire>,
-    time: Mutex<ServerTime>,
 }
 
 /// The state of a link.
@@ -170,13 +177,16 @@ impl ServerTime {
 
 impl Link {
     pub fn new(network: &Arc<Network>, name: String, seed: u64) -> Arc<Link> {
+        let wire = Wire {
+            name,
+            is_cut: AtomicBool::new(false),
+            alive: Semaphore::new(0),
+        };
         Arc::new(Link {
-            network: network.clone(),
-            wire: Arc::new(Wire {
-                name,
-                is_cut: AtomicBool::new(false),
-                alive: Semaphore::new(0),
-            }),
+            line: Line {
+                network: network.clone(),
+                wire: Arc::new(wire),
+            },
             time: Mutex::new(ServerTime {
                 choices: RandomChoices::new(seed),
                 errors: (0, 0),
@@ -187,29 +197,33 @@ impl Link {
     }
 
     pub fn name(&self) -> &str {
-        &self.wire.name
+        &self.line.wire.name
     }
 
     /// Cuts the link, or ends the cut. Nothing arrives while it is cut.
     pub fn cut(&self, is_cut: bool) {
-        self.wire.is_cut.store(is_cut, Ordering::SeqCst);
-        self.network.note(self.name(), if is_cut { "cut" } else { "mended" });
+        self.line.wire.is_cut.store(is_cut, Ordering::SeqCst);
+        self.line
+            .network
+            .note(self.name(), if is_cut { "cut" } else { "mended" });
     }
 
     /// The server dies: its requests get no answer any more. Those that it has sent are carried out.
     pub fn die(&self) {
-        self.wire.alive.close();
-        self.network.note(self.name(), "died");
+        self.line.wire.alive.close();
+        self.line.network.note(self.name(), "died");
     }
 
     /// Waits until the server dies.
     pub async fn death(&self) {
         // There are no permits.
-        let _ = self.wire.alive.acquire().await;
+        let _ = self.line.wire.alive.acquire().await;
     }
+}
 
+impl Line {
     /// Sends a request to the store. `None`: no answer came, and the request is carried out or not, perhaps later.
-    async fn ask<T, F>(&self, what: String, work: impl FnOnce(Arc<dyn Engine>) -> F + Send + 'static) -> Option<T>
+    pub async fn ask<T, F>(&self, what: String, work: impl FnOnce(Arc<dyn Engine>) -> F + Send + 'static) -> Option<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
@@ -291,7 +305,7 @@ fn unavailable() -> EngineError {
 
 impl Engine for Link {
     fn name(&self) -> &'static str {
-        self.network.memory.name()
+        self.line.network.memory.name()
     }
 
     fn is_shared(&self) -> bool {
@@ -305,13 +319,13 @@ impl Engine for Link {
     ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
         Box::pin(async move {
             let read = move |store: Arc<dyn Engine>| async move { store.read(partition, request).await };
-            let answer = self.ask(format!("read {partition}"), read).await;
+            let answer = self.line.ask(format!("read {partition}"), read).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }
 
     fn checks_new_keys(&self) -> bool {
-        self.network.memory.checks_new_keys()
+        self.line.network.memory.checks_new_keys()
     }
 
     fn read_and_lock(
@@ -324,21 +338,24 @@ impl Engine for Link {
                 let (read, lock) = store.read_and_lock(partition, keys).await?;
                 Ok((read, lock.map(ending_soon)))
             };
-            let answer = self.ask(format!("lock {partition}"), lock).await;
+            let answer = self.line.ask(format!("lock {partition}"), lock).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }
 
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
-            let (ticket, network) = (batch.ticket(), self.network.clone());
+            let (ticket, network) = (batch.ticket(), self.line.network.clone());
             let what = format!("commit {partition} {}..{}", batch.base, batch.next);
             let commit = move |store: Arc<dyn Engine>| async move {
                 let token = batch.token;
                 let work = store.commit(partition, batch);
                 network.commit(token, Ok(Outcome::Stale), work).await
             };
-            self.ask(what, commit).await.unwrap_or(Ok(Outcome::Unknown(ticket)))
+            self.line
+                .ask(what, commit)
+                .await
+                .unwrap_or(Ok(Outcome::Unknown(ticket)))
         })
     }
 
@@ -347,7 +364,7 @@ impl Engine for Link {
         batches: Vec<(PartitionId, Batch)>,
     ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
         Box::pin(async move {
-            let (unknown, network) = (JointOutcome::unknown(&batches), self.network.clone());
+            let (unknown, network) = (JointOutcome::unknown(&batches), self.line.network.clone());
             let commit = move |store: Arc<dyn Engine>| async move {
                 let Some(token) = batches.first().map(|(_, batch)| batch.token) else {
                     return store.commit_together(batches).await;
@@ -355,26 +372,33 @@ impl Engine for Link {
                 let work = store.commit_together(batches);
                 network.commit(token, Ok(JointOutcome::Stale), work).await
             };
-            self.ask("commit together".into(), commit).await.unwrap_or(Ok(unknown))
+            self.line
+                .ask("commit together".into(), commit)
+                .await
+                .unwrap_or(Ok(unknown))
         })
     }
 
     fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move {
             let hold = move |store: Arc<dyn Engine>| async move { store.hold(home, until).await };
-            let answer = self.ask("hold".into(), hold).await;
-            answer.unwrap_or_else(|| Err(unavailable()))
+            let answer = self.line.ask("hold".into(), hold).await;
+            let held = answer.unwrap_or_else(|| Err(unavailable()))?;
+            Ok(Arc::new(LinkedSnapshot::new(self.line.clone(), held)) as Arc<dyn HeldSnapshot>)
         })
     }
 
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
-            let (what, network) = (format!("resolve {partition} {}", ticket.next), self.network.clone());
+            let (what, network) = (
+                format!("resolve {partition} {}", ticket.next),
+                self.line.network.clone(),
+            );
             let resolve = move |store: Arc<dyn Engine>| async move {
                 network.fenced.lock().insert(ticket.token);
                 store.resolve(partition, ticket).await
             };
-            let answer = self.ask(what, resolve).await;
+            let answer = self.line.ask(what, resolve).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }
@@ -382,7 +406,7 @@ impl Engine for Link {
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let create = move |store: Arc<dyn Engine>| async move { store.create(partition, head).await };
-            let answer = self.ask(format!("create {partition}"), create).await;
+            let answer = self.line.ask(format!("create {partition}"), create).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }
@@ -390,21 +414,21 @@ impl Engine for Link {
     fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let remove = move |store: Arc<dyn Engine>| async move { store.remove(partition).await };
-            let answer = self.ask(format!("remove {partition}"), remove).await;
+            let answer = self.line.ask(format!("remove {partition}"), remove).await;
             answer.unwrap_or_else(|| Err(unavailable()))
         })
     }
 
     fn time(&self) -> Span {
-        self.time.lock().at(self.network.now().0)
+        self.time.lock().at(self.line.network.now().0)
     }
 
     fn durable_time(&self) -> UnixMillis {
-        self.network.memory.durable_time()
+        self.line.network.memory.durable_time()
     }
 
     fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
-        self.network.memory.make_time_durable(until)
+        self.line.network.memory.make_time_durable(until)
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {

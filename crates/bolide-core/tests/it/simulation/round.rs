@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use bolide_core::Container;
 use bolide_model::{ErrorKind, UnixMillis};
 use futures_util::future::{Either, select};
 
+use super::defaults::Defaults;
 use super::faults::{Trouble, inflict};
 use super::network::{LONGEST_WAY, Link};
 use super::text_of;
-use super::world::{World, pause};
-use crate::linear::action::{Action, Body, Call, IDS, Outcome};
+use super::transactions::{self, Transactions};
+use super::world::{Server, World, pause};
+use crate::linear::action::{Action, Body, Call, IDS, Listing, Outcome};
 use crate::linear::checker::{Checker, Made};
 use crate::linear::followers::Followers;
 use crate::linear::racers::Client;
@@ -43,6 +46,8 @@ pub struct Simulation {
     /// `None` while they read.
     followers: Option<Followers>,
     checker: Checker,
+    transactions: Transactions,
+    defaults: Defaults,
     /// Number of calls so far, by their outcome.
     pub outcomes: BTreeMap<&'static str, u64>,
 }
@@ -59,6 +64,8 @@ impl Simulation {
             clients: (0..CLIENTS).map(|number| Client::new(number, seed)).collect(),
             moments: Arc::default(),
             checker: Checker::default(),
+            transactions: Transactions::default(),
+            defaults: Defaults::of_creation(Some(-1)),
             outcomes: BTreeMap::new(),
             choices,
             world,
@@ -76,6 +83,7 @@ impl Simulation {
         let is_over = Arc::new(AtomicBool::new(false));
         let followers = self.followers.take().expect("nobody else has them");
         let following = tokio::spawn(follow(followers, self.world.clone(), choices(), is_over.clone()));
+        let transactions = transactions::Round::begin(&self.world, &self.moments, &mut choices());
         let racing: Vec<_> = self.clients.drain(..).collect();
         let racing = racing.into_iter().map(|client| {
             let (world, moments, theme) = (self.world.clone(), self.moments.clone(), self.theme);
@@ -87,6 +95,7 @@ impl Simulation {
             self.clients.push(client);
             made.extend(calls);
         }
+        let transactions = transactions.end().await?;
         faults.await.expect("faults");
         is_over.store(true, Ordering::SeqCst);
         let mut followers = following.await.map_err(|panic| text_of(panic.into_panic()))?;
@@ -95,13 +104,23 @@ impl Simulation {
             *self.outcomes.entry(call.outcome.name()).or_default() += 1;
         }
         self.checker.take(&made)?;
+        self.defaults.take(&made);
+        for made in &transactions {
+            *self.outcomes.entry(made.name()).or_default() += 1;
+        }
+        let reader = transactions::Client::new(self.world.clone(), self.moments.clone(), choices());
+        self.transactions.take(transactions, reader).await?;
         let server = self.any().await;
         followers.catch_up(&server.account, &server.container).await;
+        for removed in followers.take_removed() {
+            self.defaults.check(&removed)?;
+        }
+        verify(&server, &server.container).await?;
         self.followers = Some(followers);
         Ok(())
     }
 
-    async fn any(&mut self) -> super::world::Server {
+    async fn any(&mut self) -> Server {
         let place = self.choices.roll(self.world.places() as u64);
         self.world.server_near(place as usize).await
     }
@@ -120,16 +139,25 @@ impl Simulation {
             if report.backlog_items != 0 {
                 return Err(format!("expired items are left: {report:?}"));
             }
-            let verified = server.account.verify(&server.container).await;
-            let verified = verified.map_err(|error| format!("a check: {error}"))?;
-            if !verified.problems.is_empty() {
-                return Err(format!("stored entries do not agree: {:?}", verified.problems));
+            for container in server.account.all_containers() {
+                verify(&server, &container).await?;
             }
         }
         let server = self.any().await;
         let followers = self.followers.as_mut().expect("nobody else has them");
         followers.assert_complete(&server.account, &server.container).await;
-        Ok(())
+        let mut removed = followers.take_removed().into_iter();
+        removed.try_for_each(|removed| self.defaults.check(&removed))
+    }
+}
+
+/// Checks that all stored entries agree (P5).
+async fn verify(server: &Server, container: &Arc<Container>) -> Result<(), String> {
+    let verified = server.account.verify(container).await;
+    let verified = verified.map_err(|error| format!("a check: {error}"))?;
+    match verified.problems.is_empty() {
+        true => Ok(()),
+        false => Err(format!("P5: stored entries do not agree: {:?}", verified.problems)),
     }
 }
 
@@ -165,7 +193,7 @@ async fn run(mut client: Client, world: Arc<World>, moments: Arc<AtomicU64>, the
             tokio::spawn(async move { trouble.befall(&world, place).await });
         }
         if let Some(call) = make(&mut client, &world, &moments, call).await {
-            made.push(call);
+            made.extend(call.parts());
         }
     }
     (client, made)
@@ -189,13 +217,27 @@ fn id_of(choices: &mut RandomChoices) -> &'static str {
     IDS[choices.roll(among as u64) as usize]
 }
 
+/// Returns a call that reads several items.
+fn query(choices: &mut RandomChoices) -> Call {
+    match choices.roll(7) {
+        0 => Call::Count,
+        1 => Call::Find(choices.roll(4) as i64),
+        2 => Call::List(Listing::Query),
+        3..6 => Call::Changes,
+        _ => Call::List(Listing::ReadFeed),
+    }
+}
+
 fn choose(client: &mut Client, theme: Theme) -> Call {
     match theme {
         Theme::Settings if client.choices.percent(20) => {
-            Call::DefaultTtl([-1, 1, 2, 3][client.choices.roll(4) as usize])
+            Call::DefaultTtl([None, Some(-1), Some(1), Some(2), Some(3)][client.choices.roll(5) as usize])
         }
         Theme::Deletions if client.choices.percent(10) => Call::DropAll,
-        Theme::Ends if client.choices.percent(40) => Call::One(Action::Read(id_of(&mut client.choices))),
+        Theme::Ends if client.choices.percent(40) => match client.choices.percent(50) {
+            true => Call::One(Action::Read(id_of(&mut client.choices))),
+            false => query(&mut client.choices),
+        },
         Theme::Ends if client.choices.percent(60) => {
             let brief = Body {
                 id: id_of(&mut client.choices),
@@ -211,6 +253,7 @@ fn choose(client: &mut Client, theme: Theme) -> Call {
         _ => match client.choose() {
             // Scripts have threads of their own.
             Call::Script(actions) => Call::Batch(actions),
+            Call::List(_) => query(&mut client.choices),
             call => call,
         },
     }

@@ -10,6 +10,7 @@ use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
 
 use super::network::{Link, Network};
+use super::transactions::create_collections;
 use crate::linear::track::shared_definition;
 
 /// The world of a simulation; see the module.
@@ -55,6 +56,7 @@ impl World {
         let properties = ContainerProperties::from_json(&shared_definition()).expect("a definition");
         let created = account.create_container(&ctx, database.rid, properties, None).await;
         drop(created.expect("a new container"));
+        create_collections(&account).await;
         for place in 0..servers {
             world.start(place).await;
         }
@@ -67,7 +69,9 @@ impl World {
             return;
         }
         let (link, account) = self.open(place).await;
-        let container = account.all_containers().pop().expect("the container");
+        let mut containers = account.all_containers().into_iter();
+        let container = containers.find(|container| container.collection().is_none());
+        let container = container.expect("it was created before all servers");
         self.servers.lock()[place] = Some(Server {
             link,
             account,

@@ -38,6 +38,8 @@ pub struct Probe {
     /// Whether the answer to the next scan of items waits until it is let through.
     is_next_answer_held: AtomicBool,
     is_next_commit_held: AtomicBool,
+    /// Number of commits to the catalog that are let through before the next ones wait; negative: all.
+    catalog_commits_left: AtomicI64,
     held_answers: AtomicUsize,
     answers: Semaphore,
     lost: Mutex<Option<Lost>>,
@@ -96,6 +98,7 @@ impl Probe {
             held: AtomicUsize::new(0),
             is_next_answer_held: AtomicBool::new(false),
             is_next_commit_held: AtomicBool::new(false),
+            catalog_commits_left: AtomicI64::new(-1),
             held_answers: AtomicUsize::new(0),
             answers: Semaphore::new(0),
             lost: Mutex::default(),
@@ -240,6 +243,24 @@ impl Probe {
         self.is_next_commit_held.store(true, Ordering::SeqCst);
     }
 
+    /// Lets `commits` more commits to the catalog through; later ones wait before they are made.
+    pub fn hold_catalog_commits_after(&self, commits: i64) {
+        self.catalog_commits_left.store(commits, Ordering::SeqCst);
+    }
+
+    /// Lets commits to the catalog through again, those that wait included.
+    pub fn release_catalog_commits(&self) {
+        self.catalog_commits_left.store(-1, Ordering::SeqCst);
+        self.answers.add_permits(self.held_answers());
+    }
+
+    /// Returns whether a commit to the catalog must wait; counts it.
+    fn holds_catalog_commit(&self) -> bool {
+        let less = |left: i64| (left > 0).then_some(left - 1);
+        let left = &self.catalog_commits_left;
+        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) == Err(0)
+    }
+
     /// Returns the number of answers and commits that wait.
     pub fn held_answers(&self) -> usize {
         self.held_answers.load(Ordering::SeqCst)
@@ -363,7 +384,11 @@ impl Engine for Probe {
 
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
-            if partition != PartitionId::CATALOG && self.is_next_commit_held.swap(false, Ordering::SeqCst) {
+            let is_held = match partition {
+                PartitionId::CATALOG => self.holds_catalog_commit(),
+                _ => self.is_next_commit_held.swap(false, Ordering::SeqCst),
+            };
+            if is_held {
                 self.held_answers.fetch_add(1, Ordering::SeqCst);
                 self.answers.acquire().await.expect("it is never closed").forget();
                 self.held_answers.fetch_sub(1, Ordering::SeqCst);

@@ -2,10 +2,11 @@
 //! although nothing has told the other about it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_core::{
-    Account, Container, CreateItem, FeedStart, ItemTarget, PurgeMode, QueryItems, ReadChanges, ReadFeed, ReadItem,
-    ReplaceItem, ScanScope,
+    Account, Container, CreateItem, ExecuteProcedure, FeedStart, ItemTarget, PurgeMode, QueryItems, ReadChanges,
+    ReadFeed, ReadItem, ReplaceItem, ScanScope, ScriptName,
 };
 use bolide_model::document::Document;
 use bolide_model::partition_key::PartitionKey;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Two, container, container_text};
 use crate::probe::Probe;
-use crate::test_container::{START, key};
+use crate::test_container::{START, define_procedure, key};
 
 /// One container, open in both accounts.
 struct Both {
@@ -501,6 +502,72 @@ async fn a_change_that_could_not_raise_a_partition_leaves_a_container_that_is_se
         both.second.define(&json!({"defaultTtl": 5})).await.unwrap();
         both.at(6);
         assert_eq!(both.first.read("a").await, Err(ErrorKind::NotFound));
+    }
+}
+
+/// TTL-233, TTL-237: a procedure is carried out by the settings that the other account has acknowledged.
+#[tokio::test]
+async fn a_procedure_writes_by_the_settings_that_the_other_account_set() {
+    let both = Both::open(&json!({})).await;
+    let replace = "function () { var c = getContext().getCollection(); c.replaceDocument(c.getAltLink() + '/docs/a', {id: 'a', pk: 'p'}); }";
+    define_procedure(&both.second.account, &both.second.container, "replace", replace).await;
+    let execute = || async {
+        let ctx = both.second.account.begin().await.unwrap();
+        let execute = ExecuteProcedure {
+            name: ScriptName::Id("replace".into()),
+            partition_key: key("p"),
+            arguments: "[]".into(),
+            is_logging: false,
+        };
+        let executed = both
+            .second
+            .account
+            .execute_procedure(&ctx, &both.second.container, execute)
+            .await;
+        executed.map(drop).map_err(|refusal| refusal.error.kind)
+    };
+    both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+    assert_eq!(execute().await, Ok(()));
+    both.at(10);
+    both.first.define(&json!({"defaultTtl": 5})).await.unwrap();
+    let executed = execute().await;
+    assert!(
+        matches!(executed, Err(ErrorKind::ScriptFailed { .. })),
+        "the item has ended: {executed:?}"
+    );
+    for through in [&both.second, &both.first] {
+        assert_eq!(through.read("a").await, Err(ErrorKind::NotFound), "it stays so");
+        through.assert_sound().await;
+    }
+}
+
+/// The account that changes the default ttl stands still before its last commit, and the other one takes over. What the first sends afterwards does not
+/// take effect by the number that it was given: no partition has that any more.
+#[tokio::test]
+async fn a_change_that_was_taken_over_does_not_take_effect_when_its_account_goes_on() {
+    let (both, probe) = Both::with_probe(1).await;
+    both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
+    assert_eq!(both.second.read("a").await, Ok(()));
+    probe.hold_catalog_commits_after(1);
+    let first = both.first.clone();
+    let changing = tokio::spawn(async move { first.define(&json!({"defaultTtl": 5})).await });
+    while probe.held_answers() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    both.second.define(&json!({"defaultTtl": 1000})).await.unwrap();
+    probe.release_catalog_commits();
+    let changed = changing.await.unwrap();
+    // If it was made again, it is the later one.
+    let expected = if changed.is_ok() { 5 } else { 1000 };
+    for through in [&both.second, &both.first] {
+        assert_eq!(through.read("a").await, Ok(()), "{changed:?}");
+        assert_eq!(through.replace("a").await, Ok(()), "{changed:?}");
+        assert_eq!(
+            through.container.properties().policy.to_number(),
+            Some(expected),
+            "{changed:?}"
+        );
+        through.assert_sound().await;
     }
 }
 

@@ -505,32 +505,44 @@ async fn a_change_that_could_not_raise_a_partition_leaves_a_container_that_is_se
     }
 }
 
-/// TTL-233, TTL-237: a procedure is carried out by the settings that the other account has acknowledged.
+/// TTL-226, TTL-233: a procedure that waits in the worker's hands when the settings change is not carried out by the old ones.
 #[tokio::test]
-async fn a_procedure_writes_by_the_settings_that_the_other_account_set() {
-    let both = Both::open(&json!({})).await;
+async fn a_procedure_that_waited_is_not_carried_out_by_settings_of_before() {
+    let (both, probe) = Both::with_probe(2).await;
     let replace = "function () { var c = getContext().getCollection(); c.replaceDocument(c.getAltLink() + '/docs/a', {id: 'a', pk: 'p'}); }";
-    define_procedure(&both.second.account, &both.second.container, "replace", replace).await;
-    let execute = || async {
-        let ctx = both.second.account.begin().await.unwrap();
-        let execute = ExecuteProcedure {
-            name: ScriptName::Id("replace".into()),
-            partition_key: key("p"),
-            arguments: "[]".into(),
-            is_logging: false,
-        };
-        let executed = both
-            .second
-            .account
-            .execute_procedure(&ctx, &both.second.container, execute)
-            .await;
-        executed.map(drop).map_err(|refusal| refusal.error.kind)
+    let second = both.second.clone();
+    define_procedure(&second.account, &second.container, "replace", replace).await;
+    let execute = move || {
+        let second = second.clone();
+        async move {
+            let ctx = second.account.begin().await.unwrap();
+            let execute = ExecuteProcedure {
+                name: ScriptName::Id("replace".into()),
+                partition_key: key("p"),
+                arguments: "[]".into(),
+                is_logging: false,
+            };
+            let executed = second.account.execute_procedure(&ctx, &second.container, execute).await;
+            executed.map(drop).map_err(|refusal| refusal.error.kind)
+        }
     };
     both.first.create(json!({"id": "a", "pk": "p"})).await.unwrap();
     assert_eq!(execute().await, Ok(()));
     both.at(10);
+    probe.hold_next_commit();
+    let second = both.second.clone();
+    let before = tokio::spawn(async move { second.create(json!({"id": "b", "pk": "p"})).await });
+    while probe.held_answers() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let waiting = tokio::spawn(execute());
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
     both.first.define(&json!({"defaultTtl": 5})).await.unwrap();
-    let executed = execute().await;
+    probe.release_answer();
+    assert_eq!(before.await.unwrap(), Ok(()));
+    let executed = waiting.await.unwrap();
     assert!(
         matches!(executed, Err(ErrorKind::ScriptFailed { .. })),
         "the item has ended: {executed:?}"

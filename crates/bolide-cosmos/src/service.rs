@@ -17,7 +17,6 @@ use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
-use futures_util::future::{self, BoxFuture};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -37,15 +36,13 @@ use crate::snapshots::Snapshots;
 use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers, scope};
-use crate::{addressing, common_headers, explorer, health, names, operations, request_body, request_log};
+use crate::{addressing, auth, common_headers, explorer, health, names, operations, request_log};
 
 /// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
 const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
 /// Maximum bytes of the definition of a database, container, user, permission, offer or key. They stay in memory.
 const DEFINITION_BYTES: usize = 64 * 1024;
-/// Bytes of the response to a forwarded write besides the item.
-const FORWARDED_ANSWER_BYTES: usize = 4 * 1024;
 
 /// The message for clients in direct mode.
 const GATEWAY_MODE_ONLY: &str = "this server speaks gateway mode only; switch the client from direct to gateway mode \
@@ -92,13 +89,15 @@ impl CosmosService {
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
         let started = self.state.account.monotonic().now();
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        let forwarded = self.note_forwarded(&mut head);
         let activity_id = common_headers::activity_id(&head.headers);
         let id = headers::ascii(&activity_id).unwrap_or_default();
-        let source = match head.extensions.get::<Forwarded>() {
+        let source = match forwarded {
+            Ok(false) => self.check_source(&head, listener),
             // The server that has forwarded it has checked that.
-            Some(_) => Ok(None),
-            None => self.check_source(&head, listener),
+            Ok(true) => Ok(None),
+            Err(failure) => Err(failure),
         };
         let (page, (operation, answer)) = match source {
             Ok(Some(page)) if names::is_preflight(&head) => {
@@ -121,7 +120,11 @@ impl CosmosService {
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }
-        reply.into_response()
+        let mut response = reply.into_response();
+        if let Some(forwarded) = head.extensions.get::<Forwarded>() {
+            forwarded.mark(&self.state.keys, response.headers_mut());
+        }
+        response
     }
 
     /// Delays the refusal of a client without a key, by the rate limit.
@@ -151,11 +154,7 @@ impl CosmosService {
             let failure = Failure::bad_request("the path is not UTF-8 after percent-decoding");
             return (None, Err(failure));
         };
-        let is_forwarded = head.extensions.get::<Forwarded>().is_some();
-        if listener.purpose == Purpose::Database && route.kind == PathKind::Admin && !is_forwarded {
-            if let Some(node) = forwarding::receiver(head, &route) {
-                return (None, self.answer_forwarded(head, body, listener, node).await);
-            }
+        if listener.purpose == Purpose::Database && route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
         }
         if let Some(answer) = self.public_response(head, listener, &route) {
@@ -164,10 +163,6 @@ impl CosmosService {
         }
         let whole = admission::item_path_with_query(head, &route);
         match admission::admit(&self.state, head, route, whole.as_deref()) {
-            Ok(admitted) if is_forwarded && !admitted.operation.is_forwardable() => (
-                None,
-                Err(Failure::bad_request("a request of this kind is not forwarded")),
-            ),
             Ok(admitted) => self.answer_admitted(head, body, listener, activity_id, admitted).await,
             Err((Refused::Unknown, failure)) => (None, Err(self.refuse_unknown(body, failure).await)),
             Err((Refused::Known, failure)) => {
@@ -272,10 +267,11 @@ impl CosmosService {
             .then(|| addressing::known_container(account, &route))
             .flatten();
         let Received { bytes: body, share } = received;
+        // Between servers there is no TLS.
+        let may_forward =
+            is_shared && operation.is_forwardable() && !listener.is_tls && head.extensions.get::<Forwarded>().is_none();
         // Boxed: the future of nearly all requests stays as small as it is without.
-        if is_shared
-            && let Some(forwarded) = Box::pin(self.forward(head, &body, (activity_id, operation), &route)).await
-        {
+        if may_forward && let Some(forwarded) = Box::pin(self.forward(head, &body, activity_id, &route)).await {
             return self.bind(forwarded?, head.version, share, Some(operation)).await;
         }
         let call = Call {
@@ -302,26 +298,22 @@ impl CosmosService {
         &self,
         head: &Parts,
         body: &Bytes,
-        (activity_id, operation): (&str, Operation),
+        activity_id: &str,
         route: &Route<'_>,
     ) -> Option<Result<Reply, Failure>> {
         let forwarding = self.state.forwarding.as_ref()?;
-        let is_whole = body.len() <= forwarding::BODY_BYTES && !headers::names_triggers(&head.headers);
-        if !operation.is_forwardable() || !is_whole || head.extensions.get::<Forwarded>().is_some() {
+        let is_small = body.len() <= forwarding::BODY_BYTES && head.headers.len() <= forwarding::HEADERS;
+        if !is_small || headers::names_triggers(&head.headers) || auth::shows_a_key(head) {
             return None;
         }
-        let container = self
-            .state
-            .account
-            .container_by_names(&route.database, &route.container)?;
+        let account = &self.state.account;
+        let container = account.container_by_names(&route.database, &route.container)?;
         let key = scope::partition_key(&head.headers, &container).ok()??;
-        let writer = self.state.account.writer_elsewhere(&container, &key)?;
+        let writer = account.writer_elsewhere(&container, &key)?;
         let mut sent = head.clone();
         let activity_id = HeaderValue::from_str(activity_id).ok()?;
         sent.headers.insert(&headers::ACTIVITY_ID, activity_id);
         match forwarding.send(writer, &sent, body).await {
-            // Its keys are other ones.
-            Outcome::Answered(response) if response.status() == StatusCode::UNAUTHORIZED => None,
             Outcome::Answered(response) => Some(Ok(Reply::forwarded(response))),
             Outcome::NotSent => None,
             Outcome::Unknown => {
@@ -331,49 +323,24 @@ impl CosmosService {
         }
     }
 
-    /// Carries out what another server has forwarded to `node`. Each request is checked as if it came from its client.
-    fn answer_forwarded<'a, B: RequestBody + 'a>(
-        &'a self,
-        head: &'a Parts,
-        body: B,
-        listener: Listener,
-        node: &'a str,
-    ) -> BoxFuture<'a, Result<Reply, Failure>> {
-        Box::pin(async move {
-            let keys = &self.state.keys;
-            if !forwarding::is_from_peer(keys, head, node) {
-                let failure = Failure::new(status::UNAUTHORIZED, "the sender has no key of this account");
-                return Err(self.refuse_unknown(body, failure).await);
-            }
-            if self.state.account.node_id().is_none_or(|own| own.to_string() != node) {
-                body.dismiss(Refused::Known);
-                return Err(Failure::new(status::MISDIRECTED, "this is another server"));
-            }
-            let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
-            if received.bytes.is_empty() {
-                return Ok(Reply::json(
-                    StatusCode::OK,
-                    forwarding::proof(keys, &head.headers, node),
-                ));
-            }
-            let requests = forwarding::requests(received.bytes.clone());
-            let requests = requests.ok_or_else(|| Failure::bad_request("the body does not have forwarded writes"))?;
-            // For the responses, before anything is done.
-            let working = received.bytes.len() + requests.len() * FORWARDED_ANSWER_BYTES;
-            self.reserve_working_memory(head.version, &mut received, working)
-                .await?;
-            let answers = requests.into_iter().map(|request| async {
-                let (head, payload) = self.handle(request, listener).await.into_parts();
-                let body = match payload {
-                    Payload::Whole(body) => body,
-                    Payload::Pages(_) => Bytes::new(),
-                };
-                (Response::from_parts(head, ()), body)
-            });
-            let answers = future::join_all(answers).await;
-            let body = request_body::bound(forwarding::responses(&answers).into(), received.share);
-            Ok(Reply::json(StatusCode::OK, body))
-        })
+    /// Notes in a request's extensions if another server has forwarded it; returns whether one has.
+    ///
+    /// # Errors
+    /// 401 if its sender has no key; 421 if it is for another server.
+    fn note_forwarded(&self, head: &mut Parts) -> Result<bool, Failure> {
+        let Some(own) = self.state.account.node_id() else {
+            return Ok(false);
+        };
+        let forwarded = Forwarded::of(&self.state.keys, &head.headers);
+        let forwarded =
+            forwarded.map_err(|_| Failure::new(status::UNAUTHORIZED, "the sender has no key of this account"))?;
+        let Some(forwarded) = forwarded else { return Ok(false) };
+        let is_own = forwarded.node == own.to_string();
+        head.extensions.insert(forwarded);
+        match is_own {
+            true => Ok(true),
+            false => Err(Failure::new(status::MISDIRECTED, "this is another server")),
+        }
     }
 
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {

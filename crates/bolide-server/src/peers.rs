@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_cosmos::forwarding::{Peers, SendError};
 use bolide_model::time::Monotonic;
@@ -20,11 +20,13 @@ use tokio::net::TcpStream;
 /// How long a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_millis(500);
 /// Connections to one server that are kept while they are not in use.
-const KEPT: usize = 16;
+const KEPT: usize = 64;
+/// How long they are kept: the other side ends connections that are idle for longer.
+const IDLE: Duration = Duration::from_millis(500);
 /// Servers to which connections are kept.
 const SERVERS: usize = 64;
 /// Largest response.
-const RESPONSE_BYTES: usize = 16 * 1024 * 1024;
+const RESPONSE_BYTES: usize = 1024 * 1024;
 
 type Connection = SendRequest<Full<Bytes>>;
 
@@ -34,7 +36,7 @@ pub struct PeerConnections(Arc<Inner>);
 struct Inner {
     timeout: Duration,
     clock: Monotonic,
-    kept: Mutex<HashMap<String, Vec<Connection>>>,
+    kept: Mutex<HashMap<String, Vec<(Connection, Instant)>>>,
 }
 
 impl PeerConnections {
@@ -110,12 +112,10 @@ impl Inner {
     fn take_kept(&self, endpoint: &str) -> Option<Connection> {
         let mut kept = self.kept.lock();
         let connections = kept.get_mut(endpoint)?;
-        while let Some(connection) = connections.pop() {
-            if connection.is_ready() {
-                return Some(connection);
-            }
-        }
-        None
+        // The last one was used last.
+        let now = self.clock.now();
+        connections.retain(|(connection, since)| connection.is_ready() && now.duration_since(*since) < IDLE);
+        connections.pop().map(|(connection, _)| connection)
     }
 
     fn keep(&self, endpoint: String, connection: Connection) {
@@ -125,7 +125,7 @@ impl Inner {
         }
         let connections = kept.entry(endpoint).or_default();
         if connections.len() < KEPT {
-            connections.push(connection);
+            connections.push((connection, self.clock.now()));
         }
     }
 }

@@ -28,6 +28,9 @@ use crate::{banner, demo, emulator, files, mongo, ready_file};
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
 
+/// How much longer the answer of another server may take than one of the store.
+const PEER_MARGIN: Duration = Duration::from_secs(2);
+
 /// A warning is logged at the start if server time is ahead of the wall clock by more than this. A restart after a crash, or a clock adjustment, leaves less.
 pub const TIME_AHEAD_SECONDS: i64 = 60;
 
@@ -192,7 +195,8 @@ fn peers(settings: &Settings) -> Option<Arc<dyn Peers>> {
     let options = &settings.options;
     let is_on = settings.store.is_some() && !options.no_forwarding;
     is_on.then(|| {
-        let timeout = Duration::from_secs(options.store_timeout);
+        // A little more than the other server waits for the store.
+        let timeout = Duration::from_secs(options.store_timeout) + PEER_MARGIN;
         Arc::new(PeerConnections::new(timeout, Monotonic::system())) as Arc<dyn Peers>
     })
 }

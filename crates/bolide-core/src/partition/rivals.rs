@@ -2,19 +2,28 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of writes that are sent to the owner after another server's commit was met, before one is committed here to see whether there still are others.
+/// Number of writes that are sent to the owner, before the next ones are committed here to see whether there still are others.
 const FORWARDED: u32 = 4_000;
+/// Others are taken for writers after so many write batches that met a commit of theirs, those subtracted that met none. One may have been a purge, or what
+/// the owner has committed for this server.
+const MET: u32 = 4;
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Rivals {
+    met: AtomicU32,
     left: AtomicU32,
 }
 
 impl Rivals {
-    /// Another server has committed in between.
-    pub fn found(&self) {
-        self.left.store(FORWARDED, Ordering::Relaxed);
+    /// A write batch was committed. Only the worker calls this. `met`: another server has committed in between.
+    pub fn committed(&self, met: bool) {
+        let before = self.met.load(Ordering::Relaxed);
+        let count = if met { before + 1 } else { before.saturating_sub(1) };
+        if count >= MET {
+            self.left.store(FORWARDED, Ordering::Relaxed);
+        }
+        self.met.store(if count >= MET { 0 } else { count }, Ordering::Relaxed);
     }
 
     /// Whether the next write is better committed by the owner. Counts it.
@@ -30,14 +39,35 @@ impl Rivals {
 mod tests {
     use super::*;
 
+    fn forwarded(rivals: &Rivals) -> usize {
+        (0..10_000).filter(|_| rivals.take_forward()).count()
+    }
+
     #[test]
-    fn writes_are_forwarded_for_a_while_after_another_server_was_met() {
+    fn writes_are_forwarded_for_a_while_when_others_write_all_the_time() {
         let rivals = Rivals::default();
-        assert!(!rivals.take_forward(), "nobody was met");
-        rivals.found();
-        assert_eq!((0..10_000).filter(|_| rivals.take_forward()).count(), 4_000);
-        assert!(!rivals.take_forward());
-        rivals.found();
-        assert!(rivals.take_forward());
+        for _ in 0..3 {
+            rivals.committed(true);
+            assert_eq!(forwarded(&rivals), 0);
+        }
+        rivals.committed(true);
+        assert_eq!(forwarded(&rivals), 4_000);
+        rivals.committed(true);
+        assert_eq!(
+            forwarded(&rivals),
+            0,
+            "it begins anew: what was met may be what the owner has committed for this server"
+        );
+    }
+
+    #[test]
+    fn who_writes_alone_forwards_nothing_although_a_purge_comes_in_between() {
+        let rivals = Rivals::default();
+        for _ in 0..100 {
+            rivals.committed(true);
+            rivals.committed(false);
+            rivals.committed(false);
+        }
+        assert_eq!(forwarded(&rivals), 0);
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct Worker {
     /// Which write batches take the entries of creates to be new.
     new_entries: NewEntries,
     contention: Contention,
+    /// Whether others have committed since the last commit.
+    met_others: bool,
     /// Whether the current write batch has one transaction at most and nothing else is queued, so that its commit may block the thread.
     is_alone: bool,
 }
@@ -123,6 +125,7 @@ impl Worker {
             telling: Telling::Off,
             new_entries,
             contention: Contention::default(),
+            met_others: false,
             is_alone: false,
         })
     }
@@ -310,6 +313,7 @@ impl Worker {
             return Ok(Committed::Stale);
         };
         self.recent_writes.note(self.head.lsn, head.lsn, written);
+        self.shared.rivals.committed(std::mem::take(&mut self.met_others));
         // Commits on the previous head that are still unresolved were not applied, and never will be.
         self.unresolved.clear();
         if !is_of_seal {

@@ -1,63 +1,58 @@
-//! The queue of writes for one server.
-//!
-//! A lone write is sent at once. Those that come while [`POSTS`] are under way wait for the first of them to end, and share the next one.
+//! One other server, as it has answered so far.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_core::NodeId;
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
-use tokio::sync::oneshot;
 
-use super::{Forwarding, MESSAGES, SendError, messages, receiver_mac};
+use super::{Forwarding, MARK, OF_THE_CONNECTION, Outcome, SendError, receiver_mac, sender_mac};
 
-/// POSTs to one server at once. With few, those who wait for one POST to end are missing in the commits meanwhile.
-pub(super) const POSTS: usize = 16;
-/// Bytes of one POST.
-const BYTES: usize = 1024 * 1024;
-/// Writes that wait for one server.
-const WAITING: usize = 1024;
-/// How long a write waits to be sent, before it is carried out where it arrived.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// Writes that are under way to one server. More are carried out where they arrived.
+pub(super) const UNDER_WAY: usize = 128;
+/// How long a server may take to show that it has the key.
+const PROOF: Duration = Duration::from_millis(500);
 /// How long nothing is sent to a server after it has failed; twice as long after each further failure.
 const PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How a write ended that was to be carried out by another server.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Answered(Response<Bytes>),
-    /// It was not carried out.
-    NotSent,
-    /// It may have been carried out.
-    Unknown,
-}
-
-/// A server to which writes are sent.
+/// See the module.
 pub(super) struct Destination {
     pub node: NodeId,
     pub endpoint: String,
-    queue: Mutex<Queue>,
+    state: Mutex<State>,
 }
 
-struct Queue {
-    posts: usize,
-    waiting: VecDeque<Waiting>,
-    next_number: u64,
-    /// Whether it has shown that it has a key of the account.
-    is_proven: bool,
+struct State {
+    under_way: usize,
+    trust: Trust,
     paused_until: Option<Instant>,
     pause: Duration,
 }
 
-struct Waiting {
-    number: u64,
-    message: Vec<u8>,
-    reply: oneshot::Sender<Outcome>,
+/// Whether a server has shown that it has the key of the account, since it last failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    None,
+    /// It is being asked.
+    Asked,
+    Shown,
+}
+
+/// One of the writes that are under way.
+struct UnderWay<'d>(&'d Destination);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.under_way -= 1;
+        if state.trust == Trust::Asked {
+            // Whoever has asked is gone, or has not got the answer.
+            state.trust = Trust::None;
+        }
+    }
 }
 
 impl Destination {
@@ -65,172 +60,109 @@ impl Destination {
         Destination {
             node,
             endpoint,
-            queue: Mutex::new(Queue {
-                posts: 0,
-                waiting: VecDeque::new(),
-                next_number: 0,
-                is_proven: false,
+            state: Mutex::new(State {
+                under_way: 0,
+                trust: Trust::None,
                 paused_until: None,
                 pause: PAUSE,
             }),
         }
     }
 
-    /// Sends a message, alone or with others, and waits for the response to it.
-    pub async fn carry_out(self: Arc<Destination>, forwarding: &Arc<Forwarding>, message: Vec<u8>) -> Outcome {
-        let now = forwarding.clock.now();
-        let Some((number, mut answer)) = self.enqueue(now, message) else {
+    /// Sends a request, unless the server has failed of late, and waits for the response.
+    pub async fn carry_out(&self, forwarding: &Forwarding, request: Request<Bytes>) -> Outcome {
+        let Some((_under_way, trust)) = self.begin(forwarding.clock.now()) else {
             return Outcome::NotSent;
         };
-        if self.queue.lock().take_post() {
-            tokio::spawn(self.clone().send_all(forwarding.clone()));
-        }
-        let answer = match forwarding.clock.timeout_at(now + PATIENCE, &mut answer).await {
-            Some(answer) => answer,
-            None if self.queue.lock().withdraw(number) => return Outcome::NotSent,
-            None => answer.await,
-        };
-        // Without a reply the process ends.
-        answer.unwrap_or(Outcome::Unknown)
-    }
-
-    fn enqueue(&self, now: Instant, message: Vec<u8>) -> Option<(u64, oneshot::Receiver<Outcome>)> {
-        let mut queue = self.queue.lock();
-        if queue.paused_until.is_some_and(|until| now < until) || queue.waiting.len() >= WAITING {
-            return None;
-        }
-        let (reply, answer) = oneshot::channel();
-        let number = queue.next_number;
-        queue.next_number += 1;
-        queue.waiting.push_back(Waiting { number, message, reply });
-        Some((number, answer))
-    }
-
-    /// Sends what waits until nothing does.
-    async fn send_all(self: Arc<Destination>, forwarding: Arc<Forwarding>) {
-        loop {
-            let batch = self.queue.lock().next();
-            if batch.is_empty() {
-                return;
-            }
-            let (messages, replies): (Vec<_>, Vec<_>) = batch
-                .into_iter()
-                .map(|waiting| (waiting.message, waiting.reply))
-                .unzip();
-            let outcomes = self.post(&forwarding, &messages).await;
-            for (reply, outcome) in replies.into_iter().zip(outcomes) {
-                // Whoever has asked may be gone.
-                let _ = reply.send(outcome);
-            }
-        }
-    }
-
-    /// Sends messages together; returns an outcome for each.
-    async fn post(&self, forwarding: &Forwarding, messages: &[Vec<u8>]) -> Vec<Outcome> {
-        let all = |outcome: fn() -> Outcome| messages.iter().map(|_| outcome()).collect();
-        if let Err(why) = self.prove(forwarding).await {
+        if trust == Trust::None
+            && let Err(why) = self.ask_for_proof(forwarding).await
+        {
             self.failed(forwarding, &why);
-            return all(|| Outcome::NotSent);
+            return Outcome::NotSent;
         }
-        let answered = forwarding.post(self, messages.concat().into(), "").await;
-        let (status, body) = match answered {
-            Ok(response) => (response.status(), response.into_body()),
+        match self.send(forwarding, request).await {
+            Ok(response) => {
+                self.state.lock().pause = PAUSE;
+                Outcome::Answered(response)
+            }
             Err(SendError::NotSent(why)) => {
                 self.failed(forwarding, &why);
-                return all(|| Outcome::NotSent);
+                Outcome::NotSent
             }
             Err(SendError::NoResponse(why)) => {
                 self.failed(forwarding, &why);
-                return all(|| Outcome::Unknown);
-            }
-        };
-        let responses = messages::responses(body, messages.len()).filter(|all| all.len() == messages.len());
-        match responses {
-            Some(responses) if status == StatusCode::OK => {
-                match responses
-                    .iter()
-                    .any(|response| response.status() == StatusCode::SERVICE_UNAVAILABLE)
-                {
-                    true => self.failed(forwarding, "it answers 503"),
-                    false => self.queue.lock().pause = PAUSE,
-                }
-                responses.into_iter().map(Outcome::Answered).collect()
-            }
-            _ => {
-                self.failed(forwarding, &format!("it answers {status}"));
-                // It refuses before it begins.
-                match status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE {
-                    true => all(|| Outcome::NotSent),
-                    false => all(|| Outcome::Unknown),
-                }
+                Outcome::Unknown
             }
         }
     }
 
-    /// Lets the server prove that it has a key of the account, and is the node that it is taken for.
-    async fn prove(&self, forwarding: &Forwarding) -> Result<(), String> {
-        if self.queue.lock().is_proven {
-            return Ok(());
+    /// Counts a write, and tells whether the server has shown that it has the key. `None`: nothing is to be sent now.
+    fn begin(&self, now: Instant) -> Option<(UnderWay<'_>, Trust)> {
+        let mut state = self.state.lock();
+        let is_paused = state.paused_until.is_some_and(|until| now < until);
+        // Those who come while it is asked do not wait for the answer.
+        if is_paused || state.under_way == UNDER_WAY || state.trust == Trust::Asked {
+            return None;
         }
+        state.under_way += 1;
+        let trust = state.trust;
+        if trust == Trust::None {
+            state.trust = Trust::Asked;
+        }
+        Some((UnderWay(self), trust))
+    }
+
+    async fn ask_for_proof(&self, forwarding: &Forwarding) -> Result<(), String> {
+        let mut request = Request::new(Bytes::new());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = http::Uri::from_static("/_bolide/health");
+        let until = forwarding.clock.now() + PROOF;
+        let asked = forwarding.clock.timeout_at(until, self.send(forwarding, request)).await;
+        let response = asked.ok_or("it does not answer in time")?;
+        let response = response.map_err(|(SendError::NotSent(why) | SendError::NoResponse(why))| why)?;
+        match response.status() {
+            StatusCode::OK => {
+                self.state.lock().trust = Trust::Shown;
+                Ok(())
+            }
+            status => Err(format!("it answers {status}")),
+        }
+    }
+
+    /// Sends a request with the header that shows from whom it comes, and checks that of the response.
+    async fn send(&self, forwarding: &Forwarding, mut request: Request<Bytes>) -> Result<Response<Bytes>, SendError> {
+        let (node, keys) = (self.node.to_string(), &forwarding.keys);
         let nonce = uuid::Uuid::new_v4().simple().to_string();
-        let answered = forwarding.post(self, Bytes::new(), &nonce).await;
-        let response = answered.map_err(|(SendError::NotSent(why) | SendError::NoResponse(why))| why)?;
-        let proof = receiver_mac(&forwarding.keys, &self.node.to_string(), nonce.as_bytes());
-        if response.status() != StatusCode::OK || !bool::from(response.body().ct_eq(proof.as_bytes())) {
-            return Err(format!("something else is there, which answers {}", response.status()));
+        let mark = format!("{node} {nonce} {}", sender_mac(keys, &node, &nonce));
+        let mark = HeaderValue::try_from(mark).map_err(|error| SendError::NotSent(error.to_string()))?;
+        request.headers_mut().insert(MARK, mark);
+        let mut response = forwarding.peers.send(&self.endpoint, request).await?;
+        let shown = response
+            .headers()
+            .get(MARK)
+            .map(HeaderValue::as_bytes)
+            .unwrap_or_default();
+        if !bool::from(shown.ct_eq(receiver_mac(keys, &node, &nonce).as_bytes())) {
+            let why = format!("something else is there, which answers {}", response.status());
+            return Err(SendError::NoResponse(why));
         }
-        self.queue.lock().is_proven = true;
-        Ok(())
+        for name in OF_THE_CONNECTION {
+            response.headers_mut().remove(name);
+        }
+        Ok(response)
     }
 
-    /// Sends nothing for a while; what waits is carried out where it arrived.
+    /// Sends nothing for a while.
     fn failed(&self, forwarding: &Forwarding, why: &str) {
         let now = forwarding.clock.now();
-        let mut queue = self.queue.lock();
-        queue.is_proven = false;
-        // The POSTs that are under way fail together, and are one failure.
-        if queue.paused_until.is_none_or(|until| until <= now) {
+        let mut state = self.state.lock();
+        state.trust = Trust::None;
+        // Those that are under way fail together, and are one failure.
+        if state.paused_until.is_none_or(|until| until <= now) {
             let (node, endpoint) = (self.node, &self.endpoint);
             tracing::warn!(%node, endpoint, why, "writes are not forwarded for a while");
-            queue.paused_until = Some(now + queue.pause);
-            queue.pause = LONGEST_PAUSE.min(queue.pause * 2);
+            state.paused_until = Some(now + state.pause);
+            state.pause = LONGEST_PAUSE.min(state.pause * 2);
         }
-        for waiting in queue.waiting.drain(..) {
-            let _ = waiting.reply.send(Outcome::NotSent);
-        }
-    }
-}
-
-impl Queue {
-    /// Whether one more POST may begin; counts it.
-    fn take_post(&mut self) -> bool {
-        let may = self.posts < POSTS;
-        self.posts += usize::from(may);
-        may
-    }
-
-    /// The messages of the next POST. If there are none, the POST that was counted ends.
-    fn next(&mut self) -> Vec<Waiting> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while batch.len() < MESSAGES
-            && let Some(first) = self.waiting.front()
-            && (batch.is_empty() || bytes + first.message.len() <= BYTES)
-            && let Some(first) = self.waiting.pop_front()
-        {
-            // Those who gave up meanwhile need no answer.
-            if !first.reply.is_closed() {
-                bytes += first.message.len();
-                batch.push(first);
-            }
-        }
-        self.posts -= usize::from(batch.is_empty());
-        batch
-    }
-
-    /// Takes a message back; `false` if it was sent.
-    fn withdraw(&mut self, number: u64) -> bool {
-        let before = self.waiting.len();
-        self.waiting.retain(|waiting| waiting.number != number);
-        self.waiting.len() < before
     }
 }

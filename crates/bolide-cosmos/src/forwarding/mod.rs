@@ -1,24 +1,23 @@
 //! Writes that are better committed by another server of the store: they are sent there, and its responses are passed on.
 //!
 //! ```text
-//!   clients ──▶ A: admits, reads ──▶ queue ──▶ POST of all that wait ──▶ B, the owner: carries out each like any other request
-//!           ◀───────────────────────────────────────────── responses ◀──┘
+//!   clients ──▶ A: admits, reads ──▶ the client's request, with a header ──▶ B, the owner: carries it out like any other
+//!           ◀──────────────────────────────── its response, with a header ◀──┘
 //! ```
 //!
 //! Servers that write one partition at the same time wait for each other's commits, and each commit has the writes of one of them only. Those that one
-//! server gets share a commit. Any server can carry out any write, so a write that could not be sent is carried out where it arrived. One that was sent, and whose response did
-//! not come, has an unknown outcome (408).
+//! server gets share a commit. Any server can carry out any write, so a write that could not be sent is carried out where it arrived. One that was sent, and
+//! to which B has not responded, has an unknown outcome (408).
 //!
-//! A forwarded request is the client's own, and its signature is checked again. The request around it shows that its sender has a key of the account, without showing the key: it has a MAC
-//! over the receiver's node id. Before the first one, the receiver proves that it has the key: where it is, it has written into the store itself, and that may be an address by which the sender
-//! reaches something else.
+//! A forwarded request is the client's own, and its signature is checked again. The header shows that its sender has the primary key of the account, without showing the key, and
+//! names the node that it is for. With the one of the response B shows that it has the key, too: what a proxy between them says tells nothing. B shows this once
+//! before it is sent any write: where it is, it has written into the store itself, and that may be an address by which A reaches something else.
 
 mod destination;
-mod messages;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,25 +26,34 @@ use bolide_model::time::Monotonic;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 
 use crate::keys::Keys;
-use crate::routes::Route;
 use destination::Destination;
-pub(crate) use destination::Outcome;
 
-/// Where forwarded writes are sent, followed by the node id of the receiver.
-const PATH: &str = "_bolide/forwarded-writes/";
-/// What a receiver includes in its proof.
-const NONCE: HeaderName = HeaderName::from_static("x-bolide-nonce");
-/// Requests of one POST.
-pub(crate) const MESSAGES: usize = 64;
+/// In a request: `<node of the receiver> <nonce> <MAC>`. In the response to it: a MAC.
+const MARK: HeaderName = HeaderName::from_static("x-bolide-forwarded");
 /// Largest body of a request that is forwarded. Larger ones gain nothing from a shared commit.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
+/// Headers of a request that is forwarded.
+pub(crate) const HEADERS: usize = 80;
 /// Servers that are remembered: each start of a server is another one.
 const DESTINATIONS: usize = 64;
+
+/// Headers about a connection, and not about the request or response.
+const OF_THE_CONNECTION: [HeaderName; 9] = [
+    header::HOST,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::EXPECT,
+    header::TE,
+    header::UPGRADE,
+    header::DATE,
+    MARK,
+];
 
 /// Sends requests to the other servers of the store.
 pub trait Peers: Send + Sync {
@@ -62,9 +70,15 @@ pub enum SendError {
     NoResponse(String),
 }
 
-/// Marks a request that another server has forwarded.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Forwarded;
+/// How a write ended that was to be carried out by another server.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Answered(Response<Bytes>),
+    /// It was not carried out.
+    NotSent,
+    /// It may have been carried out.
+    Unknown,
+}
 
 /// The other servers, as destinations of writes. See the module.
 pub(crate) struct Forwarding {
@@ -94,11 +108,23 @@ impl Forwarding {
         })
     }
 
-    /// Sends a request to a server.
-    pub(crate) async fn send(self: &Arc<Forwarding>, to: (NodeId, String), head: &Parts, body: &Bytes) -> Outcome {
-        let mut message = Vec::with_capacity(body.len() + 2 * 1024);
-        messages::put_request(&mut message, head, body);
-        let outcome = self.destination(to).carry_out(self, message).await;
+    /// Sends a client's request to a server.
+    pub(crate) async fn send(&self, to: (NodeId, String), head: &Parts, body: &Bytes) -> Outcome {
+        let mut request = Request::new(body.clone());
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = head.uri.clone();
+        let headers = head
+            .headers
+            .iter()
+            .filter(|(name, _)| !OF_THE_CONNECTION.contains(name));
+        request
+            .headers_mut()
+            .extend(headers.map(|(name, value)| (name.clone(), value.clone())));
+        let outcome = match self.destination(to).carry_out(self, request).await {
+            // It refuses before it begins, by what the servers judge differently: keys, the age of a signature, which node it is.
+            Outcome::Answered(response) if is_refusal(response.status()) => Outcome::NotSent,
+            outcome => outcome,
+        };
         self.figures.count(&outcome);
         outcome
     }
@@ -117,20 +143,13 @@ impl Forwarding {
         }
         destination.clone()
     }
+}
 
-    /// Sends a body to a server. One without messages asks for its proof.
-    async fn post(&self, to: &Destination, body: Bytes, nonce: &str) -> Result<Response<Bytes>, SendError> {
-        let node = to.node.to_string();
-        let not_sent = |error: &dyn std::fmt::Display| SendError::NotSent(error.to_string());
-        let mac = HeaderValue::from_str(&sender_mac(&self.keys, &node)).map_err(|error| not_sent(&error))?;
-        let nonce = HeaderValue::from_str(nonce).map_err(|error| not_sent(&error))?;
-        let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = format!("/{PATH}{node}").parse().map_err(|error| not_sent(&error))?;
-        request.headers_mut().insert(http::header::AUTHORIZATION, mac);
-        request.headers_mut().insert(NONCE, nonce);
-        self.peers.send(&to.endpoint, request).await
-    }
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST
+    )
 }
 
 impl Figures {
@@ -140,54 +159,60 @@ impl Figures {
             Outcome::NotSent => &self.not_sent,
             Outcome::Unknown => &self.unknown,
         };
-        counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The node to which a request forwards writes; `None` if it is another request.
-pub(crate) fn receiver<'r>(head: &Parts, route: &Route<'r>) -> Option<&'r str> {
-    let node = route.path.strip_prefix(PATH)?;
-    (head.method == Method::POST).then_some(node)
+/// A request that another server has forwarded, as its sender has shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Forwarded {
+    /// The node that it is for.
+    pub node: String,
+    nonce: String,
 }
 
-/// Whether the sender of forwarded writes for `node` has a key of the account. Who repeats it can forward only what its clients have signed.
-pub(crate) fn is_from_peer(keys: &Keys, head: &Parts, node: &str) -> bool {
-    let shown = head.headers.get(http::header::AUTHORIZATION);
-    let mac = sender_mac(keys, node);
-    shown.is_some_and(|shown| bool::from(shown.as_bytes().ct_eq(mac.as_bytes())))
-}
-
-/// The proof that this server has a key of the account.
-pub(crate) fn proof(keys: &Keys, headers: &HeaderMap, node: &str) -> String {
-    let nonce = headers.get(NONCE).map(HeaderValue::as_bytes).unwrap_or_default();
-    receiver_mac(keys, node, nonce)
-}
-
-/// The requests in the body of a POST; `None` if it is none.
-pub(crate) fn requests(body: Bytes) -> Option<Vec<Request<Bytes>>> {
-    let mut requests = messages::requests(body, MESSAGES)?;
-    for request in &mut requests {
-        request.extensions_mut().insert(Forwarded);
+impl Forwarded {
+    /// What a request says of itself; `None` if it comes from a client.
+    ///
+    /// # Errors
+    /// If its sender does not have the primary key. Whoever repeats a header can send only what a client has signed.
+    pub(crate) fn of(keys: &Keys, headers: &HeaderMap) -> Result<Option<Forwarded>, NotFromPeer> {
+        let Some(mark) = headers.get(&MARK) else {
+            return Ok(None);
+        };
+        let parts: Vec<&str> = mark.to_str().map_err(|_| NotFromPeer)?.split(' ').collect();
+        let [node, nonce, mac] = parts[..] else {
+            return Err(NotFromPeer);
+        };
+        if !bool::from(mac.as_bytes().ct_eq(sender_mac(keys, node, nonce).as_bytes())) {
+            return Err(NotFromPeer);
+        }
+        let [node, nonce] = [node, nonce].map(str::to_owned);
+        Ok(Some(Forwarded { node, nonce }))
     }
-    Some(requests)
-}
 
-/// The body of the response to it.
-pub(crate) fn responses(responses: &[(Response<()>, Bytes)]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(responses.iter().map(|(_, body)| body.len() + 2 * 1024).sum());
-    for (response, content) in responses {
-        messages::put_response(&mut body, response, content);
+    /// Marks the response, whatever it is.
+    pub(crate) fn mark(&self, keys: &Keys, headers: &mut HeaderMap) {
+        let mac = HeaderValue::try_from(receiver_mac(keys, &self.node, &self.nonce)).expect("base64 is ASCII");
+        headers.insert(MARK, mac);
     }
-    body
 }
 
-fn sender_mac(keys: &Keys, node: &str) -> String {
-    let mac = keys.sign(&[b"bolide forwards writes to\n", node.as_bytes()]);
-    format!("type=peer&sig={}", STANDARD.encode(mac))
+/// The sender of a request that claims to be forwarded has no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotFromPeer;
+
+fn sender_mac(keys: &Keys, node: &str, nonce: &str) -> String {
+    mac(keys, "bolide forwards to", node, nonce)
 }
 
-fn receiver_mac(keys: &Keys, node: &str, nonce: &[u8]) -> String {
-    STANDARD.encode(keys.sign(&[b"bolide receives writes as\n", node.as_bytes(), b"\n", nonce]))
+fn receiver_mac(keys: &Keys, node: &str, nonce: &str) -> String {
+    mac(keys, "bolide receives as", node, nonce)
+}
+
+fn mac(keys: &Keys, purpose: &str, node: &str, nonce: &str) -> String {
+    let parts = [purpose, "\n", node, "\n", nonce].map(str::as_bytes);
+    STANDARD.encode(keys.sign(&parts))
 }
 
 #[cfg(test)]

@@ -158,13 +158,10 @@ impl Operation {
         self.row().body == Body::Growing
     }
 
-    /// Whether another server may carry it out for this one: a write of one partition key that ends soon. Scripts may take seconds.
+    /// Whether another server may carry it out for this one: a write of one item whose response is not larger than its request.
     pub(crate) fn is_forwardable(self) -> bool {
-        use Operation::{Batch, CreateItem, DeleteItem, PatchItem, ReplaceItem, UpsertItem};
-        matches!(
-            self,
-            CreateItem | UpsertItem | ReplaceItem | PatchItem | DeleteItem | Batch
-        )
+        use Operation::{CreateItem, DeleteItem, ReplaceItem, UpsertItem};
+        matches!(self, CreateItem | UpsertItem | ReplaceItem | DeleteItem)
     }
 
     /// Finds the operation of a request.

@@ -33,7 +33,7 @@ impl Worker {
     pub(super) fn expect_others(&mut self) {
         if self.engine.is_shared() {
             self.contention.found_stale();
-            self.shared.rivals.found();
+            self.met_others = true;
         }
     }
 

@@ -26,7 +26,7 @@ use bolide_model::time::Monotonic;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 
@@ -112,7 +112,8 @@ impl Forwarding {
     pub(crate) async fn send(&self, to: (NodeId, String), head: &Parts, body: &Bytes) -> Outcome {
         let mut request = Request::new(body.clone());
         *request.method_mut() = head.method.clone();
-        *request.uri_mut() = head.uri.clone();
+        // Without the authority that HTTP/2 has in it: the client's is another one.
+        *request.uri_mut() = head.uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
         let headers = head
             .headers
             .iter()

@@ -92,7 +92,7 @@ impl Fixture {
     async fn send(&self, id: &'static str) -> JoinHandle<Outcome> {
         let forwarding = self.forwarding.clone();
         let sent = tokio::spawn(async move {
-            let head = Request::post("/dbs/d/colls/c/docs?x")
+            let head = Request::post("http://one:8081/dbs/d/colls/c/docs?x")
                 .header("content-length", "9")
                 .header("x-ms-date", "today");
             let (head, ()) = head.body(()).unwrap().into_parts();

@@ -4,7 +4,7 @@
 //! The record of a session is written in the same commit as the documents, so it survives every crash that they survive. What it contains is the front
 //! end's. A session that was not used for half an hour, after which clients do not use it again, is forgotten.
 
-use bolide_model::UnixSeconds;
+use bolide_model::{Error, Reason, UnixSeconds};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{DocumentBatch, Undecided};
@@ -22,6 +22,8 @@ pub struct SessionRecord {
     pub session: Vec<u8>,
     /// What [`DocumentBatch::session`] then returns.
     pub content: Vec<u8>,
+    /// If [`DocumentBatch::session`] returns this at the commit, the transaction is refused: its client was told that it is not committed.
+    pub refusal: Vec<u8>,
 }
 
 impl DocumentBatch<'_, '_> {
@@ -32,6 +34,17 @@ impl DocumentBatch<'_, '_> {
     pub fn session(&mut self, session: &[u8]) -> Result<Option<Bytes>, Undecided> {
         let stored = self.batch().entry(&keys::session(session))?;
         Ok(stored.map(|stored| stored.slice(TIME_BYTES.min(stored.len())..)))
+    }
+
+    /// Stores the record of a transaction, in its commit.
+    ///
+    /// # Errors
+    /// [`Undecided`]; [`Reason::WriteConflict`] if the session has stored that it is refused.
+    pub(super) fn note_commit(&mut self, record: &SessionRecord) -> Result<(), Undecided> {
+        if self.session(&record.session)?.as_deref() == Some(&*record.refusal) {
+            return Err(Undecided::from(Error::from(Reason::WriteConflict)));
+        }
+        self.set_session(&record.session, &record.content)
     }
 
     /// Stores the retryable writes of a session, in the commit of this decision.

@@ -311,7 +311,7 @@ impl Part {
                 }
                 let mut documents = DocumentBatch::new(&state, (&deciding, Epk::start()), batch);
                 let applied = apply(&mut documents, &written).and_then(|()| match &record {
-                    Some(record) => documents.set_session(&record.session, &record.content),
+                    Some(record) => documents.note_commit(record),
                     None => Ok(()),
                 });
                 applied.map_err(Undecided::into_stop)

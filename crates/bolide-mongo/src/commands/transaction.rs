@@ -10,6 +10,7 @@ use super::arguments::Arguments;
 use super::context::{CommandContext, Reply};
 use super::data::retry;
 use super::data::writer::DataContext;
+use crate::codes;
 use crate::sessions::SessionId;
 use crate::transactions::{SessionTransaction, no_such_transaction};
 
@@ -39,15 +40,36 @@ pub async fn commit(context: &CommandContext<'_>, arguments: Arguments<'_>) -> R
 }
 
 /// Looks for the record of a commit. The command does not tell the database, so all collections are asked that can be in transactions.
+///
+/// Another server may have sent the commit, and then died: it may still be on its way to the store. Since the client is told that the transaction is not committed, and makes it again, each
+/// collection stores that it is refused: what was decided before comes too late then, and that server, if it is alive, finds the refusal.
 async fn was_committed(context: &CommandContext<'_>, session: &SessionId, number: i64) -> Result<bool> {
     let data = DataContext::outside_of_transactions(context).await?;
+    let is_shared = context.state.account.has_shared_store();
+    if is_shared {
+        // The transaction may be of a collection that this server does not know yet.
+        let refreshed = context.state.account.refresh_catalog().await;
+        refreshed.map_err(|error| codes::error(&error))?;
+    }
     let containers = context.state.account.all_containers().into_iter();
     for container in
         containers.filter(|container| container.collection().is_some_and(|known| known.shard_key.is_none()))
     {
         let key = retry::session_key(session);
         let record = data
-            .write(context, (&container, Epk::start()), move |batch| batch.session(&key))
+            .write(context, (&container, Epk::start()), move |batch| {
+                let stored = batch.session(&key)?;
+                // A later one has ended it already.
+                if is_shared
+                    && stored
+                        .as_deref()
+                        .and_then(retry::number_of)
+                        .is_none_or(|last| last < number)
+                {
+                    batch.set_session(&key, &retry::record_of_refusal(number))?;
+                }
+                Ok(stored)
+            })
             .await;
         match record {
             Ok(record) if record.as_deref().is_some_and(|record| retry::is_commit(record, number)) => return Ok(true),

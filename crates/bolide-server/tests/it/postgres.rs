@@ -261,6 +261,59 @@ fn what_one_server_changes_of_a_collection_holds_on_the_other() {
     assert_eq!(find(&mut here, "n"), 0);
 }
 
+/// A driver that gets no answer to a commit sends it again, to any server. Told that there is no such transaction, it makes it again: so what the first
+/// server has not committed by then, it must not commit any more.
+#[test]
+fn a_commit_that_another_server_has_denied_does_not_happen() {
+    let database = database();
+    let (first, second) = (on(&database), on(&database));
+    let [mut here, mut there] =
+        [&first, &second].map(|server| MongoClient::connect(mongo_port(server)).expect("the server listens"));
+    ok(
+        &mut here,
+        &rawdoc! { "insert": "m", "$db": "docs", "documents": [{"_id": 0}] },
+    );
+    let session = bson::Binary {
+        subtype: bson::spec::BinarySubtype::Uuid,
+        bytes: vec![9; 16],
+    };
+    let insert = |number: i64| {
+        rawdoc! {
+            "insert": "m", "$db": "docs", "documents": [{"_id": number}], "lsid": {"id": session.clone()},
+            "txnNumber": number, "startTransaction": true, "autocommit": false,
+        }
+    };
+    let commit = |number: i64| {
+        rawdoc! {
+            "commitTransaction": 1, "$db": "admin", "lsid": {"id": session.clone()}, "txnNumber": number, "autocommit": false,
+        }
+    };
+    let code = |client: &mut MongoClient, command: &RawDocumentBuf| {
+        let reply = client.run(command).expect("a reply");
+        reply.get_i32("code").ok()
+    };
+    let count = |client: &mut MongoClient| {
+        let reply = ok(client, &rawdoc! { "count": "m", "$db": "docs" });
+        reply.get_i32("n").expect("a number")
+    };
+    ok(&mut here, &insert(1));
+    assert_eq!(code(&mut there, &commit(1)), Some(251), "there is no such transaction");
+    assert_eq!(
+        code(&mut here, &commit(1)),
+        Some(112),
+        "a conflict, with which drivers make it again"
+    );
+    assert_eq!((count(&mut here), count(&mut there)), (1, 1));
+
+    ok(&mut here, &insert(2));
+    ok(&mut here, &commit(2));
+    ok(&mut there, &commit(2));
+    assert_eq!((count(&mut here), count(&mut there)), (2, 2));
+    // An answer that comes too late ends nothing of what the session has done since.
+    assert_eq!(code(&mut there, &commit(1)), Some(251));
+    ok(&mut there, &commit(2));
+}
+
 #[test]
 fn a_store_outlives_its_servers_and_has_no_snapshots() {
     let database = database();

@@ -82,7 +82,24 @@ pub fn record_of_commit(session: &SessionId, number: i64) -> SessionRecord {
     SessionRecord {
         session: session_key(session),
         content: content.into_bytes(),
+        refusal: record_of_refusal(number),
     }
+}
+
+/// Returns what a session stores so that the transaction with this number is not committed later.
+pub fn record_of_refusal(number: i64) -> Vec<u8> {
+    let mut content = StoredResults {
+        number,
+        ..StoredResults::default()
+    }
+    .encode();
+    content.append(COMMITTED, false);
+    content.into_bytes()
+}
+
+/// The number of the transaction or retryable write that a session has stored last.
+pub fn number_of(stored: &[u8]) -> Option<i64> {
+    RawDocument::from_bytes(stored).ok()?.get_i64("number").ok()
 }
 
 /// Whether a session has stored the commit of the transaction with this number.

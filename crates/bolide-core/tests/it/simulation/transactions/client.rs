@@ -46,6 +46,9 @@ struct Making<'c> {
     sent: Sent,
 }
 
+/// What a session stores of a transaction that its client was told not to be committed.
+const REFUSAL: &[u8] = b"refused";
+
 impl Client {
     pub fn new(world: Arc<World>, moments: Arc<AtomicU64>, choices: RandomChoices) -> Client {
         Client {
@@ -62,7 +65,12 @@ impl Client {
             pause(self.choices.roll(400)).await;
             let place = self.choices.roll(self.world.places() as u64) as usize;
             let server = self.world.server_near(place).await;
-            made.push(self.make(&server, place).await);
+            let mut new = self.make(&server, place).await;
+            let was_sent = new.end == End::Unknown && new.commit.0 > new.number;
+            if was_sent && self.choices.percent(50) {
+                self.send_commit_again(&mut new).await;
+            }
+            made.push(new);
         }
         made
     }
@@ -79,6 +87,19 @@ impl Client {
     pub async fn has_record(&self, number: u64) -> bool {
         let account = self.world.server_near(0).await.account;
         record_at(&account, number).await.expect("a store without faults")
+    }
+
+    /// Sends a commit to another server, because nobody has answered it.
+    async fn send_commit_again(&mut self, sent: &mut Transaction) {
+        let at = self.choices.roll(self.world.places() as u64) as usize;
+        let other = self.world.server_near(at).await;
+        let found = find_record(&other.account, sent.number, true);
+        if let Either::Left((Ok(is_committed), _)) = select(Box::pin(found), Box::pin(other.link.death())).await {
+            let said = format!("the commit of {} was sent again: {is_committed}", sent.number);
+            self.world.network.note(other.link.name(), &said);
+            sent.end = if is_committed { End::Committed } else { End::Aborted };
+            sent.commit.1 = self.moment();
+        }
     }
 
     /// Makes a transaction, a snapshot or a single write, unless the server dies before.
@@ -186,6 +207,7 @@ impl<'c> Making<'c> {
         let record = SessionRecord {
             content: session.clone(),
             session,
+            refusal: REFUSAL.to_vec(),
         };
         self.account.commit_transaction(begun, Some(record)).await
     }
@@ -332,11 +354,26 @@ fn session_of(number: u64) -> Vec<u8> {
 
 /// Returns whether the session of a transaction has the record of its commit.
 async fn record_at(account: &Account, number: u64) -> Result<bool, Error> {
+    find_record(account, number, false).await
+}
+
+/// As [`record_at`]; without a record the transaction is `refused`: it must not be committed later.
+async fn find_record(account: &Account, number: u64, refuses: bool) -> Result<bool, Error> {
     for collection in &collections_of(account) {
         let ctx = account.begin().await?;
         let session = session_of(number);
-        let read = account.write_document(&ctx, (collection, Epk::start()), move |batch| batch.session(&session));
-        if read.await.map_err(|refusal| refusal.error)?.value.is_some() {
+        let read = account.write_document(&ctx, (collection, Epk::start()), {
+            let session = session.clone();
+            move |batch| {
+                let stored = batch.session(&session)?;
+                if stored.is_none() && refuses {
+                    batch.set_session(&session, REFUSAL)?;
+                }
+                Ok(stored)
+            }
+        });
+        let stored = read.await.map_err(|refusal| refusal.error)?.value;
+        if stored.is_some_and(|stored| stored == session) {
             return Ok(true);
         }
     }

@@ -281,15 +281,15 @@ const JWT_BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Accepts the token that the official emulator accepts: unsigned claims, with the account key instead of a signature.
-///
-/// Source: cosmos-rest §2.4. Making one requires the key, so it gives the rights of the key.
 /// Whether a request shows a key itself, and not a signature or a token that was made with one.
 pub(crate) fn shows_a_key(head: &Parts) -> bool {
     let token = authorization(head).ok().and_then(percent::decode);
     token.is_some_and(|token| matches!(Token::parse(&token), Ok(Token::Entra { .. })))
 }
 
+/// Accepts the token that the official emulator accepts: unsigned claims, with the account key instead of a signature.
+///
+/// Source: cosmos-rest §2.4. Making one requires the key, so it gives the rights of the key.
 fn by_emulator_jwt(keys: &Keys, jwt: &str) -> Result<Access, Failure> {
     let refused = |why: &str| Failure::new(UNAUTHORIZED, format!("the Entra ID token is not accepted: {why}"));
     let mut parts = jwt.split('.');

@@ -68,7 +68,7 @@ pub(crate) struct State {
     pub options: CosmosOptions,
     pub metrics: Arc<Metrics>,
     pub faults: Arc<FaultRules>,
-    pub forwarding: Option<Arc<Forwarding>>,
+    pub forwarding: Option<Forwarding>,
     pub content_paths: ContentPathCache,
     pub decoding: Decoding,
     /// Permits for making export pages.

@@ -1,7 +1,6 @@
 //! HTTP connections to the other servers of a store, for forwarded writes ([`bolide_cosmos::forwarding`]).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_cosmos::forwarding::{Peers, SendError};
@@ -31,40 +30,39 @@ const RESPONSE_BYTES: usize = 1024 * 1024;
 type Connection = SendRequest<Full<Bytes>>;
 
 /// See the module. Only servers that listen for HTTP are reached: others have certificates that nobody here can judge.
-pub struct PeerConnections(Arc<Inner>);
-
-struct Inner {
+pub struct PeerConnections {
     timeout: Duration,
     clock: Monotonic,
     kept: Mutex<HashMap<String, Vec<(Connection, Instant)>>>,
 }
 
+impl Peers for PeerConnections {
+    fn send<'p>(
+        &'p self,
+        endpoint: &'p str,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'p, Result<Response<Bytes>, SendError>> {
+        self.send_to(endpoint, request.map(Full::new)).boxed()
+    }
+}
+
 impl PeerConnections {
     /// Waits `timeout` for a response.
     pub fn new(timeout: Duration, clock: Monotonic) -> PeerConnections {
-        PeerConnections(Arc::new(Inner {
+        PeerConnections {
             timeout,
             clock,
             kept: Mutex::default(),
-        }))
+        }
     }
-}
 
-impl Peers for PeerConnections {
-    fn send(&self, endpoint: &str, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Bytes>, SendError>> {
-        let (inner, endpoint) = (self.0.clone(), endpoint.to_owned());
-        async move { inner.send(endpoint, request.map(Full::new)).await }.boxed()
-    }
-}
-
-impl Inner {
-    async fn send(&self, endpoint: String, mut request: Request<Full<Bytes>>) -> Result<Response<Bytes>, SendError> {
-        let authority = authority(&endpoint)?;
+    async fn send_to(&self, endpoint: &str, mut request: Request<Full<Bytes>>) -> Result<Response<Bytes>, SendError> {
+        let authority = authority(endpoint)?;
         let host = HeaderValue::from_str(&authority).map_err(|error| not_sent(&error))?;
         request.headers_mut().insert(HOST, host);
         let until = self.clock.now() + self.timeout;
         loop {
-            let (mut connection, is_new) = match self.take_kept(&endpoint) {
+            let (mut connection, is_new) = match self.take_kept(endpoint) {
                 Some(connection) => (connection, false),
                 None => (self.connect(&authority).await?, true),
             };
@@ -118,12 +116,12 @@ impl Inner {
         connections.pop().map(|(connection, _)| connection)
     }
 
-    fn keep(&self, endpoint: String, connection: Connection) {
+    fn keep(&self, endpoint: &str, connection: Connection) {
         let mut kept = self.kept.lock();
-        if kept.len() >= SERVERS && !kept.contains_key(&endpoint) {
+        if kept.len() >= SERVERS && !kept.contains_key(endpoint) {
             kept.clear();
         }
-        let connections = kept.entry(endpoint).or_default();
+        let connections = kept.entry(endpoint.to_owned()).or_default();
         if connections.len() < KEPT {
             connections.push((connection, self.clock.now()));
         }

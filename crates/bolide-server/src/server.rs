@@ -123,7 +123,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     shutdown::finish(serving, &host).await
 }
 
-/// Where clients reach this server, as far as it knows.
+/// Where clients reach this server, as far as it knows; where the other servers do, if they have another way.
 fn own_endpoint(settings: &Settings, ports: Ports) -> String {
     if let Some(host) = &settings.options.peer_host {
         return format!("http://{}", ready_file::endpoint(host, ports.http));

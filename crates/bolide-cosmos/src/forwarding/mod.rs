@@ -58,7 +58,11 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
 /// Sends requests to the other servers of the store.
 pub trait Peers: Send + Sync {
     /// Sends a request to the server at an endpoint, and waits for its response, a bounded time.
-    fn send(&self, endpoint: &str, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Bytes>, SendError>>;
+    fn send<'p>(
+        &'p self,
+        endpoint: &'p str,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'p, Result<Response<Bytes>, SendError>>;
 }
 
 /// Why there is no response.
@@ -98,14 +102,14 @@ pub(crate) struct Figures {
 }
 
 impl Forwarding {
-    pub(crate) fn new(peers: Arc<dyn Peers>, keys: Keys, clock: Monotonic) -> Arc<Forwarding> {
-        Arc::new(Forwarding {
+    pub(crate) fn new(peers: Arc<dyn Peers>, keys: Keys, clock: Monotonic) -> Forwarding {
+        Forwarding {
             peers,
             keys,
             clock,
             destinations: Mutex::default(),
             figures: Figures::default(),
-        })
+        }
     }
 
     /// Sends a client's request to a server.

@@ -32,7 +32,7 @@ struct Asked {
 }
 
 impl Peers for Asked {
-    fn send(&self, endpoint: &str, request: Request<Bytes>) -> BoxFuture<'static, Answer> {
+    fn send<'p>(&'p self, endpoint: &'p str, request: Request<Bytes>) -> BoxFuture<'p, Answer> {
         assert_eq!(endpoint, "http://two:8081");
         let (reply, answer) = oneshot::channel();
         if request.uri().path() != "/_bolide/health" {
@@ -82,7 +82,7 @@ impl Fixture {
             is_hanging: Mutex::default(),
         });
         Fixture {
-            forwarding: Forwarding::new(asked.clone(), keys(), clock.clone()),
+            forwarding: Arc::new(Forwarding::new(asked.clone(), keys(), clock.clone())),
             asked,
             clock,
         }

@@ -73,27 +73,25 @@ pub fn session_key(session: &SessionId) -> Vec<u8> {
 
 /// Returns what a session stores with the commit of a transaction. It ends earlier retryable writes, as a newer one does.
 pub fn record_of_commit(session: &SessionId, number: i64) -> SessionRecord {
-    let mut content = StoredResults {
-        number,
-        ..StoredResults::default()
-    }
-    .encode();
-    content.append(COMMITTED, true);
     SessionRecord {
         session: session_key(session),
-        content: content.into_bytes(),
+        content: record_of_end(number, true),
         refusal: record_of_refusal(number),
     }
 }
 
 /// Returns what a session stores so that the transaction with this number is not committed later.
 pub fn record_of_refusal(number: i64) -> Vec<u8> {
+    record_of_end(number, false)
+}
+
+fn record_of_end(number: i64, is_committed: bool) -> Vec<u8> {
     let mut content = StoredResults {
         number,
         ..StoredResults::default()
     }
     .encode();
-    content.append(COMMITTED, false);
+    content.append(COMMITTED, is_committed);
     content.into_bytes()
 }
 

@@ -37,6 +37,8 @@ fn options() -> AccountOptions {
         index_use: IndexUse::Always,
         catalog_interval: Some(Duration::from_millis(100)),
         heartbeat_interval: Some(Duration::from_millis(500)),
+        // A page that waits for the store ends with what it has read, and another follows. Only what is read in one page is of one point in time.
+        query_page_time: Duration::from_secs(3_600),
         ..AccountOptions::default()
     }
 }

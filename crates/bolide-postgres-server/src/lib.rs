@@ -2,6 +2,8 @@
 //!
 //! All databases for tests of a process are on one server, because starting one takes seconds. A benchmark has a server with durable commits, and a test that
 //! kills its server has one of its own: [`OwnServer`].
+//!
+//! With `BOLIDE_CITUS_WORKERS=2` the shared server is the coordinator of a Citus cluster with two workers, if its extension is installed.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -37,6 +39,13 @@ const DURABLE: [&str; 5] = [
     "shared_buffers=256MB",
     "max_wal_size=4GB",
 ];
+/// A server of a Citus cluster. Each database has a process of its own there, and a shard that moves is replicated to its new place.
+const CITUS: [&str; 3] = [
+    "shared_preload_libraries=citus",
+    "wal_level=logical",
+    "max_worker_processes=100",
+];
+const CITUS_WORKERS: &str = "BOLIDE_CITUS_WORKERS";
 /// Tries to connect while it starts.
 const TRIES: usize = 600;
 const TRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -83,8 +92,29 @@ impl Database {
 
     fn on(server: Arc<Server>) -> Result<Database, Error> {
         let name = format!("test{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-        server.run(MAINTENANCE, &format!("create database {name}"))?;
-        Ok(Database { server, name })
+        let database = Database { server, name };
+        database.create_on_all()?;
+        Ok(database)
+    }
+
+    fn create_on_all(&self) -> Result<(), Error> {
+        /// Two databases that join a cluster at once write the same rows about roles.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (server, name) = (&self.server, &self.name);
+        for server in server.all() {
+            server.run(MAINTENANCE, &format!("create database {name}"))?;
+        }
+        if server.workers.is_empty() {
+            return Ok(());
+        }
+        for server in server.all() {
+            server.run(name, "create extension citus")?;
+        }
+        for worker in &server.workers {
+            self.run(&format!("select citus_add_node('127.0.0.1', {})", worker.port))?;
+        }
+        Ok(())
     }
 
     /// The process id of the server, whose connections are its children.
@@ -113,6 +143,11 @@ impl Database {
         &self.server.certificate
     }
 
+    /// Whether it is one of a Citus cluster.
+    pub fn is_on_citus(&self) -> bool {
+        !self.server.workers.is_empty()
+    }
+
     /// Runs statements with `psql`, and returns what they print.
     ///
     /// # Errors
@@ -124,11 +159,11 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // If it fails, the database ends with the server.
-        let _ = self.server.run(
-            MAINTENANCE,
-            &format!("drop database if exists {} with (force)", self.name),
-        );
+        let statement = format!("drop database if exists {} with (force)", self.name);
+        for server in self.server.all() {
+            // If it fails, the database ends with the server.
+            let _ = server.run(MAINTENANCE, &statement);
+        }
     }
 }
 
@@ -211,6 +246,8 @@ struct Server {
     is_root: bool,
     /// As `name=value`, beside [`SETTINGS`].
     settings: Vec<String>,
+    /// The workers of its Citus cluster.
+    workers: Vec<Server>,
     process: Option<Process>,
     // After the process: the directory is removed after it has ended.
     home: TempDir,
@@ -259,9 +296,29 @@ impl Server {
         if let Some(server) = running.upgrade() {
             return Ok(server);
         }
-        let server = Arc::new(Server::start(&FOR_TESTS)?);
+        let server = Arc::new(Server::for_tests()?);
         *running = Arc::downgrade(&server);
         Ok(server)
+    }
+
+    fn for_tests() -> Result<Server, Error> {
+        let Ok(workers) = std::env::var(CITUS_WORKERS) else {
+            return Server::start(&FOR_TESTS);
+        };
+        let workers: usize = workers
+            .parse()
+            .map_err(|_| Error::Failed(format!("{CITUS_WORKERS} must be a number: {workers}")))?;
+        let settings = [&FOR_TESTS[..], &CITUS].concat();
+        let mut coordinator = Server::start(&settings)?;
+        for _ in 0..workers {
+            coordinator.workers.push(Server::start(&settings)?);
+        }
+        Ok(coordinator)
+    }
+
+    /// Itself and its workers.
+    fn all(&self) -> impl Iterator<Item = &Server> {
+        std::iter::once(self).chain(&self.workers)
     }
 
     fn start(settings: &[&str]) -> Result<Server, Error> {
@@ -282,6 +339,7 @@ impl Server {
             certificate,
             is_root,
             settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            workers: Vec::new(),
             process: None,
             home,
         };
@@ -314,6 +372,8 @@ impl Server {
         for setting in SETTINGS.into_iter().chain(own) {
             command.args(["-c", setting]);
         }
+        // Where a coordinator looks for its certificate as a client of the workers.
+        command.env("HOME", self.home.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }

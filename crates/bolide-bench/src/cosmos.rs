@@ -16,6 +16,8 @@ use crate::item;
 
 const KEY: &[u8] = b"a key that guards benchmarks only";
 const READ_ONLY_KEY: &[u8] = b"a key that reads in benchmarks only";
+/// A new container has a physical partition for each of these.
+const RU_OF_A_RANGE: u32 = 6_000;
 /// The only container.
 pub const CONTAINER: &str = "dbs/bench/colls/items";
 
@@ -242,6 +244,19 @@ impl Requests {
 
     /// Creates the database and the container, without a throughput that would slow down the purge.
     pub async fn set_up(&self, connection: &mut Connection, default_ttl: Option<i32>) -> Result<()> {
+        self.set_up_with("", connection, default_ttl).await
+    }
+
+    /// The same, with so many physical partitions, which their throughput asks for. Nothing is throttled unless a server is told to.
+    pub async fn set_up_ranges(&self, connection: &mut Connection, ranges: u32) -> Result<()> {
+        let throughput = match ranges {
+            1 => String::new(),
+            ranges => format!("x-ms-offer-throughput: {}\r\n", ranges * RU_OF_A_RANGE),
+        };
+        self.set_up_with(&throughput, connection, None).await
+    }
+
+    async fn set_up_with(&self, headers: &str, connection: &mut Connection, default_ttl: Option<i32>) -> Result<()> {
         let database = self.request(&Draft {
             method: "POST",
             path: "dbs",
@@ -256,7 +271,7 @@ impl Requests {
             path: "dbs/bench/colls",
             resource_type: "colls",
             link: "dbs/bench",
-            headers: "",
+            headers,
             body: &container_definition(default_ttl, ""),
         });
         connection.expect(201, &container).await?;

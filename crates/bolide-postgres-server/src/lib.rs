@@ -143,6 +143,17 @@ impl Database {
         &self.server.certificate
     }
 
+    /// Runs statements on the server and on the workers of its Citus cluster, and returns what they print.
+    ///
+    /// # Errors
+    /// What a server says.
+    pub fn run_on_all(&self, statements: &str) -> Result<String, Error> {
+        self.server
+            .all()
+            .map(|server| server.run(&self.name, statements))
+            .collect()
+    }
+
     /// Whether it is one of a Citus cluster.
     pub fn is_on_citus(&self) -> bool {
         !self.server.workers.is_empty()

@@ -9,16 +9,16 @@
 //!
 //! Deletes take a second statement, in the same transaction and the same flight. They happen only if the new record is there.
 
-use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{Batch, EngineError, HomeId, JointOutcome, Outcome, PartitionId, Resolved, Ticket, rejection};
-use bytes::Bytes;
-use futures_util::future;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row, Statement};
+use std::collections::HashSet;
 
-use crate::connection::{Connection, Parameters};
+use bolide_model::{Lsn, UnixMillis};
+use bolide_storage::{Batch, EngineError, JointOutcome, Key, Outcome, PartitionId, Resolved, Ticket, rejection};
+use tokio_postgres::Row;
+
+use crate::connection::Connection;
 use crate::engine::Inner;
-use crate::error::{Failure, judge, text, unavailable};
+use crate::error::{Failure, text, unavailable};
+use crate::flights::{Flight, Landed};
 use crate::locks::Locked;
 use crate::partitions::Known;
 use crate::reads::{self, newest, records};
@@ -30,163 +30,13 @@ const FLIGHTS: usize = 3;
 /// Fences of one resolution, if others commit meanwhile.
 const FENCES: usize = 5;
 
-/// How a flight ended.
-enum Landed {
-    Done,
-    /// Nothing was written; the newest record is not the one that was known, or the partition is gone.
-    Stale,
-    Failed(Failure),
-}
-
-/// What a flight carries.
-struct Flight {
-    keys: Vec<Vec<u8>>,
-    values: Vec<Bytes>,
-    /// The newest records as they are known.
-    expected: Vec<(Vec<u8>, [u8; 48])>,
-    /// The new ones.
-    written: Vec<(Vec<u8>, [u8; 48])>,
-    deletes: Vec<Vec<u8>>,
-    /// Keys that must not be there.
-    new_keys: Vec<Vec<u8>>,
-}
-
-impl Flight {
-    /// The new records come first: a flight that is late does not lock rows.
-    fn of<'b>(batches: impl Iterator<Item = (PartitionId, &'b Batch, CommitRecord)> + Clone) -> Flight {
-        let mut flight = Flight {
-            keys: Vec::new(),
-            values: Vec::new(),
-            expected: Vec::new(),
-            written: Vec::new(),
-            deletes: Vec::new(),
-            new_keys: Vec::new(),
-        };
-        for (partition, batch, known) in batches.clone() {
-            let record = CommitRecord::of(batch);
-            flight.expected.push((known.key(partition), known.value()));
-            flight.written.push((record.key(partition), record.value()));
-            flight.keys.push(record.key(partition));
-            flight.values.push(Bytes::copy_from_slice(&record.value()));
-        }
-        for (partition, batch, _) in batches {
-            for put in &batch.puts {
-                flight.keys.push(rows::key(partition, &put.key));
-                flight.values.push(put.value.clone());
-            }
-            flight
-                .deletes
-                .extend(batch.deletes.iter().map(|key| rows::key(partition, key)));
-        }
-        flight
-    }
-
-    /// Sends it. `is_begun`: in the transaction that has the lock of the partition.
-    async fn send(&self, connection: &mut Connection, home: HomeId, is_begun: bool) -> Result<Landed, Error> {
-        let values: Vec<&[u8]> = self.values.iter().map(|value| &value[..]).collect();
-        let [(expected_key, expected_value), ..] = self.expected.as_slice() else {
-            return Ok(Landed::Done);
-        };
-        let (new_key, _) = &self.written[0];
-        let is_joint = self.expected.len() > 1;
-        let query = if is_joint { Query::CommitTogether } else { Query::Commit };
-        let (expected_keys, expected_values): (Vec<&[u8]>, Vec<&[u8]>) =
-            self.expected.iter().map(|(key, value)| (&key[..], &value[..])).unzip();
-        let new_keys: Vec<&[u8]> = self.written.iter().map(|(key, _)| &key[..]).collect();
-        let expected_value = &expected_value[..];
-        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&self.keys, &values];
-        if is_joint {
-            parameters.extend([&expected_keys as &(dyn ToSql + Sync), &expected_values, &new_keys]);
-        } else {
-            parameters.extend([
-                expected_key as &(dyn ToSql + Sync),
-                &expected_value,
-                new_key,
-                &self.new_keys,
-            ]);
-        }
-        let commit = connection.prepared(query, home).await?;
-        if self.deletes.is_empty() && !is_begun {
-            connection.begin();
-            let written = connection.client().execute(&commit, &parameters).await;
-            connection.end();
-            return Ok(self.landed(written));
-        }
-        let commit = (&commit, &parameters[..]);
-        self.send_in_transaction(connection, home, commit, is_begun).await
-    }
-
-    /// Sends it as several statements, and looks at every answer.
-    async fn send_in_transaction(
-        &self,
-        connection: &mut Connection,
-        home: HomeId,
-        (commit, parameters): (&Statement, Parameters<'_>),
-        is_begun: bool,
-    ) -> Result<Landed, Error> {
-        let (new_key, new_value) = &self.written[0];
-        let delete = match self.deletes.as_slice() {
-            [] => None,
-            _ => Some(connection.prepared(Query::Delete, home).await?),
-        };
-        let new_value = &new_value[..];
-        let deleted: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, &self.deletes];
-        connection.begin();
-        // In one flight: each is sent when it is polled first, in this order.
-        let client = connection.client();
-        let (begun, written, deleted, ended) = future::join4(
-            async {
-                match is_begun {
-                    true => Ok(()),
-                    false => client.batch_execute("begin").await,
-                }
-            },
-            client.execute(commit, parameters),
-            async {
-                match &delete {
-                    Some(delete) => client.execute(delete, &deleted).await,
-                    None => Ok(0),
-                }
-            },
-            client.batch_execute("commit"),
-        )
-        .await;
-        connection.end();
-        let landed = match begun {
-            Ok(()) => self.landed(written),
-            Err(error) => Landed::Failed(judge(&error)),
-        };
-        // A transaction that failed says that it was committed, and was not.
-        Ok(match (landed, deleted, ended) {
-            (Landed::Done, Ok(_), Ok(())) => Landed::Done,
-            (Landed::Done, Err(error), _) | (Landed::Done, Ok(_), Err(error)) => Landed::Failed(judge(&error)),
-            (landed, ..) => landed,
-        })
-    }
-
-    fn landed(&self, written: Result<u64, Error>) -> Landed {
-        match written {
-            Ok(rows) if rows == self.keys.len() as u64 => Landed::Done,
-            Ok(0) => Landed::Stale,
-            Ok(rows) => Landed::Failed(Failure::Unknown(format!(
-                "a part of a commit was written. rows={rows} expected={}",
-                self.keys.len()
-            ))),
-            Err(error) => match judge(&error) {
-                Failure::Conflict => Landed::Stale,
-                failure => Landed::Failed(failure),
-            },
-        }
-    }
-}
-
 impl Inner {
     /// See [`bolide_storage::Engine::commit`].
     pub(crate) async fn commit(&self, partition: PartitionId, mut batch: Batch) -> Result<Outcome, EngineError> {
         let state = self.partitions.get(partition);
         // Commits of one partition that are sent at once happen in their order.
         let _turn = state.turn().await;
-        let new_keys: Vec<_> = batch.new_keys.drain(..).map(|key| rows::key(partition, &key)).collect();
+        let new_keys: HashSet<Key> = batch.new_keys.drain(..).collect();
         let has_new_keys = !new_keys.is_empty();
         let batches = [(partition, batch)];
         // One that does not fit ends: the commit would wait for it.
@@ -199,7 +49,7 @@ impl Inner {
         let Some(known) = known else {
             return Err(EngineError::NoPartition(partition));
         };
-        match self.commit_on(&batches, &[known], new_keys, locked).await? {
+        match self.commit_on(&batches, &[known], &new_keys, locked).await? {
             JointOutcome::Done(heads) => Ok(Outcome::Done(heads[0])),
             // The newest record was asked for again meanwhile. If it is still the base, a key that is to be new was there.
             JointOutcome::Stale
@@ -242,7 +92,7 @@ impl Inner {
                 None => return Err(EngineError::NoPartition(*partition)),
             }
         }
-        self.commit_on(&batches, &known, Vec::new(), None).await
+        self.commit_on(&batches, &known, &HashSet::new(), None).await
     }
 
     /// The newest record of a partition, as it is known if it is the one of `base`.
@@ -272,7 +122,7 @@ impl Inner {
         &self,
         partition: PartitionId,
     ) -> Result<Result<Option<CommitRecord>, reads::ReadError>, EngineError> {
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(partition.home()).await?;
         self.in_time(newest(&mut connection, partition)).await
     }
 
@@ -281,7 +131,7 @@ impl Inner {
         &self,
         batches: &[(PartitionId, Batch)],
         known: &[CommitRecord],
-        new_keys: Vec<Vec<u8>>,
+        new_keys: &HashSet<Key>,
         mut locked: Option<Locked>,
     ) -> Result<JointOutcome, EngineError> {
         let with_records = || {
@@ -296,13 +146,16 @@ impl Inner {
         }
         let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
         self.cover(stamp).await?;
-        let mut flight = Flight::of(with_records());
-        flight.new_keys = new_keys;
+        let flight = Flight::of(with_records(), new_keys);
+        if flight.new_keys.len() > new_keys.len() {
+            // The server would say that it is there.
+            return Ok(JointOutcome::Refused("a key is named twice".to_owned()));
+        }
         let home = batches[0].0.home();
         let mut left = FLIGHTS;
         loop {
             left -= 1;
-            let Some(mut carrier) = self.carrier(locked.take()).await? else {
+            let Some(mut carrier) = self.carrier(home, locked.take()).await? else {
                 // The lock had ended, and nothing was sent yet.
                 continue;
             };
@@ -360,7 +213,7 @@ impl Inner {
             let Some(newest) = self.look(partition).await? else {
                 return Err(EngineError::NoPartition(partition));
             };
-            let mut connection = self.connection().await?;
+            let mut connection = self.connection(partition.home()).await?;
             let asked = self.in_time(record_of(&mut connection, partition, ticket)).await?;
             if let Some(record) = asked.map_err(|error| error.of(partition))? {
                 return Ok(outcome(&record, ticket));
@@ -401,7 +254,7 @@ impl Inner {
         let Some(inner) = self.this.upgrade() else { return };
         tokio::spawn(async move {
             let (from, to) = rows::records_before(partition, until.key(partition));
-            if let Ok(mut connection) = inner.connection().await {
+            if let Ok(mut connection) = inner.connection(partition.home()).await {
                 let trimmed = connection.execute(Query::Trim, partition.home(), &[&from, &to]).await;
                 if let Err(error) = trimmed {
                     tracing::debug!(%partition, error = text(&error), "old commit records are still there");

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use bolide_storage::{EngineError, HomeId};
 use deadpool::Runtime;
-use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult, Timeouts};
+use deadpool::managed::{
+    Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult, TimeoutType, Timeouts,
+};
+use futures_util::future;
 use lru::LruCache;
 use rustls::ClientConfig;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Socket, Statement};
+use tokio_postgres::{Client, Config, Error, NoTls, Row, SimpleQueryMessage, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{OpenError, text, was_closed};
@@ -29,13 +32,16 @@ const STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero")
 const SETTINGS: &str = "
     set default_transaction_isolation = 'read committed';
     set lock_timeout = '2s';
-    select set_config('plan_cache_mode', 'force_generic_plan', false) where not exists (select from pg_extension where extname = 'citus');
     set enable_seqscan = off;
     set enable_hashjoin = off;
     set enable_mergejoin = off;
     set idle_in_transaction_session_timeout = '2s';
     set client_min_messages = 'error';
     select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off';";
+
+/// Whether the database is one of a Citus cluster.
+const HAS_CITUS: &str = "select from pg_extension where extname = 'citus'";
+const PLAN_ONCE: &str = "set plan_cache_mode = 'force_generic_plan'";
 
 /// Parameters of a statement.
 pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -44,6 +50,7 @@ pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(crate) struct Connection {
     client: Client,
     statements: LruCache<(Query, HomeId), Statement>,
+    is_on_citus: bool,
     /// Something was begun and its end was not seen: nobody else can use the connection.
     is_dirty: bool,
 }
@@ -56,12 +63,27 @@ impl Connection {
             Some(tls) => Box::pin(connect(&target.config, MakeRustlsConnect::new(tls.as_ref().clone()))).await?,
             None => Box::pin(connect(&target.config, NoTls)).await?,
         };
-        client.batch_execute(SETTINGS).await?;
+        let has_citus = async {
+            let found = client.simple_query(HAS_CITUS).await?;
+            Ok(found
+                .iter()
+                .any(|message| matches!(message, SimpleQueryMessage::Row(_))))
+        };
+        let ((), is_on_citus) = future::try_join(client.batch_execute(SETTINGS), has_citus).await?;
+        if !is_on_citus {
+            client.batch_execute(PLAN_ONCE).await?;
+        }
         Ok(Connection {
             client,
             statements: LruCache::new(STATEMENTS),
+            is_on_citus,
             is_dirty: false,
         })
+    }
+
+    /// Whether the database is one of a Citus cluster.
+    pub(crate) fn is_on_citus(&self) -> bool {
+        self.is_on_citus
     }
 
     /// Sends what needs no preparation.
@@ -219,18 +241,30 @@ impl Connections {
 
     /// A connection on which nothing was begun.
     pub(crate) async fn get(&self) -> Result<Pooled, EngineError> {
-        let connection = self.0.get().await.map_err(|error| {
-            EngineError::Unavailable(match error {
-                PoolError::Backend(error) => text(&error),
-                PoolError::Timeout(_) => "no connection to the store was free, or could be opened, in time".to_owned(),
-                other => other.to_string(),
-            })
-        })?;
-        Ok(Pooled(Some(connection)))
+        self.take().await.map_err(refused)
+    }
+
+    /// The same, with the reason why there is none.
+    pub(crate) async fn take(&self) -> Result<Pooled, PoolError<Error>> {
+        self.0.get().await.map(|connection| Pooled(Some(connection)))
     }
 
     /// Ends all connections that are not in use, and the others when they are given back.
     pub(crate) fn close(&self) {
         self.0.close();
     }
+}
+
+/// What callers are told if there is no connection.
+pub(crate) fn refused(error: PoolError<Error>) -> EngineError {
+    EngineError::Unavailable(match error {
+        PoolError::Backend(error) => text(&error),
+        PoolError::Timeout(_) => "no connection to the store was free, or could be opened, in time".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// Whether a new connection was needed and could not be opened.
+pub(crate) fn was_not_opened(error: &PoolError<Error>) -> bool {
+    matches!(error, PoolError::Backend(_) | PoolError::Timeout(TimeoutType::Create))
 }

@@ -13,12 +13,13 @@ use bolide_storage::{
 };
 use tokio::sync::{Semaphore, watch};
 
-use crate::connection::{Connection, Connections, Parameters, Pooled, Target};
+use crate::connection::{Connection, Parameters, Pooled, Target};
 use crate::error::{Failure, OpenError, judge, text, unavailable};
 use crate::holds::{Transaction, Transactions};
 use crate::options::PostgresOptions;
 use crate::partitions::{Known, Partitions};
 use crate::reads::{Found, ReadError};
+use crate::routes::Routes;
 use crate::rows::{self, CommitRecord};
 use crate::schema;
 use crate::statements::Query;
@@ -41,7 +42,7 @@ pub(crate) struct Inner {
     /// For what goes on in the background.
     pub(crate) this: Weak<Inner>,
     pub(crate) target: Target,
-    pub(crate) connections: Connections,
+    pub(crate) routes: Routes,
     pub(crate) partitions: Partitions,
     pub(crate) transactions: Transactions,
     pub(crate) holds: Holds<Arc<Transaction>>,
@@ -83,12 +84,13 @@ impl PostgresEngine {
                 monotonic.sleep(lead).await;
             }
         }
-        let connections = Connections::new(&options.target, options.connections, options.timeout)?;
+        let limits = (options.connections, options.timeout);
+        let routes = Routes::new(&options.target, limits, connection.is_on_citus(), monotonic.clone())?;
         let locks = (options.connections / 4).max(1);
         let inner = Arc::new_cyclic(|this| Inner {
             this: this.clone(),
             target: options.target.clone(),
-            connections,
+            routes,
             partitions: Partitions::default(),
             transactions: Transactions::default(),
             holds: Holds::default(),
@@ -126,8 +128,8 @@ async fn keep_time(inner: Weak<Inner>, mut connection: Connection) {
 }
 
 impl Inner {
-    /// A connection on which nothing was begun.
-    pub(crate) async fn connection(&self) -> Result<Pooled, EngineError> {
+    /// A connection for the statements of a home, on which nothing was begun.
+    pub(crate) async fn connection(&self, home: HomeId) -> Result<Pooled, EngineError> {
         let away = || EngineError::Unavailable("the store does not answer".to_owned());
         if *self.is_away.borrow() {
             return Err(away());
@@ -136,7 +138,7 @@ impl Inner {
         let mut is_away = self.is_away.subscribe();
         tokio::select! {
             biased;
-            connection = self.monotonic.timeout_at(deadline, self.connections.get()) => {
+            connection = self.monotonic.timeout_at(deadline, self.routes.get(home)) => {
                 let late = || EngineError::Unavailable("no connection to the store in time".to_owned());
                 connection.ok_or_else(late)?
             }
@@ -183,7 +185,7 @@ impl Inner {
         partition: PartitionId,
         request: &ReadRequest,
     ) -> Result<Result<Found, ReadError>, EngineError> {
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(partition.home()).await?;
         self.in_time(reads::read(&mut connection, partition, request)).await
     }
 
@@ -192,7 +194,7 @@ impl Inner {
         if until <= self.time.durable() {
             return Ok(());
         }
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(rows::STORE).await?;
         let (key, value) = (rows::store_key(TIME), rows::time_bytes(until));
         let parameters: Parameters<'_> = &[&key, &&value[..]];
         let raised = connection.execute(Query::Raise, rows::STORE, parameters);
@@ -212,7 +214,7 @@ impl Inner {
         let value = record.value();
         let values: Vec<&[u8]> = vec![&value, &[]];
         let parameters: Parameters<'_> = &[&keys, &values];
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(partition.home()).await?;
         let created = connection.execute(Query::Create, partition.home(), parameters);
         match self.in_time(created).await? {
             Ok(_) => {
@@ -303,7 +305,7 @@ impl Engine for PostgresEngine {
         Box::pin(async move {
             // What is acknowledged is durable already.
             self.0.holds.release_all();
-            self.0.connections.close();
+            self.0.routes.close();
             Ok(())
         })
     }
@@ -312,6 +314,6 @@ impl Engine for PostgresEngine {
 impl Drop for PostgresEngine {
     fn drop(&mut self) {
         self.0.holds.release_all();
-        self.0.connections.close();
+        self.0.routes.close();
     }
 }

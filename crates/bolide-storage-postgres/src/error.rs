@@ -64,7 +64,7 @@ pub(crate) fn judge(error: &Error) -> Failure {
     let Some(code) = error.code() else {
         return Failure::Unknown(text(error));
     };
-    if *code == SqlState::NOT_NULL_VIOLATION {
+    if [SqlState::NOT_NULL_VIOLATION, SqlState::UNIQUE_VIOLATION].contains(code) {
         return Failure::Conflict;
     }
     let is_not_done = [

@@ -85,7 +85,7 @@ impl Transaction {
 impl Inner {
     /// See [`bolide_storage::Engine::hold`].
     pub(crate) async fn hold(&self, home: HomeId, until: UnixMillis) -> Result<Snapshot, EngineError> {
-        let mut pooled = self.connection().await?;
+        let mut pooled = self.connection(home).await?;
         let heads = self.in_time(heads(&mut pooled, home)).await?.map_err(of_home)?;
         drop(pooled);
         let now = self.monotonic.now();
@@ -106,9 +106,19 @@ impl Inner {
         })
     }
 
+    /// A connection of its own.
+    async fn open(&self, home: HomeId) -> Result<Connection, ReadError> {
+        if let Some(owner) = self.routes.target(home)
+            && let Ok(connection) = Connection::open(&owner).await
+        {
+            return Ok(connection);
+        }
+        Ok(Connection::open(&self.target).await?)
+    }
+
     /// A new transaction, whose snapshot is taken now.
     async fn begin(&self, home: HomeId) -> Result<Arc<Transaction>, ReadError> {
-        let mut connection = Connection::open(&self.target).await?;
+        let mut connection = self.open(home).await?;
         connection.client().batch_execute(KEEP).await?;
         connection.client().batch_execute(BEGIN_SNAPSHOT).await?;
         let heads = heads(&mut connection, home).await?;

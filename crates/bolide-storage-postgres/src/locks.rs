@@ -12,7 +12,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use bolide_storage::{EngineError, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
+use bolide_storage::{EngineError, HomeId, Key, PartitionId, ReadRequest, ReadResponse, WriteLock};
 use futures_util::future;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
@@ -68,7 +68,11 @@ impl Drop for Release {
 
 impl Inner {
     /// The connection for a flight: the one that has the lock, or any. `None`: the one that has the lock has ended.
-    pub(crate) async fn carrier(&self, locked: Option<Locked>) -> Result<Option<Carrier<'_>>, EngineError> {
+    pub(crate) async fn carrier(
+        &self,
+        home: HomeId,
+        locked: Option<Locked>,
+    ) -> Result<Option<Carrier<'_>>, EngineError> {
         if let Some(locked) = locked {
             let carrier = Carrier {
                 connection: locked.connection,
@@ -81,7 +85,7 @@ impl Inner {
         let late = || EngineError::Unavailable("others commit all the time".to_owned());
         let permit = permit.ok().and_then(Result::ok).ok_or_else(late)?;
         Ok(Some(Carrier {
-            connection: self.connection().await?,
+            connection: self.connection(home).await?,
             lock: None,
             _unlocked: Some(permit),
         }))
@@ -98,7 +102,7 @@ impl Inner {
         let Ok(permit) = self.locks.clone().try_acquire_owned() else {
             return Ok((self.read_now(partition, &request).await?, None));
         };
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(partition.home()).await?;
         let found = match self.wait(lock(&mut connection, partition, &request)).await? {
             Ok(found) => found,
             // A holder hangs.

@@ -26,7 +26,7 @@ pub(crate) async fn remove(inner: &Arc<Inner>, partition: PartitionId) -> Result
         return Ok(());
     }
     // A stamp of the partition must not be forgotten with it (TTL-203). Its commits have seen to that, unless it has none.
-    let mut connection = inner.connection().await?;
+    let mut connection = inner.connection(partition.home()).await?;
     let gone = inner.in_time(end(&mut connection, partition)).await?;
     gone.map_err(|error| unavailable(&error))?;
     drop(connection);
@@ -77,7 +77,7 @@ async fn delete(connection: &mut Connection, partition: PartitionId, (from, to):
 async fn finish(inner: Arc<Inner>, partition: PartitionId) {
     let rows_of_spaces = rows::spaces(partition);
     loop {
-        let Ok(mut connection) = inner.connection().await else {
+        let Ok(mut connection) = inner.connection(partition.home()).await else {
             return;
         };
         match delete(&mut connection, partition, &rows_of_spaces).await {
@@ -91,7 +91,7 @@ async fn finish(inner: Arc<Inner>, partition: PartitionId) {
     }
     let entry = rows::removal(partition);
     let end = [&entry[..], &[0]].concat();
-    if let Ok(mut connection) = inner.connection().await {
+    if let Ok(mut connection) = inner.connection(rows::STORE).await {
         let ended = connection
             .execute(Query::DeleteRange, rows::STORE, &[&entry, &end, &ROWS])
             .await;

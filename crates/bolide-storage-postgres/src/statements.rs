@@ -6,6 +6,7 @@ use bolide_storage::HomeId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Query {
     Commit,
+    CommitNew,
     CommitTogether,
     Create,
     Delete,
@@ -19,6 +20,7 @@ pub(crate) enum Query {
     Lock,
     LockAndGet,
     LockNewest,
+    Owner,
     Put,
     Raise,
     Record,
@@ -31,8 +33,9 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 22] = [
+    pub(crate) const ALL: [Query; 24] = [
         Query::Commit,
+        Query::CommitNew,
         Query::CommitTogether,
         Query::Create,
         Query::Delete,
@@ -46,6 +49,7 @@ impl Query {
         Query::Lock,
         Query::LockAndGet,
         Query::LockNewest,
+        Query::Owner,
         Query::Put,
         Query::Raise,
         Query::Record,
@@ -60,6 +64,7 @@ impl Query {
     fn template(self) -> &'static str {
         match self {
             Query::Commit => include_str!("../sql/commit.sql"),
+            Query::CommitNew => include_str!("../sql/commit_new.sql"),
             Query::CommitTogether => include_str!("../sql/commit_together.sql"),
             Query::Create => include_str!("../sql/create.sql"),
             Query::Delete => include_str!("../sql/delete.sql"),
@@ -73,6 +78,7 @@ impl Query {
             Query::Lock => include_str!("../sql/lock.sql"),
             Query::LockAndGet => include_str!("../sql/lock_and_get.sql"),
             Query::LockNewest => include_str!("../sql/lock_newest.sql"),
+            Query::Owner => include_str!("../sql/owner.sql"),
             Query::Put => include_str!("../sql/put.sql"),
             Query::Raise => include_str!("../sql/raise.sql"),
             Query::Record => include_str!("../sql/record.sql"),

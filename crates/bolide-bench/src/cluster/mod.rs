@@ -32,6 +32,9 @@ pub struct Options {
     /// Items of 1 KB that are stored before, and read.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     items: u64,
+    /// Physical partitions of the container. Commits of one follow each other; those of several go on side by side, as those of pgbench's connections do.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    ranges: u32,
     /// Connections of clients, spread over the servers.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=100))]
     connections: u64,
@@ -163,7 +166,13 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let database = Database::create_durable(&[])?;
     let connections = usize::try_from(options.connections)?;
-    let servers = runtime.block_on(Servers::start(bolide, &database, options.items, connections))?;
+    let servers = runtime.block_on(Servers::start(
+        bolide,
+        &database,
+        options.ranges,
+        options.items,
+        connections,
+    ))?;
     let by_hand = ByHand::set_up(&database, options.items, connections)?;
     let time = Duration::from_secs_f64(options.seconds);
     let mut results = Results::new();

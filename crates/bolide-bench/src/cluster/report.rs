@@ -15,13 +15,14 @@ pub fn render(options: &Options, rows: &[Row], results: &Results) -> Result<Stri
         .collect();
     Ok(format!(
         "## Cluster\n\n{machine} **The clients run on the same processors as the servers and PostgreSQL**, so each layer takes from the others.\n\n\
-         {} rounds of {} s each, {} connections of clients, {} items of 1 KB at the beginning. An fsync of 32 items appended to a file takes {:.0} µs \
+         {} rounds of {} s each, {} connections of clients, {} items of 1 KB at the beginning, physical partitions: {}. An fsync of 32 items appended to a file takes {:.0} µs \
          here (median). The rows of a create, with their keys and values: {}.\n\n\
          {}\nCPU µs per request, of each layer:\n\n{}",
         options.rounds,
         options.seconds,
         options.connections,
         options.items,
+        options.ranges,
         fsync_micros()?,
         rows.join(", "),
         rates(results),

@@ -30,13 +30,21 @@ pub struct Servers {
 
 impl Servers {
     /// Starts all of them, creates a container with so many items, and lets each server read each of them.
-    pub async fn start(bolide: &Path, database: &Database, items: u64, connections: usize) -> Result<Servers> {
+    pub async fn start(
+        bolide: &Path,
+        database: &Database,
+        ranges: u32,
+        items: u64,
+        connections: usize,
+    ) -> Result<Servers> {
         // They would make the table one after the other.
         let starts = (0..SERVERS).map(|_| Server::start_on_postgres(bolide, &database.address()));
         let servers = starts.collect::<Result<Vec<_>>>()?;
         let first = servers[0].address;
         let requests = Requests::to(first);
-        requests.set_up(&mut Connection::open(first).await?, None).await?;
+        requests
+            .set_up_ranges(&mut Connection::open(first).await?, ranges)
+            .await?;
         let create = move |id: &str| requests.create(id, None);
         for_all(first, items, connections, 201, Arc::new(create)).await?;
         for server in &servers {

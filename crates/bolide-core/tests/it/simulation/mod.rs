@@ -18,6 +18,7 @@
 
 mod defaults;
 mod faults;
+mod fence;
 mod held;
 mod network;
 mod round;

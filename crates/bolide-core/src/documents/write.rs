@@ -165,6 +165,7 @@ impl DocumentBatch<'_, '_> {
         }
         self.batch.state.next_number += 1;
         let number = number_in_range(self.partition.range, self.batch.state.next_number);
+        self.batch.note_new_item(|| keys::item(&self.place, number));
         self.store(number, draft, None, ghosts);
         self.note(|| JournalEntry::Inserted {
             number,

@@ -58,6 +58,7 @@ impl LogicalPartition {
         let mut ghosts = self.holders(batch, draft, None)?;
         add_ghost(&mut ghosts, ghost);
         let number = self.next_number(batch);
+        batch.note_new_item(|| keys::item(&self.epk, number));
         self.store(batch, number, draft, None, ghosts)
     }
 

@@ -72,6 +72,8 @@ pub(crate) struct WriteBatch<'a> {
     pub(super) waits_out: bool,
     /// The entries that are taken to be new; `None`: all are read.
     new_entries: Option<Vec<Key>>,
+    /// Rows of items under numbers that no item had.
+    new_items: Vec<Key>,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
     /// The changes of the current transaction to `effects`, each with the previous effect, if the transaction may have to be undone.
@@ -139,6 +141,7 @@ impl Suspended {
             state: self.state,
             waits_out: self.waits_out,
             new_entries: None,
+            new_items: Vec::new(),
             loaded,
             effects: self.effects,
             undo: None,
@@ -178,6 +181,7 @@ impl<'a> WriteBatch<'a> {
             state,
             waits_out: false,
             new_entries: None,
+            new_items: Vec::new(),
             loaded,
             effects: HashMap::new(),
             undo: None,
@@ -434,6 +438,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Returns the result of the write batch on the head `base`. `before` is the partition's state before it.
     pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
+        let new_keys = self.new_keys(base);
         let (stamp, after, texts) = (self.now, self.after, self.texts.into_list());
         if self.lsn == base && self.effects.is_empty() {
             return Decided {
@@ -452,7 +457,7 @@ impl<'a> WriteBatch<'a> {
             next: self.lsn.max(base.next()),
             puts: Vec::new(),
             deletes: Vec::new(),
-            new_keys: self.new_entries.unwrap_or_default(),
+            new_keys,
         };
         for (key, value) in self.effects {
             match value {

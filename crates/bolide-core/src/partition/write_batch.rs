@@ -438,8 +438,7 @@ impl<'a> WriteBatch<'a> {
 
     /// Returns the result of the write batch on the head `base`. `before` is the partition's state before it.
     pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
-        let new_keys = self.new_keys(base);
-        let (stamp, after, texts) = (self.now, self.after, self.texts.into_list());
+        let (new_keys, stamp, after, texts) = (self.new_keys(base), self.now, self.after, self.texts.into_list());
         if self.lsn == base && self.effects.is_empty() {
             return Decided {
                 changes: None,

@@ -100,7 +100,6 @@ impl Database {
     fn create_on_all(&self) -> Result<(), Error> {
         /// Two databases that join a cluster at once write the same rows about roles.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, name) = (&self.server, &self.name);
         for server in server.all() {
             server.run(MAINTENANCE, &format!("create database {name}"))?;
@@ -108,6 +107,7 @@ impl Database {
         if server.workers.is_empty() {
             return Ok(());
         }
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         for server in server.all() {
             server.run(name, "create extension citus")?;
         }

@@ -26,7 +26,6 @@ const CREATE: &str = "
 /// Whether a store is there: the format of the table, if it has one.
 const DESCRIBED: &str = "select obj_description(to_regclass('bolide_kv'), 'pg_class')";
 const EXISTS: &str = "select to_regclass('bolide_kv') is not null";
-const HAS_CITUS: &str = "select exists (select from pg_extension where extname = 'citus')";
 /// One process makes the table, others wait for it. The number is only for this.
 const LOCK: &str = "select pg_advisory_xact_lock(7306583)";
 /// How long a server that recovers is waited for.
@@ -62,7 +61,7 @@ pub async fn init(options: &PostgresOptions) -> Result<Init, OpenError> {
         return Ok(Init::Present);
     }
     client.batch_execute(CREATE).await?;
-    let on_citus = client.query_one(HAS_CITUS, &[]).await?.try_get(0)?;
+    let on_citus = connection.is_on_citus();
     if on_citus {
         let distribute = format!("select create_distributed_table('bolide_kv', 'part', shard_count => {SHARDS})");
         client.batch_execute(&distribute).await?;

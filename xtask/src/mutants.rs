@@ -26,6 +26,10 @@ pub struct Options {
 
 /// Arguments of `cargo test` for the simulation.
 const SIMULATION: [&str; 5] = ["-p", "bolide-core", "--test", "it", "simulation::what"];
+/// Seconds that the tests of a rule may take; the slowest take three minutes. A broken rule may make one wait for ever.
+const SECONDS: &str = "900";
+/// What `timeout` of the coreutils returns then.
+const TIMED_OUT: i32 = 124;
 /// Number of its seeds, more than in the ordinary tests.
 const SEEDS: &str = "60";
 
@@ -51,6 +55,8 @@ enum Verdict {
     Caught,
     /// The tests pass although the rule is broken.
     Missed,
+    /// They do not fail, and do not end.
+    TimedOut,
     /// The broken code does not compile, so nothing was tested.
     NotBuilt,
 }
@@ -126,9 +132,15 @@ impl<'p> Copy<'p> {
 
     fn verdict(&self, project: &Project, mutant: &Mutant) -> Result<Verdict> {
         let cargo = |arguments: &[&str]| {
-            let mut cargo = project.cargo(arguments);
-            cargo
+            let cargo = project.cargo(arguments);
+            // It ends the tests that cargo has started, too.
+            let mut timed = Command::new("timeout");
+            timed
+                .args(["--kill-after=10", SECONDS])
+                .arg(cargo.get_program())
+                .args(cargo.get_args())
                 .current_dir(&self.root)
+                .stdin(Stdio::null())
                 .env("CARGO_TARGET_DIR", project.root().join("target/mutants/build"))
                 // The changes are made by hand, and leave things unused.
                 .env("RUSTFLAGS", "--cap-lints=warn")
@@ -136,14 +148,15 @@ impl<'p> Copy<'p> {
                 .args(&mutant.test)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            cargo
+            timed
         };
         if !cargo(&["test", "--no-run"]).status()?.success() {
             return Ok(Verdict::NotBuilt);
         }
-        Ok(match cargo(&["test"]).status()?.success() {
-            true => Verdict::Missed,
-            false => Verdict::Caught,
+        Ok(match cargo(&["test"]).status()?.code() {
+            Some(0) => Verdict::Missed,
+            Some(TIMED_OUT) | None => Verdict::TimedOut,
+            Some(_) => Verdict::Caught,
         })
     }
 }

@@ -182,8 +182,8 @@ pub struct ServeOptions {
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
-    /// Memory for cached blocks of the store, in MiB; it is filled as blocks are read. By default an eighth of the memory of the machine or its container, from
-    /// 64 to 2048.
+    /// Memory for cached blocks of the store, or with `--store` for cached rows, in MiB; it is filled as they are read. By default an eighth of the memory of
+    /// the machine or its container, from 64 to 2048.
     #[arg(long, env = "BOLIDE_CACHE_MB", value_name = "MIB")]
     pub cache_mb: Option<u64>,
     /// Memory for all requests together (bodies, responses, the state of queries and scripts), in MiB. By default a quarter of the memory of the
@@ -312,6 +312,14 @@ impl ServeOptions {
     /// Whether anything is kept in the directory. With a store elsewhere that is the certificate, if a directory is named.
     pub fn has_directory(&self) -> bool {
         !self.memory && (self.store.is_none() || self.data_dir.is_some())
+    }
+
+    /// Memory for what is cached of the store.
+    pub fn cache_bytes(&self) -> u64 {
+        match self.cache_mb {
+            Some(mib) => mib.saturating_mul(1024 * 1024),
+            None => machine::cache_bytes(),
+        }
     }
 
     /// The address or name to listen on.

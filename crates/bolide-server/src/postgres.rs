@@ -50,6 +50,7 @@ pub fn options_of(given: &ServeOptions) -> Result<Option<PostgresOptions>, Failu
         (Some(store), authorities) => {
             let mut options = options("--store", store, authorities)?;
             options.timeout = Duration::from_secs(given.store_timeout);
+            options.cache_bytes = usize::try_from(given.cache_bytes()).unwrap_or(usize::MAX);
             Ok(Some(options))
         }
         (None, None) => Ok(None),

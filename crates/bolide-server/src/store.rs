@@ -14,7 +14,6 @@ use bolide_storage_lsm::{
 use bolide_storage_postgres::{PostgresEngine, PostgresOptions};
 use parking_lot::Mutex;
 
-use crate::machine;
 use crate::options::{DurabilityOption, Settings};
 use crate::postgres;
 use crate::server::Failure;
@@ -71,10 +70,7 @@ impl Store {
                     DurabilityOption::Interval => Durability::INTERVAL,
                     DurabilityOption::Buffered => Durability::Buffered,
                 },
-                cache_bytes: match options.cache_mb {
-                    Some(mib) => mib.saturating_mul(1024 * 1024),
-                    None => machine::cache_bytes(),
-                },
+                cache_bytes: options.cache_bytes(),
                 cached_files: open_files,
                 accept_data_loss: options.accept_data_loss,
                 verify_tables: options.verify_on_start,

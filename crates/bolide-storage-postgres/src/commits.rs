@@ -174,7 +174,7 @@ impl Inner {
                 carrier.connection.close();
             }
             match landed {
-                Landed::Done => return Ok(self.committed(batches)),
+                Landed::Done => return Ok(self.committed(batches, known)),
                 Landed::Stale => return self.look_again(batches).await,
                 Landed::Failed(Failure::NotDone(_)) if left > 0 => {}
                 Landed::Failed(Failure::NotDone(why)) => return Err(EngineError::Unavailable(why)),
@@ -188,8 +188,9 @@ impl Inner {
         }
     }
 
-    fn committed(&self, batches: &[(PartitionId, Batch)]) -> JointOutcome {
-        for (id, batch) in batches {
+    fn committed(&self, batches: &[(PartitionId, Batch)], bases: &[CommitRecord]) -> JointOutcome {
+        for ((id, batch), base) in batches.iter().zip(bases) {
+            self.row_cache.committed(*id, *base, batch);
             self.partitions.learn(*id, Known::Committed(CommitRecord::of(batch)));
             self.trim(*id);
         }

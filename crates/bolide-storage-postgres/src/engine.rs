@@ -20,6 +20,7 @@ use crate::options::PostgresOptions;
 use crate::partitions::{Known, Partitions};
 use crate::reads::{Found, ReadError};
 use crate::routes::Routes;
+use crate::row_cache::RowCache;
 use crate::rows::{self, CommitRecord};
 use crate::schema;
 use crate::statements::Query;
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     pub(crate) target: Target,
     pub(crate) routes: Routes,
     pub(crate) partitions: Partitions,
+    pub(crate) row_cache: RowCache,
     pub(crate) transactions: Transactions,
     pub(crate) holds: Holds<Arc<Transaction>>,
     /// One permit for each partition that may be locked at the same time.
@@ -92,6 +94,7 @@ impl PostgresEngine {
             target: options.target.clone(),
             routes,
             partitions: Partitions::default(),
+            row_cache: RowCache::new(options.cache_bytes),
             transactions: Transactions::default(),
             holds: Holds::default(),
             locks: Arc::new(Semaphore::new(locks)),
@@ -169,6 +172,11 @@ impl Inner {
         partition: PartitionId,
         request: &ReadRequest,
     ) -> Result<ReadResponse, EngineError> {
+        Ok(self.find_now(partition, request).await?.into_response())
+    }
+
+    /// The same, with the newest commit record.
+    pub(crate) async fn find_now(&self, partition: PartitionId, request: &ReadRequest) -> Result<Found, EngineError> {
         let mut read = self.read_once(partition, request).await?;
         if matches!(&read, Err(error) if error.was_closed()) {
             read = self.read_once(partition, request).await?;
@@ -177,7 +185,7 @@ impl Inner {
         self.partitions.learn(partition, Known::Newest(found.record));
         // Another node may be ahead.
         self.time.observe(found.record.head.stamp);
-        Ok(found.into_response())
+        Ok(found)
     }
 
     async fn read_once(

@@ -8,7 +8,7 @@
 //!   commit ─▶ one statement: locks the newest record, writes all rows and the next record ──▶ Done │ Stale │ Unknown ──resolve──▶ fence
 //! ```
 //!
-//! - [`engine`] is what callers use. [`reads`] and [`commits`] are the two paths, [`lookups`] sends small reads together, [`removals`] what happens to partitions that are not needed any more.
+//! - [`engine`] is what callers use. [`reads`] and [`commits`] are the two paths, [`lookups`] sends small reads together, [`row_cache`] keeps what they have read, [`removals`] what happens to partitions that are not needed any more.
 //! - [`partitions`] is what this process knows of each partition's newest commit; a wrong guess makes a commit stale.
 //! - [`locks`] are for writers who would make each other's commits stale.
 //! - [`holds`] are snapshots that outlive a call, [`time`] is the server's clock as all nodes see it.
@@ -28,6 +28,7 @@ mod partitions;
 mod reads;
 mod removals;
 mod routes;
+mod row_cache;
 mod rows;
 mod schema;
 mod statements;

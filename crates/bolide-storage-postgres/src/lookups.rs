@@ -111,6 +111,12 @@ impl Turn {
         Some((turn, reads))
     }
 
+    /// Sends the reads that wait when it is begun, which may be more than when the statement before ended.
+    async fn send_next(self) {
+        let reads = self.lookups.0.lock().next(self.inner.monotonic.now());
+        self.send(reads).await;
+    }
+
     /// Sends reads in one statement.
     async fn send(self, mut reads: Vec<Waiting>) {
         // Those who gave up meanwhile need no answer.
@@ -120,7 +126,7 @@ impl Turn {
         }
         let gets = reads.iter().flat_map(|read| &read.request.gets);
         let together = ReadRequest::of_keys(gets.cloned().collect());
-        let mut answer = self.inner.read_now(self.partition, &together).await;
+        let mut answer = self.inner.read_cached(self.partition, &together).await;
         self.note(&answer);
         for read in reads {
             let keys = read.request.gets.len();
@@ -146,6 +152,16 @@ impl Turn {
     }
 }
 
+impl Lookups {
+    /// Ends a statement unless a read waits.
+    fn end_if_none_waits(&self) -> bool {
+        let mut queue = self.0.lock();
+        let nobody_waits = queue.waiting.is_empty();
+        queue.statements -= usize::from(nobody_waits);
+        nobody_waits
+    }
+}
+
 impl Queue {
     /// The reads of the next statement.
     fn next(&mut self, now: Instant) -> Vec<Waiting> {
@@ -158,14 +174,9 @@ impl Queue {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let reads: Vec<Waiting> = {
-            let mut queue = self.lookups.0.lock();
-            if queue.waiting.is_empty() {
-                queue.statements -= 1;
-                return;
-            }
-            queue.next(self.inner.monotonic.now())
-        };
+        if self.lookups.end_if_none_waits() {
+            return;
+        }
         let turn = Turn {
             inner: self.inner.clone(),
             partition: self.partition,
@@ -173,7 +184,7 @@ impl Drop for Turn {
         };
         // Without a runtime nobody waits any more.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(turn.send(reads));
+            runtime.spawn(turn.send_next());
         }
     }
 }
@@ -188,7 +199,7 @@ impl Inner {
         let inner = self.this.upgrade().ok_or_else(closed)?;
         let read = match Turn::take(inner.clone(), partition, &request) {
             Ok(turn) => {
-                let answer = self.read_now(partition, &request).await;
+                let answer = self.read_cached(partition, &request).await;
                 turn.note(&answer);
                 drop(turn);
                 answer
@@ -197,6 +208,7 @@ impl Inner {
         };
         if matches!(read, Err(EngineError::NoPartition(_))) {
             self.partitions.forget(partition);
+            self.row_cache.forget(partition);
         }
         read
     }

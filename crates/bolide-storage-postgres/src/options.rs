@@ -17,6 +17,8 @@ use crate::error::OpenError;
 const CONNECTIONS: usize = 8;
 /// Each of them, and each request, takes at most this long.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Memory for rows that were read.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
 
 /// How a store is reached.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// Timeout of each request.
     pub timeout: Duration,
+    /// Memory for rows that were read; none are kept with 0.
+    pub cache_bytes: usize,
 }
 
 impl PostgresOptions {
@@ -57,6 +61,7 @@ impl PostgresOptions {
             target: Target { config, tls },
             connections: CONNECTIONS,
             timeout: TIMEOUT,
+            cache_bytes: CACHE_BYTES,
         })
     }
 

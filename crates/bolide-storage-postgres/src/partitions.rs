@@ -66,8 +66,7 @@ impl Partitions {
         let (Known::Newest(record) | Known::Committed(record)) = known;
         {
             let mut newest = state.newest.lock();
-            let age = |record: &CommitRecord| (record.head.lsn, record.fence);
-            if newest.as_ref().is_none_or(|newest| age(newest) <= age(&record)) {
+            if newest.as_ref().is_none_or(|newest| newest.age() <= record.age()) {
                 *newest = Some(record);
             }
         }

@@ -24,7 +24,7 @@ pub(crate) const BEGIN_SNAPSHOT: &str = "begin isolation level repeatable read r
 pub(crate) struct Found {
     /// The newest commit.
     pub record: CommitRecord,
-    gets: Vec<Option<Bytes>>,
+    pub gets: Vec<Option<Bytes>>,
     pages: Vec<Page>,
 }
 

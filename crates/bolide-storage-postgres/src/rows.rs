@@ -176,6 +176,11 @@ impl CommitRecord {
         }
     }
 
+    /// Rises with each commit and each fence of a partition.
+    pub(crate) fn age(&self) -> (Lsn, u64) {
+        (self.head.lsn, self.fence)
+    }
+
     /// Its key.
     pub(crate) fn key(&self, partition: PartitionId) -> Vec<u8> {
         record_key(partition, self.position)

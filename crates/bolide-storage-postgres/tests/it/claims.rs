@@ -73,7 +73,7 @@ async fn head(engine: &PostgresEngine) -> u64 {
     response.head.lsn.0
 }
 
-async fn client(store: &Store) -> Client {
+pub(super) async fn client(store: &Store) -> Client {
     let (client, connection) = tokio_postgres::connect(&store.database.address(), NoTls).await.unwrap();
     tokio::spawn(connection);
     client

@@ -1,15 +1,16 @@
 //! Reads of single keys that are asked for at the same time.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::Poll;
 
 use bolide_model::UnixMillis;
-use bolide_storage::{Engine, EngineError, Head, Key, PartitionId, ReadRequest, ReadResponse, Space};
+use bolide_storage::{Engine, EngineError, Head, Key, Outcome, PartitionId, ReadRequest, ReadResponse, Space};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::Store;
-use super::claims::{PARTITION, batch, put, two};
+use super::claims::{PARTITION, batch, client, put, two};
 
 const KEYS: u64 = 50;
 
@@ -31,7 +32,7 @@ async fn each_reader_gets_its_own_key_at_a_head_that_fits_and_sees_what_was_comm
         // Every key has the number of the commit that wrote it last.
         let puts = (0..KEYS).map(|name| put(&format!("k{name}"), &round.to_string()));
         let done = other.commit(PARTITION, batch(round - 1, round, puts.collect())).await;
-        assert!(matches!(done, Ok(bolide_storage::Outcome::Done(_))), "{done:?}");
+        assert!(matches!(done, Ok(Outcome::Done(_))), "{done:?}");
         let asked = (0..4 * KEYS).map(|at| {
             let name = at % (KEYS + 1);
             engine.read(PARTITION, one(name)).map(move |answer| (name, answer))
@@ -86,4 +87,58 @@ async fn readers_that_give_up_and_partitions_that_are_missing_do_not_stop_the_ot
         .await
         .unwrap();
     assert_eq!(number(&engine.read(missing, one(0)).await), None);
+}
+
+/// Rows that a server has read stay in its memory. It uses them only as long as nobody has changed them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_that_are_cached_follow_the_commits_of_all_servers() {
+    let store = Store::new();
+    let engines = two(&store).await;
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut rows: BTreeMap<u64, u64> = BTreeMap::new();
+    for round in 1..=150 {
+        let mut batch = batch(round - 1, round, vec![]);
+        for name in 0..5 {
+            match random.u8(..4) {
+                0 => {
+                    rows.insert(name, round);
+                    batch.puts.push(put(&format!("k{name}"), &round.to_string()));
+                }
+                1 => {
+                    rows.remove(&name);
+                    batch.deletes.push(one(name).gets.remove(0));
+                }
+                _ => {}
+            }
+        }
+        // Each commits several times in a row, so that rows are cached in between.
+        let writer = &engines[usize::from(round % 14 < 7)];
+        let done = writer.commit(PARTITION, batch).await;
+        assert!(matches!(done, Ok(Outcome::Done(_))), "{done:?}");
+        for engine in &engines {
+            let asked = (0..5).map(|name| engine.read(PARTITION, one(name)).map(move |answer| (name, answer)));
+            for (name, answer) in join_all(asked).await {
+                assert_eq!(number(&answer), rows.get(&name).copied(), "round {round}, key {name}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_that_nobody_has_changed_are_not_sent_again() {
+    let store = Store::new();
+    let [engine, other] = two(&store).await;
+    let first = engine.commit(PARTITION, batch(0, 1, vec![put("k0", "7")])).await;
+    assert!(first.is_ok());
+    assert_eq!(number(&engine.read(PARTITION, one(0)).await), Some(7));
+    // Without a commit, which nobody but this test does.
+    let changed = client(&store).await;
+    changed
+        .batch_execute("update bolide_kv set v = '8' where v = '7'")
+        .await
+        .unwrap();
+    assert_eq!(number(&engine.read(PARTITION, one(0)).await), Some(7));
+    let second = other.commit(PARTITION, batch(1, 2, vec![put("k1", "1")])).await;
+    assert!(second.is_ok());
+    assert_eq!(number(&engine.read(PARTITION, one(0)).await), Some(8));
 }

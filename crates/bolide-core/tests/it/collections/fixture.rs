@@ -35,8 +35,17 @@ impl TestCollection {
 
     /// As [`TestCollection::new`], in an account with these options.
     pub async fn with_options(options: AccountOptions) -> TestCollection {
+        TestCollection::over(MemoryEngine::new, options).await
+    }
+
+    /// As [`TestCollection::new`], over an engine that several accounts may share.
+    pub async fn on_shared_engine() -> TestCollection {
+        TestCollection::over(MemoryEngine::shared, options()).await
+    }
+
+    async fn over(engine: fn(Arc<Clock>) -> MemoryEngine, options: AccountOptions) -> TestCollection {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START)));
-        let engine = Arc::new(MemoryEngine::new(clock.clone()));
+        let engine = Arc::new(engine(clock.clone()));
         let account = open(engine.clone(), options).await;
         let id_index = IndexDefinition::id_index(None).expect("a definition");
         let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, id_index);

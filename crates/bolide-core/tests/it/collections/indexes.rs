@@ -1,6 +1,7 @@
 //! Indexes that are created while there are documents.
 
-use bolide_core::BuildFailure;
+use bolide_core::{BuildFailure, Duplicate};
+use bolide_model::epk::Epk;
 use bolide_mql::bson::rawdoc;
 
 use super::fixture::{START, TestCollection, date_index, dated};
@@ -69,4 +70,23 @@ async fn a_document_that_was_prepared_before_its_indexes_changed_is_written_by_t
     test.create_index(unique).await.unwrap().unwrap();
     assert!(test.write(free).await.is_err(), "the key is taken");
     assert_eq!(test.ids().await, [3, 5]);
+}
+
+/// An engine that several accounts share checks new entries with the commit, which has only those of documents that are inserted. Of one that is refused for
+/// another reason, it is not known yet whether its `_id` is there.
+#[tokio::test]
+async fn a_document_that_is_there_is_refused_for_its_id_also_if_one_before_it_has_its_unique_key() {
+    let test = TestCollection::on_shared_engine().await;
+    let unique = rawdoc! { "key": { "u": 1 }, "name": "u_1", "unique": true };
+    test.create_index(unique).await.unwrap().unwrap();
+    test.insert(rawdoc! { "_id": 1, "u": 1 }).await.unwrap();
+    let [new, there] =
+        [rawdoc! { "_id": 2, "u": 2 }, rawdoc! { "_id": 1, "u": 2 }].map(|document| test.draft(document));
+    let ctx = test.account.begin().await.unwrap();
+    let target = (&test.collection, Epk::start());
+    let write = test.account.write_document(&ctx, target, move |batch| {
+        Ok([batch.insert(&new)?, batch.insert(&there)?])
+    });
+    assert_eq!(write.await.unwrap().value, [Ok(()), Err(Duplicate { index: 0 })]);
+    assert_eq!(test.ids().await, [1, 2]);
 }

@@ -9,8 +9,8 @@ use bolide_model::{Error, ErrorKind, UnixMillis};
 use futures_util::future::{Either, select};
 
 use super::history::{End, Read, Transaction};
-use super::register::{draft, first_place, id_of, list_in, register_in};
-use super::{REGISTERS, TRANSACTIONS, collections_of};
+use super::register::{draft, first_place, id_of, list_in, register_in, slot_in};
+use super::{REGISTERS, SLOTS, TRANSACTIONS, collections_of};
 use crate::random::RandomChoices;
 use crate::simulation::faults::Trouble;
 use crate::simulation::world::{Server, World, pause};
@@ -141,6 +141,7 @@ impl<'c> Making<'c> {
                 commit: (u64::MAX, u64::MAX),
                 reads: Vec::new(),
                 appended: Vec::new(),
+                slots_met: Vec::new(),
                 end: End::Aborted,
             },
             sent: Sent::Nothing,
@@ -237,17 +238,12 @@ impl<'c> Making<'c> {
         self.made.reads.push(Read { register, found, own });
     }
 
-    /// Scans both collections.
+    /// Scans both collections, and notes what is there.
     async fn scan(&mut self, open: &Arc<OpenTransaction>) -> Result<(), Error> {
-        // The time does not matter: it is judged by that of the transaction.
-        let scope = ReadScope::in_transaction(UnixMillis(0), open.clone());
         let mut found = vec![Vec::new(); REGISTERS];
-        for collection in &self.collections {
-            let mut scan = DocumentScan::default();
-            while let Some(page) = scan.next_page(&scope, collection).await? {
-                for document in &page.documents {
-                    found[register_in(document.document())].push(list_in(document));
-                }
+        for collection in self.collections.clone() {
+            for document in self.documents(open, &collection).await? {
+                found[register_in(document.document())].push(list_in(&document));
             }
         }
         for (register, found) in found.into_iter().enumerate() {
@@ -256,8 +252,26 @@ impl<'c> Making<'c> {
         Ok(())
     }
 
+    /// Scans a collection.
+    async fn documents(
+        &mut self,
+        open: &Arc<OpenTransaction>,
+        collection: &Arc<Container>,
+    ) -> Result<Vec<StoredDocument>, Error> {
+        // The time does not matter: it is judged by that of the transaction.
+        let scope = ReadScope::in_transaction(UnixMillis(0), open.clone());
+        let mut scan = DocumentScan::default();
+        let mut found = Vec::new();
+        while let Some(page) = scan.next_page(&scope, collection).await? {
+            found.extend(page.documents);
+        }
+        let slots = found.iter().map(|document| slot_in(document.document()));
+        self.made.slots_met.push(slots.collect());
+        Ok(found)
+    }
+
     /// Appends to a register, which it creates if it is not there, and sometimes moves.
-    async fn append(&mut self, open: &OpenTransaction, register: usize) -> Result<(), Error> {
+    async fn append(&mut self, open: &Arc<OpenTransaction>, register: usize) -> Result<(), Error> {
         let found = self.read(open, register).await?;
         let mut list = found.as_ref().map_or_else(Vec::new, |(_, document)| list_in(document));
         list.push(self.made.number);
@@ -267,7 +281,11 @@ impl<'c> Making<'c> {
             Some((place, _)) if list[0] == self.made.number || self.client.choices.percent(70) => *place,
             Some((place, _)) => 1 - place,
         };
-        let new = draft(&self.account, &self.collections[to], register, &list);
+        let slot = match &found {
+            Some((_, document)) if self.client.choices.percent(70) => slot_in(document.document()),
+            _ => self.client.choices.roll(SLOTS) as i64,
+        };
+        let new = draft((&self.account, &self.collections[to]), register, &list, slot);
         if let Some((from, old)) = &found
             && *from != to
         {
@@ -283,8 +301,13 @@ impl<'c> Making<'c> {
             Some(old) if is_replaced => batch.replace(&old, &new),
             _ => batch.insert(&new),
         };
-        let written = open.write(&self.collections[to], write).await?;
-        written.expect("there is no other one in this snapshot");
+        if open.write(&self.collections[to], write).await?.is_err() {
+            // The `_id` is that of no other document in this snapshot, so it is the slot. Nothing else may follow in the transaction: it may be half of a move.
+            let others = self.documents(open, &self.collections[to].clone()).await?;
+            let has_slot = others.iter().any(|other| slot_in(other.document()) == slot);
+            assert!(has_slot, "nobody has slot {slot}");
+            return Err(Error::new(ErrorKind::Conflict, "the slot is taken"));
+        }
         self.made.appended.push(register);
         Ok(())
     }
@@ -302,8 +325,11 @@ impl<'c> Making<'c> {
             let before = list_in(&old);
             let list = [&before[..], &[number]].concat();
             batch
-                .replace(&old, &draft(&drafting.0, &drafting.1, register, &list))?
-                .expect("it has no unique keys");
+                .replace(
+                    &old,
+                    &draft((&drafting.0, &drafting.1), register, &list, slot_in(old.document())),
+                )?
+                .expect("it keeps its slot");
             batch.set_session(&session, &session)?;
             Ok(Some(before))
         };

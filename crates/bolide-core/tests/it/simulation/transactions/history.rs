@@ -14,7 +14,7 @@
 //! These constraints are all: if they have no cycle, an order that fits them is one of snapshot isolation, because the writes of a register are known in
 //! their order. Snapshots include all that was acknowledged before (TTL-290 needs the time of the start; mongo.md §7).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a transaction has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Transaction {
     pub reads: Vec<Read>,
     /// The registers to which it has appended its number, in their order.
     pub appended: Vec<usize>,
+    /// The slots of all documents of a collection, each time that it has read them.
+    pub slots_met: Vec<Vec<i64>>,
     pub end: End,
 }
 
@@ -94,6 +96,7 @@ type Bases<'h> = BTreeMap<usize, &'h [u64]>;
 pub fn check(history: &[Transaction]) -> Result<(), String> {
     let mut bases = Vec::with_capacity(history.len());
     for transaction in history {
+        check_slots(transaction)?;
         bases.push(bases_of(transaction)?);
     }
     let lists = longest(&bases)?;
@@ -114,6 +117,15 @@ pub fn check(history: &[Transaction]) -> Result<(), String> {
         }
     }
     Order::of(history, &bases, &orders).check()
+}
+
+/// Checks that no two documents of a collection have had one slot.
+fn check_slots(transaction: &Transaction) -> Result<(), String> {
+    let is_taken_twice = |slots: &Vec<i64>| slots.iter().collect::<BTreeSet<_>>().len() < slots.len();
+    match transaction.slots_met.iter().find(|slots| is_taken_twice(slots)) {
+        Some(slots) => Err(format!("{} finds a slot twice: {slots:?}", transaction.number)),
+        None => Ok(()),
+    }
 }
 
 fn bases_of(transaction: &Transaction) -> Result<Bases<'_>, String> {
@@ -306,6 +318,7 @@ mod tests {
             commit: moments,
             reads: reads.collect(),
             appended: appended.to_vec(),
+            slots_met: Vec::new(),
             end: End::Committed,
         }
     }
@@ -338,6 +351,19 @@ mod tests {
             made(3, (20, 30), &[(0, &[1, 2])], &[]),
         ];
         assert!(refused(&concurrent).contains("no order"));
+    }
+
+    #[test]
+    fn a_slot_of_two_documents_is_none() {
+        let with = |slots: &[i64]| {
+            let slots_met = vec![vec![3], slots.to_vec()];
+            [Transaction {
+                slots_met,
+                ..made(1, (0, 9), &[], &[])
+            }]
+        };
+        check(&with(&[1, 3])).expect("snapshot isolation");
+        assert!(refused(&with(&[1, 3, 1])).contains("twice"));
     }
 
     #[test]

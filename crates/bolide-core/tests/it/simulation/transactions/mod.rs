@@ -2,7 +2,8 @@
 //! have seen must be snapshot isolation ([`history`]).
 //!
 //! A register is a document with a list, to which each writer appends its number. It is in one of two collections, which are two partitions of one home:
-//! transactions also move it, so that one who sees a commit only in part finds it twice or not at all. Documents do not end here.
+//! transactions also move it, so that one who sees a commit only in part finds it twice or not at all. It also has one of a few slots, and changes it; by a unique index
+//! no two documents of a collection have the same. Documents do not end here.
 
 mod client;
 mod history;
@@ -13,8 +14,8 @@ use std::sync::atomic::AtomicU64;
 
 use bolide_core::{Account, CollectionDefinition, Container};
 use bolide_model::ttl::Policy;
-use bolide_mql::bson::RawDocumentBuf;
-use bolide_mql::index::IndexDefinition;
+use bolide_mql::bson::{RawDocumentBuf, rawdoc};
+use bolide_mql::index::{IndexDefinition, ParseOptions};
 
 use tokio::task::JoinHandle;
 
@@ -29,6 +30,8 @@ const DATABASE: &str = "m";
 const COLLECTIONS: [&str; 2] = ["left", "right"];
 /// The number of registers.
 const REGISTERS: usize = 4;
+/// The number of slots of a collection.
+const SLOTS: u64 = 6;
 
 const CLIENTS: u64 = 3;
 /// Maximum number of transactions of one client in one round.
@@ -38,7 +41,10 @@ const TRANSACTIONS: u64 = 3;
 pub async fn create_collections(account: &Account) {
     for name in COLLECTIONS {
         let id_index = IndexDefinition::id_index(None).expect("a definition");
-        let definition = CollectionDefinition::new(RawDocumentBuf::new(), None, id_index);
+        let mut definition = CollectionDefinition::new(RawDocumentBuf::new(), None, id_index);
+        let slots = rawdoc! {"key": {"slot": 1}, "name": "slot_1", "unique": true};
+        let slots = IndexDefinition::parse(&slots, &ParseOptions::default()).expect("a definition");
+        definition.add_index(slots, None, false);
         let created = account.create_collection(DATABASE, name, definition, Policy::Off).await;
         created.expect("a collection");
     }

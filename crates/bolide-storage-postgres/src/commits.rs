@@ -113,7 +113,10 @@ impl Inner {
         let record = asked.map_err(|error| error.of(partition))?;
         match record {
             Some(record) => self.partitions.learn(partition, Known::Newest(record)),
-            None => self.partitions.forget(partition),
+            None => {
+                self.partitions.forget(partition);
+                self.row_cache.forget(partition);
+            }
         }
         Ok(record)
     }
@@ -152,6 +155,7 @@ impl Inner {
             return Ok(JointOutcome::Refused("a key is named twice".to_owned()));
         }
         let home = batches[0].0.home();
+        let _expected = self.row_cache.expect(batches);
         let mut left = FLIGHTS;
         loop {
             left -= 1;

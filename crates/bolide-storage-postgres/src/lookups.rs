@@ -64,6 +64,8 @@ struct Turn {
     inner: Arc<Inner>,
     partition: PartitionId,
     lookups: Arc<Lookups>,
+    /// If not, and it ends, no task runs any more.
+    is_begun: bool,
 }
 
 impl Turn {
@@ -90,6 +92,7 @@ impl Turn {
             inner,
             partition,
             lookups,
+            is_begun: true,
         })
     }
 
@@ -107,12 +110,14 @@ impl Turn {
             inner: inner.clone(),
             partition,
             lookups,
+            is_begun: true,
         };
         Some((turn, reads))
     }
 
     /// Sends the reads that wait when it is begun, which may be more than when the statement before ended.
-    async fn send_next(self) {
+    async fn send_next(mut self) {
+        self.is_begun = true;
         let reads = self.lookups.0.lock().next(self.inner.monotonic.now());
         self.send(reads).await;
     }
@@ -160,6 +165,15 @@ impl Lookups {
         queue.statements -= usize::from(nobody_waits);
         nobody_waits
     }
+
+    /// Ends a statement, and the reads that wait: nothing will send them.
+    fn end(&self) {
+        let mut queue = self.0.lock();
+        queue.statements -= 1;
+        let ended = std::mem::take(&mut queue.waiting);
+        drop(queue);
+        drop(ended);
+    }
 }
 
 impl Queue {
@@ -174,6 +188,10 @@ impl Queue {
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        let runtime = Handle::try_current();
+        let (true, Ok(runtime)) = (self.is_begun, runtime) else {
+            return self.lookups.end();
+        };
         if self.lookups.end_if_none_waits() {
             return;
         }
@@ -181,11 +199,10 @@ impl Drop for Turn {
             inner: self.inner.clone(),
             partition: self.partition,
             lookups: self.lookups.clone(),
+            is_begun: false,
         };
-        // Without a runtime nobody waits any more.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(turn.send_next());
-        }
+        // A runtime that is being shut down drops it at once.
+        runtime.spawn(turn.send_next());
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) async fn remove(inner: &Arc<Inner>, partition: PartitionId) -> Result
     gone.map_err(|error| unavailable(&error))?;
     drop(connection);
     inner.partitions.forget(partition);
+    inner.row_cache.forget(partition);
     tokio::spawn(finish(inner.clone(), partition));
     Ok(())
 }

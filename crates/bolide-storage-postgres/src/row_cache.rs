@@ -7,7 +7,7 @@
 //!
 //! Each read asks the server for the newest record, so it sees what others have committed before it began; only rows that nobody has changed are not sent
 //! again. A commit of this process takes the rows along to its own record. After one of another process the rows of the partition are not used any more. Where others
-//! commit between most reads, few reads rely on the cache.
+//! commit between most reads, few reads rely on the cache: each time that it was out of date costs a second statement.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use crate::engine::Inner;
 use crate::rows::CommitRecord;
 
-/// Bytes that a row takes in addition to its key and its value.
-const OVERHEAD: usize = 160;
+/// Bytes that a row takes in addition to its key and its value: about 130 for itself, the rest for its place in the map and what allocations are rounded up by.
+const OVERHEAD: usize = 224;
 /// A row larger than this part of the cache is not kept: it would displace many.
 const LARGEST_PART: usize = 16;
 /// Reads that do not use the cache after one for which it was out of date: at most.
@@ -52,6 +52,8 @@ struct Row {
 struct State {
     /// The commit at which the rows of this generation are as they are here; those of other generations are out of date.
     at: Option<(CommitRecord, u64)>,
+    /// The record of a commit of this process that is under way, whose rows will be taken along.
+    expected: Option<CommitRecord>,
     /// Reads that do not use the cache yet.
     skipped: u32,
     /// How many they are after the next failure.
@@ -80,37 +82,31 @@ impl RowCache {
         }
     }
 
-    /// What is known of the keys, if anything is.
+    /// What is known of the keys of a read, if anything is.
     fn find(&self, partition: PartitionId, keys: &[Key]) -> Option<Cached> {
         let mut content = self.content.lock();
-        let Content { rows, partitions, .. } = &mut *content;
-        let state = partitions.get_mut(&partition)?;
+        let state = content.partitions.get_mut(&partition)?;
         if state.skipped > 0 {
             state.skipped -= 1;
             return None;
         }
-        let (record, generation) = state.at?;
-        let values: Vec<_> = keys
-            .iter()
-            .map(|key| {
-                let row = rows.get(&(partition, key.clone()))?;
-                (row.generation == generation).then(|| row.value.clone())
-            })
-            .collect();
-        values.iter().any(Option::is_some).then_some(Cached { record, values })
+        content.find(partition, keys)
     }
 
-    /// Notes whether the rows of a partition were as the server has them.
-    fn judge(&self, partition: PartitionId, is_right: bool) {
+    /// Notes that the rows of a partition, as they were at one record, were to be used when the server's newest record was another one, or the same.
+    fn judge(&self, partition: PartitionId, cached: CommitRecord, newest: CommitRecord) {
         let mut content = self.content.lock();
-        let state = content.partitions.entry(partition).or_default();
-        if is_right {
-            state.caution = 0;
+        let Some(state) = content.partitions.get_mut(&partition) else {
             return;
+        };
+        if cached == newest {
+            state.caution /= 2;
+        } else if state.at.is_some_and(|(at, _)| at == cached) && state.expected != Some(newest) {
+            // Another process has committed. Other reads may have found that, too.
+            state.at = None;
+            state.skipped = state.caution;
+            state.caution = (state.caution * 2 + 1).min(MOST_CAUTION);
         }
-        state.at = None;
-        state.skipped = state.caution;
-        state.caution = (state.caution * 2 + 1).min(MOST_CAUTION);
     }
 
     /// Notes rows that were read at a record.
@@ -142,6 +138,23 @@ impl RowCache {
         content.shrink(self.limit);
     }
 
+    /// Notes that a commit of this process begins, until the guard is dropped.
+    pub(crate) fn expect(&self, batches: &[(PartitionId, Batch)]) -> Expected<'_> {
+        for (partition, batch) in batches {
+            self.set_expected(*partition, Some(CommitRecord::of(batch)));
+        }
+        Expected {
+            cache: self,
+            partitions: batches.iter().map(|(partition, _)| *partition).collect(),
+        }
+    }
+
+    fn set_expected(&self, partition: PartitionId, record: Option<CommitRecord>) {
+        if let Some(state) = self.content.lock().partitions.get_mut(&partition) {
+            state.expected = record;
+        }
+    }
+
     /// Notes a commit of this process that has followed `base`.
     pub(crate) fn committed(&self, partition: PartitionId, base: CommitRecord, batch: &Batch) {
         let mut content = self.content.lock();
@@ -154,6 +167,7 @@ impl RowCache {
         let Some(state) = partitions.get_mut(&partition) else {
             return;
         };
+        state.expected = None;
         let Some((record, generation)) = state.at else { return };
         let new = CommitRecord::of(batch);
         if record != base {
@@ -164,19 +178,20 @@ impl RowCache {
             return;
         }
         state.at = Some((new, generation));
+        let largest = self.limit / LARGEST_PART;
         let puts = batch.puts.iter().map(|put| (&put.key, Some(&put.value)));
         for (key, value) in puts.chain(batch.deletes.iter().map(|key| (key, None))) {
             let name = (partition, key.clone());
             let Some(row) = rows.peek_mut(&name) else { continue };
             *bytes -= row.bytes;
             row.bytes = size(key, value);
+            if row.bytes > largest {
+                rows.pop(&name);
+                continue;
+            }
             *bytes += row.bytes;
             // A copy, because the value may be a part of something larger.
             row.value = value.map(|value| Bytes::copy_from_slice(value));
-            if row.bytes > self.limit / LARGEST_PART {
-                *bytes -= row.bytes;
-                rows.pop(&name);
-            }
         }
         content.shrink(self.limit);
     }
@@ -188,6 +203,27 @@ impl RowCache {
 }
 
 impl Content {
+    fn find(&mut self, partition: PartitionId, keys: &[Key]) -> Option<Cached> {
+        let rows = &mut self.rows;
+        let state = self.partitions.get(&partition).filter(|state| state.skipped == 0)?;
+        let (record, generation) = state.at?;
+        let values: Vec<_> = keys
+            .iter()
+            .map(|key| {
+                let name = (partition, key.clone());
+                // Those of other generations are to be dropped soon.
+                let value = rows
+                    .peek(&name)
+                    .filter(|row| row.generation == generation)?
+                    .value
+                    .clone();
+                rows.promote(&name);
+                Some(value)
+            })
+            .collect();
+        values.iter().any(Option::is_some).then_some(Cached { record, values })
+    }
+
     /// The generation of rows that were read at a record. `None`: they are not to be kept.
     fn generation_at(&mut self, partition: PartitionId, record: CommitRecord) -> Option<u64> {
         let state = self.partitions.entry(partition).or_default();
@@ -198,6 +234,8 @@ impl Content {
             Some((known, generation)) if known == record => return Some(generation),
             // An answer that was overtaken.
             Some((known, _)) if known.age() > record.age() => return None,
+            // The rows that are known will be taken along to this record.
+            Some(_) if state.expected == Some(record) => return None,
             _ => {}
         }
         self.generations += 1;
@@ -220,6 +258,64 @@ fn size(key: &Key, value: Option<&Bytes>) -> usize {
     OVERHEAD + key.bytes.len() + value.map_or(0, Bytes::len)
 }
 
+impl Cached {
+    /// The keys that are not known.
+    fn missing(&self, keys: &[Key]) -> Vec<Key> {
+        let keys = keys.iter().zip(&self.values);
+        keys.filter(|(_, value)| value.is_none())
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+}
+
+/// What the server has answered to a question for some keys, with the newest record.
+struct Answer<'a> {
+    record: CommitRecord,
+    keys: &'a [Key],
+    values: &'a [Option<Bytes>],
+}
+
+impl RowCache {
+    /// The values of all keys, out of what was cached and what the server has answered for the others. `None`: what was cached is out of date.
+    fn complete(
+        &self,
+        partition: PartitionId,
+        keys: &[Key],
+        cached: Cached,
+        answer: &Answer<'_>,
+    ) -> Option<Vec<Option<Bytes>>> {
+        self.judge(partition, cached.record, answer.record);
+        self.note(partition, answer.record, answer.keys, answer.values);
+        if cached.record == answer.record {
+            let mut answered = answer.values.iter().cloned();
+            let values = cached.values.into_iter();
+            return Some(
+                values
+                    .map(|value| value.or_else(|| answered.next()).flatten())
+                    .collect(),
+            );
+        }
+        // A commit of this process may have taken the rows along meanwhile.
+        let now = self.content.lock().find(partition, keys);
+        let now = now.filter(|now| now.record == answer.record)?;
+        now.values.into_iter().collect()
+    }
+}
+
+/// A commit that is under way; see [`RowCache::expect`].
+pub(crate) struct Expected<'c> {
+    cache: &'c RowCache,
+    partitions: Vec<PartitionId>,
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        for partition in &self.partitions {
+            self.cache.set_expected(*partition, None);
+        }
+    }
+}
+
 impl Inner {
     /// Reads keys without a limit; those that are cached are not sent again, unless they may have changed.
     pub(crate) async fn read_cached(
@@ -227,27 +323,24 @@ impl Inner {
         partition: PartitionId,
         request: &ReadRequest,
     ) -> Result<ReadResponse, EngineError> {
-        if let Some(cached) = self.row_cache.find(partition, &request.gets) {
-            let keys = request.gets.iter().zip(&cached.values);
-            let missing: Vec<Key> = keys
-                .filter(|(_, value)| value.is_none())
-                .map(|(key, _)| key.clone())
-                .collect();
-            let missing = ReadRequest::of_keys(missing);
+        let keys = &request.gets;
+        if let Some(cached) = self.row_cache.find(partition, keys) {
+            let missing = ReadRequest::of_keys(cached.missing(keys));
             let found = self.find_now(partition, &missing).await?;
-            let is_right = found.record == cached.record;
-            self.row_cache.judge(partition, is_right);
-            if is_right {
-                self.row_cache.note(partition, found.record, &missing.gets, &found.gets);
-                let mut answer = found.into_response();
-                let mut read = std::mem::take(&mut answer.gets).into_iter();
-                let values = cached.values.into_iter();
-                answer.gets = values.map(|value| value.or_else(|| read.next()).flatten()).collect();
-                return Ok(answer);
+            let answer = Answer {
+                record: found.record,
+                keys: &missing.gets,
+                values: &found.gets,
+            };
+            if let Some(gets) = self.row_cache.complete(partition, keys, cached, &answer) {
+                return Ok(ReadResponse {
+                    gets,
+                    ..found.into_response()
+                });
             }
         }
         let found = self.find_now(partition, request).await?;
-        self.row_cache.note(partition, found.record, &request.gets, &found.gets);
+        self.row_cache.note(partition, found.record, keys, &found.gets);
         Ok(found.into_response())
     }
 }

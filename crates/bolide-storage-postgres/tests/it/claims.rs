@@ -305,7 +305,7 @@ async fn reads_go_on_after_all_connections_were_ended() {
 }
 
 /// An engine that waits for so long, on a server that can be held up; the partition is there.
-async fn through_a_relay(store: &Store, timeout: Duration) -> (PostgresEngine, Relay) {
+pub(super) async fn through_a_relay(store: &Store, timeout: Duration) -> (PostgresEngine, Relay) {
     drop(store.open_with(clock()).await);
     let address = store.database.address();
     let (host, database) = address.rsplit_once('/').unwrap();

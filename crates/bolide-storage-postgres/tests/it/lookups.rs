@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use bolide_model::UnixMillis;
 use bolide_storage::{Engine, EngineError, Head, Key, Outcome, PartitionId, ReadRequest, ReadResponse, Space};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use tokio::runtime::Runtime;
 
 use super::Store;
-use super::claims::{PARTITION, batch, client, put, two};
+use super::claims::{PARTITION, batch, client, put, through_a_relay, two};
 
 const KEYS: u64 = 50;
 
@@ -141,4 +145,30 @@ async fn rows_that_nobody_has_changed_are_not_sent_again() {
     let second = other.commit(PARTITION, batch(1, 2, vec![put("k1", "1")])).await;
     assert!(second.is_ok());
     assert_eq!(number(&engine.read(PARTITION, one(0)).await), Some(8));
+}
+
+/// The statement that they wait for ends with its runtime, and so do they.
+#[test]
+fn reads_that_wait_when_the_runtime_ends_end_with_it() {
+    const READS: usize = 200;
+    let store = Store::new();
+    let runtime = Runtime::new().unwrap();
+    let engine = runtime.block_on(async {
+        let (engine, relay) = through_a_relay(&store, Duration::from_secs(60)).await;
+        relay.hold_up(true);
+        let (engine, begun) = (Arc::new(engine), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..READS {
+            let (engine, begun) = (engine.clone(), begun.clone());
+            tokio::spawn(async move {
+                begun.fetch_add(1, Ordering::Relaxed);
+                engine.read(PARTITION, one(0)).await
+            });
+        }
+        while begun.load(Ordering::Relaxed) < READS {
+            tokio::task::yield_now().await;
+        }
+        engine
+    });
+    drop(runtime);
+    assert_eq!(Arc::strong_count(&engine), 1);
 }

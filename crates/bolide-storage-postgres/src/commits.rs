@@ -147,8 +147,7 @@ impl Inner {
         if let Some(rejected) = rejection(batches, |id| record(id).map(|(.., record)| record.head)) {
             return rejected;
         }
-        let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
-        self.cover(stamp).await?;
+        self.cover(batches).await?;
         let flight = Flight::of(with_records(), new_keys);
         if flight.new_keys.len() > new_keys.len() {
             // The server would say that it is there.
@@ -240,13 +239,14 @@ impl Inner {
         Err(EngineError::Unavailable("others commit all the time".to_owned()))
     }
 
-    /// Makes sure that server time does not fall below a stamp, before anything is stored with it (TTL-203).
-    async fn cover(&self, stamp: UnixMillis) -> Result<(), EngineError> {
+    /// Makes sure that server time does not fall below the stamps of batches, before anything is stored with them (TTL-203).
+    async fn cover(&self, batches: &[(PartitionId, Batch)]) -> Result<(), EngineError> {
+        let stamp = batches.iter().map(|(_, batch)| batch.stamp).max().unwrap_or_default();
         if stamp > self.time.durable() {
             self.make_time_durable(UnixMillis(stamp.0.saturating_add(TIME_AHEAD_MS)))
                 .await?;
         }
-        // Before it can be read: no reader may see the commit before server time has reached its stamp.
+        // Before they can be read: no reader may see a commit before server time has reached its stamp.
         self.time.observe(stamp);
         Ok(())
     }

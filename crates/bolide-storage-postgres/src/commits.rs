@@ -149,9 +149,11 @@ impl Inner {
         }
         self.cover(batches).await?;
         let flight = Flight::of(with_records(), new_keys);
-        if flight.new_keys.len() > new_keys.len() {
-            // The server would say that it is there.
-            return Ok(JointOutcome::Refused("a key is named twice".to_owned()));
+        if flight.new_keys.len() != new_keys.len() {
+            // Of one that is put twice the server would say that it is there.
+            return Ok(JointOutcome::Refused(
+                "a new key is put twice, or not at all".to_owned(),
+            ));
         }
         let home = batches[0].0.home();
         let _expected = self.row_cache.expect(batches);

@@ -191,7 +191,7 @@ pub struct Batch {
     /// Keys to remove; absent ones are no error.
     pub deletes: Vec<Key>,
     /// Keys of `puts` that are new, which an engine may insert for less than what may be there: if one of them is there, the outcome is
-    /// [`Outcome::Exists`]. Empty unless [`Engine::checks_new_keys`], and in a joint commit.
+    /// [`Outcome::Exists`]. A batch with one that it does not put is refused. Empty unless [`Engine::checks_new_keys`], and in a joint commit.
     pub new_keys: Vec<Key>,
     /// The engine may block the calling thread until the commit is done, if that is faster than handing it to another thread. Set it only if no other
     /// task needs the thread. Ignored in a joint commit.

@@ -4,7 +4,7 @@
 //! locks of all their partitions, in the order of the ids. A held snapshot shares the maps of its partitions; the first commit that changes a held
 //! map copies it. An [`MemoryImage`] does the same with all partitions, for snapshots of the whole engine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -118,6 +118,10 @@ impl MemoryEngine {
         }
         if !self.is_shared && !batch.new_keys.is_empty() {
             return Ok(Outcome::Refused("this engine does not check new keys".to_owned()));
+        }
+        let put: HashSet<&Key> = batch.puts.iter().map(|put| &put.key).collect();
+        if !batch.new_keys.iter().all(|key| put.contains(key)) {
+            return Ok(Outcome::Refused("a new key is not put".to_owned()));
         }
         let is_there = |key: &Key| partition.spaces.space(key.space).contains_key(&key.bytes);
         if batch.new_keys.iter().any(is_there) {

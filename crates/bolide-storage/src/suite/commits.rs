@@ -105,6 +105,13 @@ pub async fn commit_with_a_new_key_that_is_there_changes_nothing(fixture: &dyn E
         let page = engine.scan(PARTITION, Scan::whole(space)).await;
         assert_eq!(page.rows.iter().map(|(_, value)| value).collect::<Vec<_>>(), ["1"]);
     }
+    let not_put = Batch {
+        new_keys: vec![key(Space::Index, b"b")],
+        ..engine.batch(head.lsn, vec![put(Space::Index, b"c", "1")], vec![])
+    };
+    let outcome = engine.commit(PARTITION, not_put).await;
+    assert!(matches!(outcome, Ok(Outcome::Refused(_))), "{outcome:?}");
+    assert_eq!(engine.head(PARTITION).await, head);
     let head = engine
         .commit_next(PARTITION, vec![], vec![key(Space::Index, b"a")])
         .await;

@@ -219,7 +219,7 @@ impl Cluster {
     }
 
     /// Writes a heartbeat, and reads those of the others.
-    async fn beat(&self) -> Result<()> {
+    pub(crate) async fn beat(&self) -> Result<()> {
         self.signals.lost.check()?;
         let mut last = self.beating.lock().await;
         let began = self.clock.now();

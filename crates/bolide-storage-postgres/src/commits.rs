@@ -137,12 +137,7 @@ impl Inner {
         new_keys: &HashSet<Key>,
         mut locked: Option<Locked>,
     ) -> Result<JointOutcome, EngineError> {
-        let with_records = || {
-            batches
-                .iter()
-                .zip(known)
-                .map(|((id, batch), record)| (*id, batch, *record))
-        };
+        let with_records = || with_records(batches, known);
         let record = |wanted| with_records().find(|(id, ..)| *id == wanted);
         if let Some(rejected) = rejection(batches, |id| record(id).map(|(.., record)| record.head)) {
             return rejected;
@@ -269,6 +264,15 @@ impl Inner {
             }
         });
     }
+}
+
+/// Batches with the newest records of their partitions.
+fn with_records<'b>(
+    batches: &'b [(PartitionId, Batch)],
+    known: &'b [CommitRecord],
+) -> impl Iterator<Item = (PartitionId, &'b Batch, CommitRecord)> + Clone {
+    let batches = batches.iter().zip(known);
+    batches.map(|((id, batch), record)| (*id, batch, *record))
 }
 
 /// Server time is made durable this far ahead, so that not every commit has to.

@@ -137,13 +137,12 @@ impl Inner {
         new_keys: &HashSet<Key>,
         mut locked: Option<Locked>,
     ) -> Result<JointOutcome, EngineError> {
-        let with_records = || with_records(batches, known);
-        let record = |wanted| with_records().find(|(id, ..)| *id == wanted);
+        let record = |wanted| with_records(batches, known).find(|(id, ..)| *id == wanted);
         if let Some(rejected) = rejection(batches, |id| record(id).map(|(.., record)| record.head)) {
             return rejected;
         }
         self.cover(batches).await?;
-        let flight = Flight::of(with_records(), new_keys);
+        let flight = Flight::of(with_records(batches, known), new_keys);
         if flight.new_keys.len() != new_keys.len() {
             // Of one that is put twice the server would say that it is there.
             return Ok(JointOutcome::Refused(

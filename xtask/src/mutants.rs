@@ -28,8 +28,9 @@ pub struct Options {
 const SIMULATION: [&str; 5] = ["-p", "bolide-core", "--test", "it", "simulation::what"];
 /// Seconds that the tests of a rule may take; the slowest take three minutes. A broken rule may make one wait for ever.
 const SECONDS: &str = "900";
-/// What `timeout` of the coreutils returns then.
+/// What `timeout` of the coreutils returns then, and if it had to kill them.
 const TIMED_OUT: i32 = 124;
+const KILLED: i32 = 137;
 /// Number of its seeds, more than in the ordinary tests.
 const SEEDS: &str = "60";
 
@@ -155,7 +156,7 @@ impl<'p> Copy<'p> {
         }
         Ok(match cargo(&["test"]).status()?.code() {
             Some(0) => Verdict::Missed,
-            Some(TIMED_OUT) | None => Verdict::TimedOut,
+            Some(TIMED_OUT | KILLED) | None => Verdict::TimedOut,
             Some(_) => Verdict::Caught,
         })
     }

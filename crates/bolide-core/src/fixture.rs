@@ -2,11 +2,12 @@
 //! seconds since 1970; the clock starts at 100. Documents get the partition key `"p"` if they have none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::partition_key::{Component, PartitionKey};
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{ErrorKind, UnixMillis};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
@@ -50,6 +51,18 @@ fn kind_of<T>(answered: ChargedResult<T>) -> Result<T, ErrorKind> {
     answered
         .map(|answer| answer.value)
         .map_err(|refusal| refusal.error.kind)
+}
+
+/// Options of an account that shares an engine: its clocks are moved and its heartbeats written by hand.
+pub(crate) fn options_by_hand(monotonic: Monotonic) -> AccountOptions {
+    /// Longer than any test.
+    const NEVER: Duration = Duration::from_secs(1_000_000);
+    AccountOptions {
+        virtual_clock: true,
+        monotonic,
+        heartbeat_interval: Some(NEVER),
+        ..AccountOptions::default()
+    }
 }
 
 async fn open(engine: &Arc<MemoryEngine>) -> Arc<Account> {

@@ -113,10 +113,7 @@ impl Inner {
         let record = asked.map_err(|error| error.of(partition))?;
         match record {
             Some(record) => self.partitions.learn(partition, Known::Newest(record)),
-            None => {
-                self.partitions.forget(partition);
-                self.row_cache.forget(partition);
-            }
+            None => self.forget(partition),
         }
         Ok(record)
     }

@@ -197,6 +197,12 @@ impl Inner {
         self.in_time(reads::read(&mut connection, partition, request)).await
     }
 
+    /// The partition does not exist any more, or not yet.
+    pub(crate) fn forget(&self, partition: PartitionId) {
+        self.partitions.forget(partition);
+        self.row_cache.forget(partition);
+    }
+
     pub(crate) async fn make_time_durable(&self, until: UnixMillis) -> Result<(), EngineError> {
         let _turn = self.raising.lock().await;
         if until <= self.time.durable() {

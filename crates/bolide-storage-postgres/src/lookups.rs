@@ -224,8 +224,7 @@ impl Inner {
             Err(answer) => self.wait(answered(&inner, partition, answer)).await.unwrap_or_else(Err),
         };
         if matches!(read, Err(EngineError::NoPartition(_))) {
-            self.partitions.forget(partition);
-            self.row_cache.forget(partition);
+            self.forget(partition);
         }
         read
     }

@@ -30,8 +30,7 @@ pub(crate) async fn remove(inner: &Arc<Inner>, partition: PartitionId) -> Result
     let gone = inner.in_time(end(&mut connection, partition)).await?;
     gone.map_err(|error| unavailable(&error))?;
     drop(connection);
-    inner.partitions.forget(partition);
-    inner.row_cache.forget(partition);
+    inner.forget(partition);
     tokio::spawn(finish(inner.clone(), partition));
     Ok(())
 }

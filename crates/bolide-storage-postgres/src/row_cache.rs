@@ -17,6 +17,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use crate::engine::Inner;
+use crate::reads::Found;
 use crate::rows::CommitRecord;
 
 /// Bytes that a row takes in addition to its key and its value: about 130 for itself, the rest for its place in the map and what allocations are rounded up by.
@@ -93,49 +94,36 @@ impl RowCache {
         content.find(partition, keys)
     }
 
-    /// Notes that the rows of a partition, as they were at one record, were to be used when the server's newest record was another one, or the same.
-    fn judge(&self, partition: PartitionId, cached: CommitRecord, newest: CommitRecord) {
-        let mut content = self.content.lock();
-        let Some(state) = content.partitions.get_mut(&partition) else {
-            return;
-        };
-        if cached == newest {
-            state.caution /= 2;
-        } else if state.at.is_some_and(|(at, _)| at == cached) && state.expected != Some(newest) {
-            // Another process has committed. Other reads may have found that, too.
-            state.at = None;
-            state.skipped = state.caution;
-            state.caution = (state.caution * 2 + 1).min(MOST_CAUTION);
-        }
+    /// Notes rows that were read at a record.
+    fn note(&self, partition: PartitionId, answer: &Answer<'_>) {
+        self.content.lock().note(self.limit, partition, answer);
     }
 
-    /// Notes rows that were read at a record.
-    fn note(&self, partition: PartitionId, record: CommitRecord, keys: &[Key], values: &[Option<Bytes>]) {
-        if self.limit == 0 {
-            return;
-        }
+    /// The values of all keys, out of what was cached and what the server has answered for the others. `None`: what was cached is out of date.
+    fn complete(
+        &self,
+        partition: PartitionId,
+        keys: &[Key],
+        cached: Cached,
+        answer: &Answer<'_>,
+    ) -> Option<Vec<Option<Bytes>>> {
         let mut content = self.content.lock();
-        let Some(generation) = content.generation_at(partition, record) else {
-            return;
-        };
-        for (key, value) in keys.iter().zip(values) {
-            let bytes = size(key, value.as_ref());
-            if bytes > self.limit / LARGEST_PART {
-                continue;
-            }
-            // The one that was asked with may be a part of something larger.
-            let key = Key::new(key.space, Bytes::copy_from_slice(&key.bytes));
-            let row = Row {
-                value: value.clone(),
-                bytes,
-                generation,
-            };
-            content.bytes += bytes;
-            if let Some((_, old)) = content.rows.push((partition, key), row) {
-                content.bytes -= old.bytes;
-            }
+        content.judge(partition, cached.record, answer.record);
+        content.note(self.limit, partition, answer);
+        if cached.record == answer.record {
+            drop(content);
+            let mut answered = answer.values.iter().cloned();
+            let values = cached.values.into_iter();
+            return Some(
+                values
+                    .map(|value| value.or_else(|| answered.next()).flatten())
+                    .collect(),
+            );
         }
-        content.shrink(self.limit);
+        // A commit of this process may have taken the rows along meanwhile.
+        let now = content.find(partition, keys);
+        let now = now.filter(|now| now.record == answer.record)?;
+        now.values.into_iter().collect()
     }
 
     /// Notes that a commit of this process begins, until the guard is dropped.
@@ -167,7 +155,6 @@ impl RowCache {
         let Some(state) = partitions.get_mut(&partition) else {
             return;
         };
-        state.expected = None;
         let Some((record, generation)) = state.at else { return };
         let new = CommitRecord::of(batch);
         if record != base {
@@ -224,6 +211,48 @@ impl Content {
         values.iter().any(Option::is_some).then_some(Cached { record, values })
     }
 
+    /// Notes that the rows of a partition, as they were at one record, were to be used when the server's newest record was another one, or the same.
+    fn judge(&mut self, partition: PartitionId, cached: CommitRecord, newest: CommitRecord) {
+        let Some(state) = self.partitions.get_mut(&partition) else {
+            return;
+        };
+        if cached == newest {
+            state.caution /= 2;
+        } else if state.at.is_some_and(|(at, _)| at == cached) && state.expected != Some(newest) {
+            // Another process has committed. Other reads may have found that, too.
+            state.at = None;
+            state.skipped = state.caution;
+            state.caution = (state.caution * 2 + 1).min(MOST_CAUTION);
+        }
+    }
+
+    fn note(&mut self, limit: usize, partition: PartitionId, answer: &Answer<'_>) {
+        if limit == 0 {
+            return;
+        }
+        let Some(generation) = self.generation_at(partition, answer.record) else {
+            return;
+        };
+        for (key, value) in answer.keys.iter().zip(answer.values) {
+            let bytes = size(key, value.as_ref());
+            if bytes > limit / LARGEST_PART {
+                continue;
+            }
+            // The one that was asked with may be a part of something larger.
+            let key = Key::new(key.space, Bytes::copy_from_slice(&key.bytes));
+            let row = Row {
+                value: value.clone(),
+                bytes,
+                generation,
+            };
+            self.bytes += bytes;
+            if let Some((_, old)) = self.rows.push((partition, key), row) {
+                self.bytes -= old.bytes;
+            }
+        }
+        self.shrink(limit);
+    }
+
     /// The generation of rows that were read at a record. `None`: they are not to be kept.
     fn generation_at(&mut self, partition: PartitionId, record: CommitRecord) -> Option<u64> {
         let state = self.partitions.entry(partition).or_default();
@@ -275,30 +304,13 @@ struct Answer<'a> {
     values: &'a [Option<Bytes>],
 }
 
-impl RowCache {
-    /// The values of all keys, out of what was cached and what the server has answered for the others. `None`: what was cached is out of date.
-    fn complete(
-        &self,
-        partition: PartitionId,
-        keys: &[Key],
-        cached: Cached,
-        answer: &Answer<'_>,
-    ) -> Option<Vec<Option<Bytes>>> {
-        self.judge(partition, cached.record, answer.record);
-        self.note(partition, answer.record, answer.keys, answer.values);
-        if cached.record == answer.record {
-            let mut answered = answer.values.iter().cloned();
-            let values = cached.values.into_iter();
-            return Some(
-                values
-                    .map(|value| value.or_else(|| answered.next()).flatten())
-                    .collect(),
-            );
+impl<'a> Answer<'a> {
+    fn of(keys: &'a [Key], found: &'a Found) -> Answer<'a> {
+        Answer {
+            record: found.record,
+            keys,
+            values: &found.gets,
         }
-        // A commit of this process may have taken the rows along meanwhile.
-        let now = self.content.lock().find(partition, keys);
-        let now = now.filter(|now| now.record == answer.record)?;
-        now.values.into_iter().collect()
     }
 }
 
@@ -327,11 +339,7 @@ impl Inner {
         if let Some(cached) = self.row_cache.find(partition, keys) {
             let missing = ReadRequest::of_keys(cached.missing(keys));
             let found = self.find_now(partition, &missing).await?;
-            let answer = Answer {
-                record: found.record,
-                keys: &missing.gets,
-                values: &found.gets,
-            };
+            let answer = Answer::of(&missing.gets, &found);
             if let Some(gets) = self.row_cache.complete(partition, keys, cached, &answer) {
                 return Ok(ReadResponse {
                     gets,
@@ -340,7 +348,7 @@ impl Inner {
             }
         }
         let found = self.find_now(partition, request).await?;
-        self.row_cache.note(partition, found.record, keys, &found.gets);
+        self.row_cache.note(partition, &Answer::of(keys, &found));
         Ok(found.into_response())
     }
 }

@@ -116,16 +116,18 @@ impl MemoryEngine {
         if let Some(reason) = batch.validate(head) {
             return Ok(Outcome::Refused(reason));
         }
-        if !self.is_shared && !batch.new_keys.is_empty() {
-            return Ok(Outcome::Refused("this engine does not check new keys".to_owned()));
-        }
-        let put: HashSet<&Key> = batch.puts.iter().map(|put| &put.key).collect();
-        if !batch.new_keys.iter().all(|key| put.contains(key)) {
-            return Ok(Outcome::Refused("a new key is not put".to_owned()));
-        }
-        let is_there = |key: &Key| partition.spaces.space(key.space).contains_key(&key.bytes);
-        if batch.new_keys.iter().any(is_there) {
-            return Ok(Outcome::Exists);
+        if !batch.new_keys.is_empty() {
+            if !self.is_shared {
+                return Ok(Outcome::Refused("this engine does not check new keys".to_owned()));
+            }
+            let put: HashSet<&Key> = batch.puts.iter().map(|put| &put.key).collect();
+            if !batch.new_keys.iter().all(|key| put.contains(key)) {
+                return Ok(Outcome::Refused("a new key is not put".to_owned()));
+            }
+            let is_there = |key: &Key| partition.spaces.space(key.space).contains_key(&key.bytes);
+            if batch.new_keys.iter().any(is_there) {
+                return Ok(Outcome::Exists);
+            }
         }
         // While the lock is held: no reader may see the commit before server time has reached its stamp.
         self.time.observe(batch.stamp);

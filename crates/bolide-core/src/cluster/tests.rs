@@ -11,12 +11,8 @@ use serde_json::json;
 use super::*;
 use crate::api::Account;
 use crate::background::PurgeMode;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, options_by_hand};
 use crate::partition::AsOf;
-use crate::runtime::AccountOptions;
-
-/// Longer than any test: its heartbeats are written by hand.
-const NEVER: Duration = Duration::from_secs(1_000_000);
 
 /// Two accounts, each with its view of one container.
 struct Both {
@@ -32,12 +28,7 @@ impl Both {
         let engine = Arc::new(MemoryEngine::shared(clock.clone()));
         let mut accounts = Vec::new();
         for _ in 0..2 {
-            let options = AccountOptions {
-                virtual_clock: true,
-                monotonic: monotonic.clone(),
-                heartbeat_interval: Some(NEVER),
-                ..AccountOptions::default()
-            };
+            let options = options_by_hand(monotonic.clone());
             accounts.push(Account::open(engine.clone(), options).await.expect("an account"));
         }
         let [first, second] = accounts.try_into().unwrap_or_else(|_| panic!("two accounts"));

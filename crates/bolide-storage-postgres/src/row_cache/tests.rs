@@ -18,6 +18,10 @@ fn first() -> CommitRecord {
     CommitRecord::first(Head::first(UnixMillis(0)))
 }
 
+fn answer<'a>(record: CommitRecord, keys: &'a [Key], values: &'a [Option<Bytes>]) -> Answer<'a> {
+    Answer { record, keys, values }
+}
+
 /// The partition as the server has it, with the newest record.
 #[derive(Clone)]
 struct Server {
@@ -49,6 +53,13 @@ impl Server {
     }
 
     fn commit(&mut self, random: &mut Rng) -> Batch {
+        let batch = self.batch(random);
+        self.apply(&batch);
+        batch
+    }
+
+    /// A batch for the newest record.
+    fn batch(&self, random: &mut Rng) -> Batch {
         let base = self.record.head.lsn;
         let mut batch = Batch {
             base,
@@ -65,17 +76,12 @@ impl Server {
             match random.u8(..6) {
                 0 => {
                     let value = Bytes::from(vec![random.u8(..); random.usize(..40)]);
-                    self.rows.insert(name, value.clone());
                     batch.puts.push(Put { key: key(name), value });
                 }
-                1 => {
-                    self.rows.remove(&name);
-                    batch.deletes.push(key(name));
-                }
+                1 => batch.deletes.push(key(name)),
                 _ => {}
             }
         }
-        self.record = CommitRecord::of(&batch);
         batch
     }
 }
@@ -105,19 +111,15 @@ impl Reading {
         if let Some(cached) = self.cached {
             let missing = cached.missing(&keys);
             let names: Vec<u8> = missing.iter().map(|key| key.bytes[0]).collect();
-            let answer = Answer {
-                record: then.record,
-                keys: &missing,
-                values: &then.values(&names),
-            };
-            if let Some(values) = cache.complete(PARTITION, &keys, cached, &answer) {
+            let values = then.values(&names);
+            if let Some(values) = cache.complete(PARTITION, &keys, cached, &answer(then.record, &missing, &values)) {
                 assert_eq!(values, then.values(&self.names));
                 return true;
             }
         }
         // The second question, or the only one.
         let asked = if is_cached { server } else { then };
-        cache.note(PARTITION, asked.record, &keys, &asked.values(&self.names));
+        cache.note(PARTITION, &answer(asked.record, &keys, &asked.values(&self.names)));
         false
     }
 }
@@ -156,7 +158,7 @@ fn what_is_used_of_the_cache_is_what_the_server_has() {
                 }
                 10 | 11 => {
                     let base = server.record;
-                    let batch = server.clone().commit(&mut random);
+                    let batch = server.batch(&mut random);
                     if random.bool() {
                         cache.set_expected(PARTITION, Some(CommitRecord::of(&batch)));
                     }
@@ -175,7 +177,7 @@ fn what_is_used_of_the_cache_is_what_the_server_has() {
                     1 => cache.forget(PARTITION),
                     // A standby that had fallen behind is the primary now.
                     2 => server = backup.clone(),
-                    _ => server.apply(&server.clone().commit(&mut random)),
+                    _ => drop(server.commit(&mut random)),
                 },
                 _ => {}
             }
@@ -193,7 +195,7 @@ fn commits_of_this_process_do_not_disturb_reads() {
     Reading::begin(&cache, names.clone()).end(&cache, &server);
     for round in 0..100 {
         let base = server.record;
-        let batch = server.clone().commit(&mut random);
+        let batch = server.batch(&mut random);
         let batches = [(PARTITION, batch)];
         let expected = cache.expect(&batches);
         let before = Reading::begin(&cache, names.clone());
@@ -222,7 +224,7 @@ fn reads_that_fail_together_are_one_failure() {
     Reading::begin(&cache, vec![0]).end(&cache, &server);
     let mut round = || {
         let reading: Vec<Reading> = (0..4).map(|_| Reading::begin(&cache, vec![0])).collect();
-        server.apply(&server.clone().commit(&mut random));
+        server.commit(&mut random);
         let used = reading.into_iter().map(|reading| reading.end(&cache, &server));
         let used: Vec<bool> = used.collect();
         let next = || Reading::begin(&cache, vec![0]).end(&cache, &server);
@@ -241,8 +243,8 @@ fn commits_of_this_process_take_the_rows_along() {
     let mut server = Server::new();
     let mut random = Rng::with_seed(1);
     let names: Vec<u8> = (0..KEYS).collect();
-    let keys: Vec<Key> = names.iter().copied().map(key).collect();
-    cache.note(PARTITION, server.record, &keys, &server.values(&names));
+    let keys = keys(&names);
+    cache.note(PARTITION, &answer(server.record, &keys, &server.values(&names)));
     for _ in 0..100 {
         let base = server.record;
         let batch = server.commit(&mut random);
@@ -278,7 +280,7 @@ fn a_cache_that_is_never_right_is_rarely_asked() {
     for _ in 0..=MOST_CAUTION + 1 {
         cache.find(PARTITION, &keys);
     }
-    cache.note(PARTITION, server.record, &keys, &server.values(&[0]));
+    cache.note(PARTITION, &answer(server.record, &keys, &server.values(&[0])));
     assert!(Reading::begin(&cache, vec![0]).end(&cache, &server));
 }
 
@@ -298,12 +300,13 @@ fn the_cache_is_bounded() {
     for number in 0..500_u64 {
         let key = Key::new(Space::Item, number.to_be_bytes().to_vec());
         let value = Bytes::from(vec![0; 1_000]);
-        cache.note(PARTITION, first(), &[key], &[Some(value)]);
+        cache.note(PARTITION, &answer(first(), &[key], &[Some(value)]));
     }
     let full = used();
     assert!(full <= LIMIT && full > LIMIT - 2_000, "{full}");
     // One that would displace many is not kept.
-    cache.note(PARTITION, first(), &[key(0)], &[Some(Bytes::from(vec![0; LIMIT / 2]))]);
+    let large = [Some(Bytes::from(vec![0; LIMIT / 2]))];
+    cache.note(PARTITION, &answer(first(), &[key(0)], &large));
     assert_eq!(used(), full);
     assert!(cache.find(PARTITION, &[key(0)]).is_none());
     // Rows that grow when they are committed, too.
@@ -326,6 +329,6 @@ fn the_cache_is_bounded() {
     );
     assert!(cache.find(PARTITION, &[dropped]).is_none());
     let none = RowCache::new(0);
-    none.note(PARTITION, first(), &[key(0)], &[None]);
+    none.note(PARTITION, &answer(first(), &[key(0)], &[None]));
     assert!(none.find(PARTITION, &[key(0)]).is_none());
 }

@@ -10,13 +10,13 @@ use serde_json::json;
 use super::*;
 use crate::api::Account;
 use crate::change_log::{ChangeKind, HistoryEntry};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, options_by_hand};
 use crate::format::keys;
-use crate::runtime::AccountOptions;
 use crate::throughput::{Pacing, PacingSettings};
 
 fn job(fixture: &Fixture) -> Expire {
-    let context = PartitionContext::new(&fixture.container, &fixture.partition(), (&None, &Monotonic::manual()));
+    let shared = (&fixture.account.cluster().cloned(), &Monotonic::manual());
+    let context = PartitionContext::new(&fixture.container, &fixture.partition(), shared);
     Expire::new(context, Arc::new(PurgeFault::new(None)))
 }
 
@@ -371,30 +371,14 @@ async fn a_ghost_that_was_deleted_with_its_key_goes_with_the_step_and_counts_as_
 async fn what_was_due_after_the_last_look_at_the_other_servers_is_left() {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(100_000)));
     let engine = Arc::new(MemoryEngine::shared(clock.clone()));
-    let options = AccountOptions {
-        virtual_clock: true,
-        monotonic: Monotonic::manual(),
-        // Heartbeats are written by hand.
-        heartbeat_interval: Some(Duration::from_secs(1_000_000)),
-        ..AccountOptions::default()
-    };
-    let account = Account::open(engine.clone(), options).await.expect("an account");
+    let account = Account::open(engine.clone(), options_by_hand(Monotonic::manual()))
+        .await
+        .expect("an account");
     let fixture = Fixture::in_account((clock, engine), account, json!({"defaultTtl": 10}), None).await;
-    let cluster = fixture.account.cluster().expect("the engine is shared").clone();
     fixture.upsert(json!({"id": "a"})).await;
     fixture.at(150);
-    let shared = (&Some(cluster.clone()), &Monotonic::manual());
-    let context = PartitionContext::new(&fixture.container, &fixture.partition(), shared);
-    let purge = Expire::new(context, Arc::new(PurgeFault::new(None)));
-    let step = async || {
-        let limits = StepLimits {
-            items: u64::MAX,
-            mode: PurgeMode::Force,
-            patience: Duration::ZERO,
-        };
-        purge.step(limits).await.expect("a step").step.purged
-    };
-    assert_eq!(step().await, 0);
+    assert_eq!(forced(&fixture).await.0, 0);
+    let cluster = fixture.account.cluster().expect("the engine is shared");
     cluster.beat().await.expect("a heartbeat");
-    assert_eq!(step().await, 1);
+    assert_eq!(forced(&fixture).await.0, 1);
 }

@@ -17,13 +17,13 @@ use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{self, AUTHORIZATION};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
 use crate::admin::{self, Admin};
 use crate::admission::{self, Admitted};
-use crate::forwarding::{self, Forwarded, Outcome};
+use crate::forwarding::{self, FromPeer, Opening, Outcome, Sent};
 use crate::keys::Keys;
 use crate::listener::{Listener, Purpose};
 use crate::operation::Operation;
@@ -89,17 +89,18 @@ impl CosmosService {
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
         let started = self.state.account.monotonic().now();
-        let (mut head, body) = request.into_parts();
-        let forwarded = self.note_forwarded(&mut head);
+        let (head, body) = request.into_parts();
         let activity_id = common_headers::activity_id(&head.headers);
         let id = headers::ascii(&activity_id).unwrap_or_default();
-        let source = match forwarded {
-            Ok(false) => self.check_source(&head, listener),
-            // The server that has forwarded it has checked that.
-            Ok(true) => Ok(None),
-            Err(failure) => Err(failure),
+        // The server that has forwarded a request has checked where that came from.
+        let is_from_peer = head.extensions.get::<FromPeer>().is_some();
+        let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(&head);
+        let source = match is_from_peer || opens_to_peer {
+            true => Ok(None),
+            false => self.check_source(&head, listener),
         };
         let (page, (operation, answer)) = match source {
+            _ if opens_to_peer => (None, (None, self.open_to_peer(&head, body).await)),
             Ok(Some(page)) if names::is_preflight(&head) => {
                 body.dismiss(Refused::Unknown);
                 (Some(page), (None, Ok(names::preflight(&head.headers))))
@@ -109,7 +110,10 @@ impl CosmosService {
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
         let duration = self.state.account.monotonic().since(started);
-        common_headers::add(&mut reply, &head, listener, activity_id.clone(), duration);
+        // The other server adds its own.
+        if !is_from_peer {
+            common_headers::add(&mut reply, &head, listener, activity_id.clone(), duration);
+        }
         if let Some(page) = page {
             names::allow_origin(&mut reply, page);
         }
@@ -120,11 +124,7 @@ impl CosmosService {
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }
-        let mut response = reply.into_response();
-        if let Some(forwarded) = head.extensions.get::<Forwarded>() {
-            forwarded.mark(&self.state.keys, response.headers_mut());
-        }
-        response
+        reply.into_response()
     }
 
     /// Delays the refusal of a client without a key, by the rate limit.
@@ -269,7 +269,7 @@ impl CosmosService {
         let Received { bytes: body, share } = received;
         // Between servers there is no TLS.
         let may_forward =
-            is_shared && operation.is_forwardable() && !listener.is_tls && head.extensions.get::<Forwarded>().is_none();
+            is_shared && operation.is_forwardable() && !listener.is_tls && head.extensions.get::<FromPeer>().is_none();
         // Boxed: the future of nearly all requests stays as small as it is without.
         if may_forward && let Some(forwarded) = Box::pin(self.forward(head, &body, activity_id, &route)).await {
             return self.bind(forwarded?, head.version, share, Some(operation)).await;
@@ -314,10 +314,12 @@ impl CosmosService {
         if auth::shows_a_key(head) {
             return None;
         }
-        let mut sent = head.clone();
-        let activity_id = HeaderValue::from_str(activity_id).ok()?;
-        sent.headers.insert(&headers::ACTIVITY_ID, activity_id);
-        match forwarding.send(writer, &sent, body).await {
+        let sent = Sent {
+            head,
+            activity_id,
+            body,
+        };
+        match forwarding.send(writer, sent).await {
             Outcome::Answered(response) => Some(Ok(Reply::forwarded(response))),
             Outcome::NotSent => None,
             Outcome::Unknown => {
@@ -327,24 +329,25 @@ impl CosmosService {
         }
     }
 
-    /// Notes in a request's extensions if another server has forwarded it; returns whether one has.
-    ///
-    /// # Errors
-    /// 401 if its sender has no key; 421 if it is for another server.
-    fn note_forwarded(&self, head: &mut Parts) -> Result<bool, Failure> {
-        let Some(own) = self.state.account.node_id() else {
-            return Ok(false);
+    /// Lets another server of the store send requests on this connection. It needs the primary key.
+    async fn open_to_peer<B: RequestBody>(&self, head: &Parts, body: B) -> Result<Reply, Failure> {
+        let Ok(opening) = Opening::of(&self.state.keys, &head.headers) else {
+            let failure = Failure::new(status::UNAUTHORIZED, "the sender has no key of this account");
+            return Err(self.refuse_unknown(body, failure).await);
         };
-        let forwarded = Forwarded::of(&self.state.keys, &head.headers);
-        let forwarded =
-            forwarded.map_err(|_| Failure::new(status::UNAUTHORIZED, "the sender has no key of this account"))?;
-        let Some(forwarded) = forwarded else { return Ok(false) };
-        let is_own = forwarded.node == own.to_string();
-        head.extensions.insert(forwarded);
-        match is_own {
-            true => Ok(true),
-            false => Err(Failure::new(status::MISDIRECTED, "this is another server")),
+        let has_body = body.declared_bytes() != Some(0);
+        body.dismiss(Refused::Known);
+        if self.state.account.node_id().map(|own| own.to_string()).as_ref() != Some(&opening.node) {
+            return Err(Failure::new(status::MISDIRECTED, "this is another server"));
         }
+        if has_body || head.version != Version::HTTP_11 {
+            return Err(Failure::bad_request("this is upgraded from HTTP/1.1, without a body"));
+        }
+        let mut reply = Reply::empty(StatusCode::SWITCHING_PROTOCOLS);
+        reply.fixed(&header::CONNECTION, "upgrade");
+        reply.fixed(&header::UPGRADE, forwarding::PROTOCOL);
+        reply.header(&forwarding::MARK, opening.response_mark(&self.state.keys));
+        Ok(reply)
     }
 
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {

@@ -90,6 +90,14 @@ impl Database {
         Database::on(Arc::new(Server::start(&[&DURABLE[..], settings].concat())?))
     }
 
+    /// Another new, empty one on the same server.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn create_another(&self) -> Result<Database, Error> {
+        Database::on(self.server.clone())
+    }
+
     fn on(server: Arc<Server>) -> Result<Database, Error> {
         let name = format!("test{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let database = Database { server, name };

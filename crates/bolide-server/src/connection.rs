@@ -1,28 +1,24 @@
-//! One connection: its first bytes determine the protocol, then it serves requests until it ends.
-//!
-//!   16            a TLS handshake; HTTP/1.1 or HTTP/2 as negotiated by ALPN
-//!   `PRI`         HTTP/2 without TLS, from a client that knows the server supports it (as the Rust SDK)
-//!   else          HTTP/1.1
+//! One connection: its first bytes determine the [`protocol`](crate::protocol), then it serves requests until it ends. One of HTTP/1.1 may go on with the
+//! requests of another server of the store ([`bolide_cosmos::forwarding`]).
 
-use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Listener, Payload, Purpose, Refused, RequestBody as _, fallback};
+use bolide_cosmos::forwarding::receive;
+use bolide_cosmos::{Listener, Purpose};
 use bolide_mongo::service::MongoService;
-use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _};
-use http::{Request, Response};
-use http_body_util::{Either, Full, StreamBody};
-use hyper::body::{Frame, Incoming};
+use futures_util::FutureExt as _;
+use http::header::UPGRADE;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SetOnce};
@@ -33,20 +29,15 @@ use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
+use crate::protocol::{Protocol, protocol};
 use crate::rare::Rare;
-use crate::serving::{Absent, Serving};
+use crate::responding::{Body, respond, to_body};
+use crate::serving::Serving;
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
 use crate::timeouts::{Activity, SHORT_TIMEOUT, Seen, Watched};
 
-/// First byte of a TLS handshake; no HTTP request begins with it.
-const TLS_HANDSHAKE: u8 = 0x16;
-/// The first bytes of an HTTP/2 connection; no HTTP method begins with them.
-const HTTP2_PREFACE: &[u8] = b"PRI";
-/// Pause between checks of a connection whose first bytes arrive one by one: the first, and the longest.
-const TRICKLE: Duration = Duration::from_millis(1);
-const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an error in the protocol's format.
 const HEAD_BYTES: usize = 128 * 1024;
 /// The longest time between checks of a connection.
@@ -173,8 +164,6 @@ impl Shared {
     }
 }
 
-type Body = Either<Full<Bytes>, StreamBody<BoxStream<'static, bolide_model::Result<Frame<Bytes>>>>>;
-
 /// What the connections of a port may ask, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Door {
@@ -236,43 +225,6 @@ pub async fn serve(stream: TcpStream, door: Door, shared: Arc<Shared>, shutdown:
     }
 }
 
-/// The protocol of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
-    Tls,
-    Http1,
-    Http2,
-}
-
-impl Protocol {
-    /// Detects the protocol from the first bytes; `None` while several are possible.
-    fn of(first: &[u8]) -> Option<Protocol> {
-        match first {
-            [] => None,
-            [TLS_HANDSHAKE, ..] => Some(Protocol::Tls),
-            first if first.starts_with(HTTP2_PREFACE) => Some(Protocol::Http2),
-            first if HTTP2_PREFACE.starts_with(first) => None,
-            _ => Some(Protocol::Http1),
-        }
-    }
-}
-
-/// Peeks at the first bytes of a connection; `None` if it ends before the protocol is known.
-async fn protocol(stream: &TcpStream) -> Option<Protocol> {
-    let mut first = [0; HTTP2_PREFACE.len()];
-    let mut rest = TRICKLE;
-    loop {
-        let seen = stream.peek(&mut first).await.ok().filter(|seen| *seen > 0)?;
-        if let Some(protocol) = Protocol::of(&first[..seen]) {
-            return Some(protocol);
-        }
-        // Readiness does not help here: the bytes already received keep the stream ready.
-        tokio::time::sleep(rest).await;
-        // Thousands of clients that send nothing more must not keep the processors busy.
-        rest = (2 * rest).min(SLOW_TRICKLE);
-    }
-}
-
 async fn serve_tls(
     stream: TcpStream,
     listener: Listener,
@@ -296,47 +248,93 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let all = shared.clone();
     let watched = Watched::new(Fair::new(stream), activity.clone(), shared.large_heads.clone());
     let io = TokioIo::new(ErrorRewriter::new(watched, activity.clone()));
-    // Of this connection alone: all connections would count their requests in the same place.
-    let drains = Arc::new(Drains::clone(&shared.drains));
-    let connected = Arc::new((shared, activity.clone(), drains));
-    let service = service_fn(move |request: Request<Incoming>| {
-        let connected = connected.clone();
-        async move {
-            let (shared, activity, drains) = &*connected;
-            activity.begin();
-            let timeout = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, activity.clone(), timeout, drains.clone(), None));
-            let response = respond(shared, request, listener).await;
-            activity.answer();
-            Ok::<_, Infallible>(response)
-        }
+    let connected = Arc::new(Http1 {
+        // Of this connection alone: all connections would count their requests in the same place.
+        drains: Arc::new(Drains::clone(&shared.drains)),
+        shared,
+        listener,
+        activity,
+        upgrade: Mutex::new(None),
+    });
+    let answering = connected.clone();
+    let service = service_fn(move |request| {
+        let connected = answering.clone();
+        async move { Ok::<_, Infallible>(connected.answer(request).await) }
     });
     // The timeouts are checked through `activity`: those of hyper would end idle connections as fast as slow ones.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(io, service);
+        .serve_connection(io, service)
+        .with_upgrades();
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
     let mut stopping = Rare::new(|cx| stopping.as_mut().poll(cx));
+    let activity = &connected.activity;
     let mut seen = Seen::opened(activity.clock().now());
     let mut checks = tokio::time::interval(limits.look());
     let mut check = Rare::new(|cx| checks.poll_tick(cx));
     loop {
         tokio::select! {
             biased;
-            _ = connection.as_mut() => return,
+            _ = connection.as_mut() => break,
             () = stopping.happens() => connection.as_mut().graceful_shutdown(),
             _ = check.happens() => {
-                let request = if activity.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
+                let is_memory_short = connected.shared.is_memory_short();
+                let request = if activity.is_answering() { limits.answer(is_memory_short) } else { limits.request };
                 if activity.is_overdue(&mut seen, activity.clock().now(), request, limits.idle) {
                     return;
                 }
             }
         }
+    }
+    // Boxed: nearly all connections stay as small as they are without.
+    Box::pin(connected.receive_from_peer(shutdown)).await;
+}
+
+/// A connection of HTTP/1.1.
+struct Http1 {
+    shared: Arc<Shared>,
+    listener: Listener,
+    activity: Arc<Activity>,
+    drains: Arc<Drains>,
+    /// Set when the service has switched to the protocol for which a request has asked.
+    upgrade: Mutex<Option<OnUpgrade>>,
+}
+
+impl Http1 {
+    async fn answer(&self, mut request: Request<Incoming>) -> Response<Body> {
+        let Http1 { shared, activity, .. } = self;
+        activity.begin();
+        let asks = request.headers().contains_key(UPGRADE);
+        let upgrade = asks.then(|| hyper::upgrade::on(&mut request));
+        let (timeout, drains) = (shared.limits.request, &self.drains);
+        let request = request.map(|body| Unread::new(body, activity.clone(), timeout, drains.clone(), None));
+        let response = respond(&shared.serving, request, self.listener).await;
+        activity.answer();
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            *self.upgrade.lock() = upgrade;
+        }
+        response.map(to_body)
+    }
+
+    /// Goes on with the requests of another server of the store, if the connection is one for them.
+    async fn receive_from_peer(&self, shutdown: Shutdown) {
+        let upgrade = self.upgrade.lock().take();
+        let Some(upgrade) = upgrade else { return };
+        let Ok(stream) = upgrade.await else { return };
+        // It has timeouts of its own, and is not ended for others.
+        self.activity.admit();
+        self.activity.begin();
+        let (shared, listener) = (self.shared.clone(), self.listener);
+        let handle = move |request| {
+            let shared = shared.clone();
+            async move { respond(&shared.serving, request, listener).await }
+        };
+        let clock = self.shared.clock.monotonic().clone();
+        receive(TokioIo::new(stream), clock, shutdown.begun(), handle).await;
     }
 }
 
@@ -413,7 +411,9 @@ async fn answer_stream(
     let timeout = shared.limits.request;
     let request = request.map(|body| Unread::new(body, activity, timeout, shared.drains.clone(), Some(stream.clone())));
     // Boxed, so that thousands of requests that were sent together use little memory while they wait to be processed.
-    let response = Box::pin(respond(&shared, request, listener)).await;
+    let response = Box::pin(respond(shared.serving(), request, listener))
+        .await
+        .map(to_body);
     let answer = answer_on(stream, response);
     if answer.is_err() {
         streams.reset();
@@ -455,39 +455,3 @@ fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<I
     }
     Ok(response.map(|body| InParts::new(body, stream)))
 }
-
-async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
-    let service = match shared.serving.get().await {
-        Ok(service) => service,
-        Err(absent) => {
-            let response = match absent {
-                Absent::Starting => fallback::starting(&request, listener.purpose),
-                Absent::Replaced(why) => fallback::replacing(why.as_deref()),
-            };
-            request.into_body().dismiss(Refused::Unknown);
-            return to_body(response);
-        }
-    };
-    // A panic in one request must not end the others.
-    let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;
-    to_body(handled.unwrap_or_else(|panic| {
-        tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");
-        fallback::panicked()
-    }))
-}
-
-fn to_body(response: Response<Payload>) -> Response<Body> {
-    response.map(|payload| match payload {
-        Payload::Whole(bytes) => Either::Left(Full::new(bytes)),
-        Payload::Pages(pages) => Either::Right(StreamBody::new(pages.map(|page| page.map(Frame::data)).boxed())),
-    })
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
-}
-
-#[cfg(test)]
-mod tests;

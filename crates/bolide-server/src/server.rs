@@ -197,7 +197,7 @@ fn peers(settings: &Settings) -> Option<Arc<dyn Peers>> {
     is_on.then(|| {
         // A little more than the other server waits for the store.
         let timeout = Duration::from_secs(options.store_timeout) + PEER_MARGIN;
-        Arc::new(PeerConnections::new(timeout, Monotonic::system())) as Arc<dyn Peers>
+        Arc::new(PeerConnections::new(timeout)) as Arc<dyn Peers>
     })
 }
 

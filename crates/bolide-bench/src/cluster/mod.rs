@@ -1,12 +1,14 @@
-//! Point reads and durable creates through one, two and three servers over one database of PostgreSQL, beside pgbench storing the same rows by hand.
+//! Point reads and durable creates through one, two and three servers over a database of PostgreSQL, beside pgbench storing the same rows by hand.
 //!
 //! ```text
-//!   by hand    pgbench ────────────────────────────▶ table by_hand    ┐
-//!   bolide     clients ── HTTP ──▶ 1, 2, 3 servers ▶ table bolide_kv  ┴ one PostgreSQL, one disk
+//!   by hand    pgbench ────────────────────────▶ table by_hand                    ┐
+//!   bolide     clients ── HTTP ──▶ 1 server    ▶ table bolide_kv                  │
+//!                         HTTP ──▶ 2 servers   ▶ table bolide_kv of database two  ├ one PostgreSQL, one disk
+//!                         HTTP ──▶ 3 servers   ▶ table bolide_kv of a third       ┘
 //! ```
 //!
-//! All have the same number of connections of clients, and wait for each answer. What `by_hand` holds is measured in `bolide_kv`: see [`by_hand`]. The
-//! three servers run all the time; a measurement of one server sends nothing to the other two.
+//! All have the same number of connections of clients, and wait for each answer. What `by_hand` holds is measured in `bolide_kv`: see [`by_hand`]. All six
+//! servers run all the time; those that are not measured are sent nothing.
 
 mod by_hand;
 mod report;
@@ -166,13 +168,13 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let database = Database::create_durable(&[])?;
     let connections = usize::try_from(options.connections)?;
-    let servers = runtime.block_on(Servers::start(
-        bolide,
-        &database,
-        options.ranges,
-        options.items,
-        connections,
-    ))?;
+    let others = (1..SERVERS).map(|_| database.create_another());
+    let others = others.collect::<std::result::Result<Vec<_>, _>>()?;
+    let mut servers = Vec::with_capacity(SERVERS);
+    for (database, count) in std::iter::once(&database).chain(&others).zip(1..) {
+        let started = Servers::start(bolide, database, count, options.ranges, options.items, connections);
+        servers.push(runtime.block_on(started)?);
+    }
     let by_hand = ByHand::set_up(&database, options.items, connections)?;
     let time = Duration::from_secs_f64(options.seconds);
     let mut results = Results::new();
@@ -183,7 +185,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         for (operation, system, samples) in &mut results {
             samples.push(match *system {
                 System::ByHand => by_hand.measure(*operation, time)?,
-                System::Bolide(count) => runtime.block_on(servers.measure(*operation, count, time))?,
+                System::Bolide(count) => runtime.block_on(servers[count - 1].measure(*operation, time))?,
             });
         }
     }

@@ -1,4 +1,4 @@
-//! Several servers over one database, and their clients.
+//! Servers over one database, and their clients.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bolide_postgres_server::Database;
 
-use super::{Operation, Processes, SERVERS, Sample};
+use super::{Operation, Processes, Sample};
 use crate::connection::Connection;
 use crate::cosmos::Requests;
 use crate::figures::{Latencies, micros};
@@ -17,7 +17,7 @@ use crate::reads::in_turn;
 use crate::server::Server;
 use crate::{Result, item};
 
-/// Running servers with a container.
+/// Servers over one database, with a container.
 pub struct Servers {
     servers: Vec<Server>,
     items: u64,
@@ -29,16 +29,17 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts all of them, creates a container with so many items, and lets each server read each of them.
+    /// Starts `count` of them, creates a container with so many items, and lets each server read each of them.
     pub async fn start(
         bolide: &Path,
         database: &Database,
+        count: usize,
         ranges: u32,
         items: u64,
         connections: usize,
     ) -> Result<Servers> {
         // They would make the table one after the other.
-        let starts = (0..SERVERS).map(|_| Server::start_on_postgres(bolide, &database.address()));
+        let starts = (0..count).map(|_| Server::start_on_postgres(bolide, &database.address()));
         let servers = starts.collect::<Result<Vec<_>>>()?;
         let first = servers[0].address;
         let requests = Requests::to(first);
@@ -62,9 +63,9 @@ impl Servers {
         })
     }
 
-    /// Lets the clients of the first `count` servers repeat an operation.
-    pub async fn measure(&self, operation: Operation, count: usize, time: Duration) -> Result<Sample> {
-        let servers = &self.servers[..count];
+    /// Lets clients of all servers repeat an operation.
+    pub async fn measure(&self, operation: Operation, time: Duration) -> Result<Sample> {
+        let (servers, count) = (&self.servers, self.servers.len());
         let processes = Processes {
             client: std::process::id(),
             servers: servers.iter().map(Server::pid).collect(),

@@ -1,19 +1,19 @@
 //! One other server, as it has answered so far.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_core::NodeId;
-use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Uri, header};
 use parking_lot::Mutex;
-use subtle::ConstantTimeEq as _;
 
-use super::{Forwarding, MARK, OF_THE_CONNECTION, Outcome, SendError, receiver_mac, sender_mac};
+use super::connection::Connection;
+use super::frame::Sent;
+use super::mark::{MARK, Opening};
+use super::{Forwarding, Outcome, PATH, PROTOCOL, SendError};
 
-/// Writes that are under way to one server. More are carried out where they arrived.
-pub(super) const UNDER_WAY: usize = 128;
-/// How long a server may take to show that it has the key.
-const PROOF: Duration = Duration::from_millis(500);
+/// How long a server may take to accept a connection and to show that it has the key.
+const OPENING: Duration = Duration::from_millis(500);
 /// How long nothing is sent to a server after it has failed; twice as long after each further failure.
 const PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -26,33 +26,27 @@ pub(super) struct Destination {
 }
 
 struct State {
-    under_way: usize,
-    trust: Trust,
+    connection: Option<Arc<Connection>>,
+    is_opening: bool,
     paused_until: Option<Instant>,
     pause: Duration,
 }
 
-/// Whether a server has shown that it has the key of the account, since it last failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    None,
-    /// It is being asked.
-    Asked,
-    Shown,
+/// Opens a connection. Nobody else does meanwhile.
+struct Opener<'d>(&'d Destination);
+
+impl Drop for Opener<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().is_opening = false;
+    }
 }
 
-/// One of the writes that are under way.
-struct UnderWay<'d>(&'d Destination);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.under_way -= 1;
-        if state.trust == Trust::Asked {
-            // Whoever has asked is gone, or has not got the answer.
-            state.trust = Trust::None;
-        }
-    }
+/// What there is to send a write by.
+enum Way<'d> {
+    Connection(Arc<Connection>),
+    ToOpen(Opener<'d>),
+    /// The server has failed of late, or a connection is being opened.
+    None,
 }
 
 impl Destination {
@@ -61,8 +55,8 @@ impl Destination {
             node,
             endpoint,
             state: Mutex::new(State {
-                under_way: 0,
-                trust: Trust::None,
+                connection: None,
+                is_opening: false,
                 paused_until: None,
                 pause: PAUSE,
             }),
@@ -70,25 +64,25 @@ impl Destination {
     }
 
     /// Sends a request, unless the server has failed of late, and waits for the response.
-    pub async fn carry_out(&self, forwarding: &Forwarding, request: Request<Bytes>) -> Outcome {
-        let Some((_under_way, trust)) = self.begin(forwarding.clock.now()) else {
-            return Outcome::NotSent;
+    pub async fn carry_out(&self, forwarding: &Forwarding, sent: Sent<'_>) -> Outcome {
+        let connection = match self.way(forwarding.clock.now()) {
+            Way::Connection(connection) => connection,
+            Way::ToOpen(_opener) => match self.open(forwarding).await {
+                Ok(connection) => connection,
+                Err(why) => {
+                    self.failed(forwarding, &why);
+                    return Outcome::NotSent;
+                }
+            },
+            // Those who come while one is opened do not wait.
+            Way::None => return Outcome::NotSent,
         };
-        if trust == Trust::None
-            && let Err(why) = self.ask_for_proof(forwarding).await
-        {
-            self.failed(forwarding, &why);
-            return Outcome::NotSent;
-        }
-        match self.send(forwarding, request).await {
+        match connection.send(sent).await {
             Ok(response) => {
                 self.state.lock().pause = PAUSE;
                 Outcome::Answered(response)
             }
-            Err(SendError::NotSent(why)) => {
-                self.failed(forwarding, &why);
-                Outcome::NotSent
-            }
+            Err(SendError::NotSent(_)) => Outcome::NotSent,
             Err(SendError::NoResponse(why)) => {
                 self.failed(forwarding, &why);
                 Outcome::Unknown
@@ -96,67 +90,48 @@ impl Destination {
         }
     }
 
-    /// Counts a write, and tells whether the server has shown that it has the key. `None`: nothing is to be sent now.
-    fn begin(&self, now: Instant) -> Option<(UnderWay<'_>, Trust)> {
+    fn way(&self, now: Instant) -> Way<'_> {
         let mut state = self.state.lock();
-        let is_paused = state.paused_until.is_some_and(|until| now < until);
-        // Those who come while it is asked do not wait for the answer.
-        if is_paused || state.under_way == UNDER_WAY || state.trust == Trust::Asked {
-            return None;
+        if state.is_opening || state.paused_until.is_some_and(|until| now < until) {
+            return Way::None;
         }
-        state.under_way += 1;
-        let trust = state.trust;
-        if trust == Trust::None {
-            state.trust = Trust::Asked;
-        }
-        Some((UnderWay(self), trust))
-    }
-
-    async fn ask_for_proof(&self, forwarding: &Forwarding) -> Result<(), String> {
-        let mut request = Request::new(Bytes::new());
-        *request.method_mut() = Method::GET;
-        *request.uri_mut() = http::Uri::from_static("/_bolide/health");
-        let until = forwarding.clock.now() + PROOF;
-        let asked = forwarding.clock.timeout_at(until, self.send(forwarding, request)).await;
-        let response = asked.ok_or("it does not answer in time")?;
-        let response = response.map_err(|(SendError::NotSent(why) | SendError::NoResponse(why))| why)?;
-        match response.status() {
-            StatusCode::OK => {
-                self.state.lock().trust = Trust::Shown;
-                Ok(())
+        match state.connection.as_ref().filter(|connection| connection.is_open()) {
+            Some(connection) => Way::Connection(connection.clone()),
+            None => {
+                state.is_opening = true;
+                Way::ToOpen(Opener(self))
             }
-            status => Err(format!("it answers {status}")),
         }
     }
 
-    /// Sends a request with the header that shows from whom it comes, and checks that of the response.
-    async fn send(&self, forwarding: &Forwarding, mut request: Request<Bytes>) -> Result<Response<Bytes>, SendError> {
-        let (node, keys) = (self.node.to_string(), &forwarding.keys);
-        let nonce = uuid::Uuid::new_v4().simple().to_string();
-        let mark = format!("{node} {nonce} {}", sender_mac(keys, &node, &nonce));
-        let mark = HeaderValue::try_from(mark).map_err(|error| SendError::NotSent(error.to_string()))?;
-        request.headers_mut().insert(MARK, mark);
-        let mut response = forwarding.peers.send(&self.endpoint, request).await?;
-        let shown = response
-            .headers()
-            .get(MARK)
-            .map(HeaderValue::as_bytes)
-            .unwrap_or_default();
-        if !bool::from(shown.ct_eq(receiver_mac(keys, &node, &nonce).as_bytes())) {
-            let why = format!("something else is there, which answers {}", response.status());
-            return Err(SendError::NoResponse(why));
+    /// Opens a connection to the server, which has to show that it has the key of the account.
+    async fn open(&self, forwarding: &Forwarding) -> Result<Arc<Connection>, String> {
+        let opening = Opening::to(self.node.to_string());
+        let mut request = Request::new(());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = Uri::from_static(PATH);
+        let headers = request.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static(PROTOCOL));
+        headers.insert(&MARK, opening.request_mark(&forwarding.keys));
+        let clock = &forwarding.clock;
+        let opened = forwarding.peers.open(&self.endpoint, request);
+        let opened = clock.timeout_at(clock.now() + OPENING, opened).await;
+        let (headers, stream) = opened.ok_or("it does not answer in time")??;
+        if !opening.is_shown(&forwarding.keys, &headers) {
+            return Err("something else is there".to_owned());
         }
-        for name in OF_THE_CONNECTION {
-            response.headers_mut().remove(name);
-        }
-        Ok(response)
+        let timeout = forwarding.peers.response_timeout();
+        let connection = Arc::new(Connection::over(stream, clock.clone(), timeout));
+        self.state.lock().connection = Some(connection.clone());
+        Ok(connection)
     }
 
     /// Sends nothing for a while.
     fn failed(&self, forwarding: &Forwarding, why: &str) {
         let now = forwarding.clock.now();
         let mut state = self.state.lock();
-        state.trust = Trust::None;
+        state.connection = None;
         // Those that are under way fail together, and are one failure.
         if state.paused_until.is_none_or(|until| until <= now) {
             let (node, endpoint) = (self.node, &self.endpoint);

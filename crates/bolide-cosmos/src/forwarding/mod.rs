@@ -9,65 +9,87 @@
 //! server gets share a commit. Any server can carry out any write, so a write that could not be sent is carried out where it arrived. One that was sent, and
 //! to which B has not responded, has an unknown outcome (408).
 //!
-//! A forwarded request is the client's own, and its signature is checked again. The header shows that its sender has the primary key of the account, without showing the key, and
-//! names the node that it is for. With the one of the response B shows that it has the key, too: what a proxy between them says tells nothing. B shows this once
-//! before it is sent any write: where it is, it has written into the store itself, and that may be an address by which A reaches something else.
+//! Two servers have one connection for all writes that A sends to B: HTTP/1.1, upgraded to a protocol of frames ([`frame`]). What arrives at A at the same time is
+//! written together, as are the responses of one commit, so the way to B and back costs less per write than a request of HTTP.
+//!
+//! ```text
+//!   A  destination ── opens ──▶ connection ══ frames ══▶ receiver  B
+//! ```
+//!
+//! A forwarded request is the client's own, and its signature is checked again. With the request for the upgrade A shows that it has the primary key of the
+//! account, and with the response B does ([`mark`]), before any write is sent: where B is, it has written into the store itself, and that may be an address by which A
+//! reaches something else.
 
+mod connection;
 mod destination;
+mod frame;
+mod mark;
+mod receiver;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bolide_core::NodeId;
 use bolide_model::time::Monotonic;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use parking_lot::Mutex;
-use subtle::ConstantTimeEq as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::keys::Keys;
 use destination::Destination;
+pub(crate) use frame::Sent;
+pub(crate) use mark::{MARK, Opening};
+pub use receiver::receive;
 
-/// In a request: `<node of the receiver> <nonce> <MAC>`. In the response to it: a MAC.
-const MARK: HeaderName = HeaderName::from_static("x-bolide-forwarded");
+/// Where a server accepts connections from others.
+const PATH: &str = "/_bolide/forward";
+/// The protocol that connections between servers are upgraded to.
+pub(crate) const PROTOCOL: &str = "bolide-forward";
 /// Largest body of a request that is forwarded. Larger ones gain nothing from a shared commit.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
 /// Headers of a request that is forwarded.
 pub(crate) const HEADERS: usize = 80;
+/// Writes that are under way to one server. More are carried out where they arrived.
+const UNDER_WAY: usize = 128;
 /// Servers that are remembered: each start of a server is another one.
 const DESTINATIONS: usize = 64;
 
-/// Headers about a connection, and not about the request or response.
-const OF_THE_CONNECTION: [HeaderName; 9] = [
-    header::HOST,
-    header::CONNECTION,
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::EXPECT,
-    header::TE,
-    header::UPGRADE,
-    header::DATE,
-    MARK,
-];
-
-/// Sends requests to the other servers of the store.
+/// Reaches the other servers of the store.
 pub trait Peers: Send + Sync {
-    /// Sends a request to the server at an endpoint, and waits for its response, a bounded time.
-    fn send<'p>(
+    /// Sends a request for an upgrade to the server at an endpoint. Returns the headers of its response and the connection.
+    ///
+    /// # Errors
+    /// It cannot be reached, or does not switch to the protocol; why.
+    fn open<'p>(
         &'p self,
         endpoint: &'p str,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'p, Result<Response<Bytes>, SendError>>;
+        request: Request<()>,
+    ) -> BoxFuture<'p, Result<(HeaderMap, PeerStream), String>>;
+
+    /// How long a response is waited for.
+    fn response_timeout(&self) -> Duration;
 }
+
+/// A connection to another server.
+pub type PeerStream = Box<dyn Duplex>;
+
+/// A stream in both directions.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
+/// Marks a request that another server has sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FromPeer;
 
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SendError {
+enum SendError {
     /// Nothing was sent.
     NotSent(String),
     /// The request may have been carried out.
@@ -113,19 +135,8 @@ impl Forwarding {
     }
 
     /// Sends a client's request to a server.
-    pub(crate) async fn send(&self, to: (NodeId, String), head: &Parts, body: &Bytes) -> Outcome {
-        let mut request = Request::new(body.clone());
-        *request.method_mut() = head.method.clone();
-        // Without the authority that HTTP/2 has in it: the client's is another one.
-        *request.uri_mut() = head.uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
-        let headers = head
-            .headers
-            .iter()
-            .filter(|(name, _)| !OF_THE_CONNECTION.contains(name));
-        request
-            .headers_mut()
-            .extend(headers.map(|(name, value)| (name.clone(), value.clone())));
-        let outcome = match self.destination(to).carry_out(self, request).await {
+    pub(crate) async fn send(&self, to: (NodeId, String), sent: Sent<'_>) -> Outcome {
+        let outcome = match self.destination(to).carry_out(self, sent).await {
             // It refuses before it begins, by what the servers judge differently: keys, the age of a signature, which node it is.
             Outcome::Answered(response) if is_refusal(response.status()) => Outcome::NotSent,
             outcome => outcome,
@@ -168,56 +179,10 @@ impl Figures {
     }
 }
 
-/// A request that another server has forwarded, as its sender has shown.
-#[derive(Debug, Clone)]
-pub(crate) struct Forwarded {
-    /// The node that it is for.
-    pub node: String,
-    nonce: String,
-}
-
-impl Forwarded {
-    /// What a request says of itself; `None` if it comes from a client.
-    ///
-    /// # Errors
-    /// If its sender does not have the primary key. Whoever repeats a header can send only what a client has signed.
-    pub(crate) fn of(keys: &Keys, headers: &HeaderMap) -> Result<Option<Forwarded>, NotFromPeer> {
-        let Some(mark) = headers.get(&MARK) else {
-            return Ok(None);
-        };
-        let parts: Vec<&str> = mark.to_str().map_err(|_| NotFromPeer)?.split(' ').collect();
-        let [node, nonce, mac] = parts[..] else {
-            return Err(NotFromPeer);
-        };
-        if !bool::from(mac.as_bytes().ct_eq(sender_mac(keys, node, nonce).as_bytes())) {
-            return Err(NotFromPeer);
-        }
-        let [node, nonce] = [node, nonce].map(str::to_owned);
-        Ok(Some(Forwarded { node, nonce }))
-    }
-
-    /// Marks the response, whatever it is.
-    pub(crate) fn mark(&self, keys: &Keys, headers: &mut HeaderMap) {
-        let mac = HeaderValue::try_from(receiver_mac(keys, &self.node, &self.nonce)).expect("base64 is ASCII");
-        headers.insert(MARK, mac);
-    }
-}
-
-/// The sender of a request that claims to be forwarded has no key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotFromPeer;
-
-fn sender_mac(keys: &Keys, node: &str, nonce: &str) -> String {
-    mac(keys, "bolide forwards to", node, nonce)
-}
-
-fn receiver_mac(keys: &Keys, node: &str, nonce: &str) -> String {
-    mac(keys, "bolide receives as", node, nonce)
-}
-
-fn mac(keys: &Keys, purpose: &str, node: &str, nonce: &str) -> String {
-    let parts = [purpose, "\n", node, "\n", nonce].map(str::as_bytes);
-    STANDARD.encode(keys.sign(&parts))
+/// Whether a request opens a connection between servers.
+pub(crate) fn is_opening(head: &Parts) -> bool {
+    let protocol = head.headers.get(header::UPGRADE);
+    head.uri.path() == PATH && protocol.is_some_and(|protocol| protocol.as_bytes() == PROTOCOL.as_bytes())
 }
 
 #[cfg(test)]

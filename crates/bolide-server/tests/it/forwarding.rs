@@ -1,5 +1,7 @@
 //! Writes that one server lets another one commit, because both write a partition.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -224,35 +226,168 @@ fn a_server_that_writes_alone_commits_all_that_it_gets() {
     panic!("it still forwards after {count} writes");
 }
 
-/// Who has no key of the account, and what is for another server.
+/// Unlike one that is killed.
 #[test]
-fn only_servers_forward_and_each_request_is_judged_again() {
+fn a_server_that_is_told_to_stop_leaves_no_write_in_doubt() {
+    let database = Database::create().expect("PostgreSQL is installed");
+    let (first, second) = (on(&database, &[]), on(&database, &[]));
+    create_container(&mut first.client());
+    let [other, mut owner] = contend([first, second]);
+    let is_gone = AtomicBool::new(false);
+    let before = forwarded(&mut other.client(), "answered");
+    let answers = thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|number| {
+                let (is_gone, other) = (&is_gone, &other);
+                scope.spawn(move || {
+                    let mut client = other.client();
+                    let (mut answers, mut left) = (Vec::new(), 20);
+                    while left > 0 {
+                        left -= u32::from(is_gone.load(Ordering::Relaxed));
+                        let id = format!("w{number}-{}", answers.len());
+                        answers.push((create(&mut client, &id).status, id));
+                    }
+                    answers
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(100));
+        owner.stop();
+        is_gone.store(true, Ordering::Relaxed);
+        let ended = writers.into_iter().map(|writer| writer.join().expect("it ends"));
+        ended.flatten().collect::<Vec<_>>()
+    });
+    let mut client = other.client();
+    assert!(forwarded(&mut client, "answered") > before, "some were sent to it");
+    assert_eq!(forwarded(&mut client, "unknown"), 0);
+    for (status, id) in answers {
+        assert_eq!((status, read(&mut client, &id)), (201, 200), "{id}");
+    }
+}
+
+/// A connection on which a server sends requests, as `bolide_cosmos::forwarding` describes its frames.
+struct PeerConnection {
+    stream: TcpStream,
+    number: u64,
+}
+
+impl PeerConnection {
+    fn send(&mut self, request: &Request) -> (u16, String) {
+        self.number += 1;
+        let bytes = request.to_bytes();
+        let end = bytes.windows(4).position(|end| end == b"\r\n\r\n").expect("a head");
+        let head = str::from_utf8(&bytes[..end]).expect("ASCII");
+        let (line, headers) = head.split_once("\r\n").expect("headers");
+        let line: Vec<&str> = line.split(' ').collect();
+        let headers: Vec<_> = headers.lines().filter_map(|line| line.split_once(": ")).collect();
+        let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+        let mut frame = self.number.to_le_bytes().to_vec();
+        frame.extend([text(line[0]), text(line[1]), vec![headers.len() as u8]].concat());
+        for (name, value) in headers {
+            frame.extend([text(name), text(value)].concat());
+        }
+        frame.extend(&bytes[end + 4..]);
+        let length = (frame.len() as u32).to_le_bytes();
+        self.stream.write_all(&[&length[..], &frame].concat()).expect("sent");
+        self.receive()
+    }
+
+    /// Status and body of a response.
+    fn receive(&mut self) -> (u16, String) {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).expect("a frame");
+        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+        self.stream.read_exact(&mut frame).expect("a frame");
+        assert_eq!(frame[..8], self.number.to_le_bytes());
+        let status = u16::from_le_bytes([frame[8], frame[9]]);
+        let mut at = 11;
+        for _ in 0..2 * frame[10] {
+            at += 2 + usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
+        }
+        (status, String::from_utf8(frame[at..].to_vec()).expect("JSON"))
+    }
+}
+
+/// The node of the only server of a store.
+fn node_of(server: &Server) -> String {
+    let cluster = server
+        .client()
+        .send(&Request::get("/_bolide/cluster"))
+        .expect(200)
+        .json();
+    cluster["nodes"][0]["id"].as_str().expect("an id").to_owned()
+}
+
+/// With the nonce `once`.
+fn mac(purpose: &str, node: &str) -> String {
+    let key = STANDARD.decode(WELL_KNOWN_KEY).expect("a key");
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any key will do");
+    mac.update(format!("{purpose}\n{node}\nonce").as_bytes());
+    STANDARD.encode(mac.finalize().into_bytes())
+}
+
+fn opening(mark: &str) -> Request {
+    let request = Request::get("/_bolide/forward").unsigned();
+    let request = request
+        .header("connection", "upgrade")
+        .header("upgrade", "bolide-forward");
+    request.header("x-bolide-forwarded", mark)
+}
+
+fn mark(node: &str) -> String {
+    format!("{node} once {}", mac("bolide forwards to", node))
+}
+
+fn open_to(server: &Server, node: &str) -> PeerConnection {
+    let mut client = server.client();
+    let opened = client.send(&opening(&mark(node))).expect(101);
+    assert_eq!(
+        opened.header("x-bolide-forwarded"),
+        Some(&*mac("bolide receives as", node))
+    );
+    PeerConnection {
+        stream: client.into_stream(),
+        number: 0,
+    }
+}
+
+#[test]
+fn only_servers_of_the_account_open_a_connection_for_requests() {
+    let database = Database::create().expect("PostgreSQL is installed");
+    let server = on(&database, &[]);
+    let node = node_of(&server);
+    let stranger = format!("{node} once {}", mac("bolide receives as", &node));
+    for wrong in ["", "x", &node, &format!("{node} once "), &stranger] {
+        let refused = server.client().send(&opening(wrong)).expect_error(401);
+        assert_eq!(refused.header("x-bolide-forwarded"), None);
+    }
+    // The key itself does not help: it would be shown to whoever is there.
+    let keyed = Request::get("/_bolide/forward").header("upgrade", "bolide-forward");
+    server.client().send(&keyed).expect_error(401);
+    server
+        .client()
+        .send(&opening(&mark("0000000000000000")))
+        .expect_error(421);
+    let with_body = opening(&mark(&node)).body("{}");
+    server.client().send(&with_body).expect_error(400);
+    // Without the upgrade it is no route.
+    server
+        .client()
+        .send(&Request::get("/_bolide/forward"))
+        .expect_error(404);
+    // A server of its own has no others.
+    let alone = Server::in_memory(&[]);
+    alone.client().send(&opening(&mark(&node))).expect_error(421);
+}
+
+#[test]
+fn each_forwarded_request_is_judged_again() {
     let database = Database::create().expect("PostgreSQL is installed");
     let server = on(&database, &[]);
     let mut client = server.client();
     create_container(&mut client);
-    let cluster = client.send(&Request::get("/_bolide/cluster")).expect(200).json();
-    let node = cluster["nodes"][0]["id"].as_str().expect("an id").to_owned();
-    let mac = |purpose: &str, node: &str| {
-        let key = STANDARD.decode(WELL_KNOWN_KEY).expect("a key");
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any key will do");
-        mac.update(format!("{purpose}\n{node}\nonce").as_bytes());
-        STANDARD.encode(mac.finalize().into_bytes())
-    };
-    let mark = |node: &str| format!("{node} once {}", mac("bolide forwards to", node));
+    let mut peer = open_to(&server, &node_of(&server));
     let create = |id: &str| Request::post("/dbs/d/colls/c/docs", format!(r#"{{"id":"{id}","pk":"p"}}"#)).pk();
-    let marked = |request: Request, mark: &str| request.header("x-bolide-forwarded", mark);
-    let other = "0000000000000000";
-    let stranger = format!("{node} once {}", mac("bolide receives as", &node));
-    for wrong in ["", "x", &node, &format!("{node} once "), &stranger] {
-        let refused = client.send(&marked(create("a"), wrong)).expect_error(401);
-        assert_eq!(refused.header("x-bolide-forwarded"), None);
-    }
-    let misdirected = client.send(&marked(create("a"), &mark(other))).expect_error(421);
-    assert_eq!(
-        misdirected.header("x-bolide-forwarded"),
-        Some(&*mac("bolide receives as", other))
-    );
     for (request, status) in [
         (create("a"), 201),
         (create("a"), 409),
@@ -261,10 +396,31 @@ fn only_servers_forward_and_each_request_is_judged_again() {
         (Request::get("/dbs/d/colls/c/docs/a").pk(), 200),
         (Request::get("/_bolide/health"), 200),
         (Request::get("/_bolide/metrics").unsigned(), 401),
+        // No connection within this one.
+        (
+            Request::get("/_bolide/forward").header("upgrade", "bolide-forward"),
+            404,
+        ),
     ] {
-        let response = client.send(&marked(request, &mark(&node))).expect(status);
-        let proof = mac("bolide receives as", &node);
-        assert_eq!(response.header("x-bolide-forwarded"), Some(&*proof), "{status}");
+        let (answered, body) = peer.send(&request);
+        assert_eq!(answered, status, "{body}");
     }
     assert_eq!(["a", "b"].map(|id| read(&mut client, id)), [200, 404]);
+    // What is no frame ends the connection.
+    peer.stream.write_all(&[0; 4]).expect("sent");
+    assert_eq!(peer.stream.read(&mut [0]).expect("it has ended"), 0);
+}
+
+/// Java's client asks for HTTP/2 in this way.
+#[test]
+fn a_client_that_asks_for_another_upgrade_is_answered_as_always() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    for _ in 0..2 {
+        let asked = Request::get("/").header("connection", "Upgrade, HTTP2-Settings");
+        let asked = asked
+            .header("upgrade", "h2c")
+            .header("http2-settings", "AAMAAABkAAQAAP__");
+        client.send(&asked).expect(200);
+    }
 }

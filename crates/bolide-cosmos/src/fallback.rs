@@ -36,6 +36,14 @@ pub fn replacing(reason: Option<&str>) -> Response<Payload> {
     failure(&refusal)
 }
 
+/// Other servers of the store have as many connections as they may.
+pub fn too_many_servers() -> Response<Payload> {
+    failure(&Failure::new(
+        status::UNAVAILABLE,
+        "other servers have too many connections to this one",
+    ))
+}
+
 /// After a panic.
 pub fn panicked() -> Response<Payload> {
     failure(&Failure::new(

@@ -331,8 +331,11 @@ impl CosmosService {
 
     /// Lets another server of the store send requests on this connection. It needs the primary key.
     async fn open_to_peer<B: RequestBody>(&self, head: &Parts, body: B) -> Result<Reply, Failure> {
-        let Ok(opening) = Opening::of(&self.state.keys, &head.headers) else {
-            let failure = Failure::new(status::UNAUTHORIZED, "the sender has no key of this account");
+        let opening = Opening::of(&self.state.keys, &head.headers);
+        let Some(opening) = opening.ok().filter(|opening| self.state.openings.accept(opening)) else {
+            let why =
+                "the sender has not shown a key of this account, or its clock differs much, or has shown it before";
+            let failure = Failure::new(status::UNAUTHORIZED, why);
             return Err(self.refuse_unknown(body, failure).await);
         };
         let has_body = body.declared_bytes() != Some(0);

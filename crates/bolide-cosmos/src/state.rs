@@ -12,7 +12,7 @@ use crate::consistency::ConsistencyLevel;
 use crate::content_paths::ContentPathCache;
 use crate::decoding::Decoding;
 use crate::faults::FaultRules;
-use crate::forwarding::{Forwarding, Peers};
+use crate::forwarding::{Forwarding, Openings, Peers};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
@@ -69,6 +69,7 @@ pub(crate) struct State {
     pub metrics: Arc<Metrics>,
     pub faults: Arc<FaultRules>,
     pub forwarding: Option<Forwarding>,
+    pub openings: Openings,
     pub content_paths: ContentPathCache,
     pub decoding: Decoding,
     /// Permits for making export pages.
@@ -86,6 +87,7 @@ impl State {
             keys,
             options,
             forwarding,
+            openings: Openings::default(),
             metrics: Arc::default(),
             faults: Arc::default(),
             content_paths: ContentPathCache::default(),

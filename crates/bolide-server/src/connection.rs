@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_cosmos::forwarding::receive;
-use bolide_cosmos::{Listener, Purpose};
+use bolide_cosmos::{Listener, Purpose, fallback};
 use bolide_mongo::service::MongoService;
 use futures_util::FutureExt as _;
 use http::header::UPGRADE;
@@ -21,7 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, SetOnce};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -44,6 +44,8 @@ const HEAD_BYTES: usize = 128 * 1024;
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of connections that may have a large head at the same time.
 const LARGE_HEADS: usize = 1024;
+/// Connections on which other servers of the store send requests.
+const PEERS: usize = 64;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
 /// Bytes of bodies that a client may send before the server reads them: per stream, and per connection.
@@ -96,6 +98,7 @@ pub struct Shared {
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
+    peers: Arc<Semaphore>,
     drains: Arc<Drains>,
     streams: Arc<OpenStreams>,
     slots: Arc<Slots>,
@@ -110,6 +113,7 @@ impl Shared {
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
+            peers: Arc::new(Semaphore::new(PEERS)),
             drains: Arc::new(Drains::new()),
             streams: OpenStreams::new(limits.streams),
             slots: Arc::new(Slots::new(limits.connections, clock.clone())),
@@ -279,7 +283,11 @@ where
     loop {
         tokio::select! {
             biased;
-            _ = connection.as_mut() => break,
+            // After an error nobody would ever say that it is upgraded.
+            ended = connection.as_mut() => match ended {
+                Ok(()) => break,
+                Err(_) => return,
+            },
             () = stopping.happens() => connection.as_mut().graceful_shutdown(),
             _ = check.happens() => {
                 let is_memory_short = connected.shared.is_memory_short();
@@ -301,7 +309,7 @@ struct Http1 {
     activity: Arc<Activity>,
     drains: Arc<Drains>,
     /// Set when the service has switched to the protocol for which a request has asked.
-    upgrade: Mutex<Option<OnUpgrade>>,
+    upgrade: Mutex<Option<(OnUpgrade, OwnedSemaphorePermit)>>,
 }
 
 impl Http1 {
@@ -314,24 +322,34 @@ impl Http1 {
         let request = request.map(|body| Unread::new(body, activity.clone(), timeout, drains.clone(), None));
         let response = respond(&shared.serving, request, self.listener).await;
         activity.answer();
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            *self.upgrade.lock() = upgrade;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return response.map(to_body);
         }
+        let permit = shared.peers.clone().try_acquire_owned().ok();
+        let Some(upgrade) = upgrade.zip(permit) else {
+            return fallback::too_many_servers().map(to_body);
+        };
+        activity.admit();
+        *self.upgrade.lock() = Some(upgrade);
         response.map(to_body)
     }
 
     /// Goes on with the requests of another server of the store, if the connection is one for them.
     async fn receive_from_peer(&self, shutdown: Shutdown) {
         let upgrade = self.upgrade.lock().take();
-        let Some(upgrade) = upgrade else { return };
+        let Some((upgrade, permit)) = upgrade else { return };
         let Ok(stream) = upgrade.await else { return };
         // It has timeouts of its own, and is not ended for others.
-        self.activity.admit();
         self.activity.begin();
-        let (shared, listener) = (self.shared.clone(), self.listener);
+        // Requests that are still carried out when the connection has ended hold the permit.
+        let (shared, permit, listener) = (self.shared.clone(), Arc::new(permit), self.listener);
         let handle = move |request| {
-            let shared = shared.clone();
-            async move { respond(&shared.serving, request, listener).await }
+            let (shared, held) = (shared.clone(), permit.clone());
+            async move {
+                let response = respond(&shared.serving, request, listener).await;
+                drop(held);
+                response
+            }
         };
         let clock = self.shared.clock.monotonic().clone();
         receive(TokioIo::new(stream), clock, shutdown.begun(), handle).await;

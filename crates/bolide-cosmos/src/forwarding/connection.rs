@@ -145,7 +145,7 @@ impl Shared {
                 state.phase
             };
             stream.write_all(&frames).await?;
-            frames.clear();
+            super::reuse(&mut frames);
             if phase != Phase::Open {
                 return stream.shutdown().await;
             }
@@ -203,10 +203,13 @@ impl Shared {
                 self.end_after_responses();
                 continue;
             }
-            let response = frame::response(rest)?;
+            let response = match rest.is_empty() {
+                true => Err(SendError::Unsendable),
+                false => Ok(frame::response(rest)?),
+            };
             let reply = self.state.lock().pending.remove(&number).ok_or(Malformed)?;
             // Its client may have gone.
-            let _ = reply.send(Ok(response));
+            let _ = reply.send(response);
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Destination {
             Way::ToOpen(_opener) => match self.open(forwarding).await {
                 Ok(connection) => connection,
                 Err(why) => {
-                    self.failed(forwarding, &why);
+                    self.failed(forwarding, None, &why);
                     return Outcome::NotSent;
                 }
             },
@@ -83,8 +83,9 @@ impl Destination {
                 Outcome::Answered(response)
             }
             Err(SendError::NotSent(_)) => Outcome::NotSent,
+            Err(SendError::Unsendable) => Outcome::Unknown,
             Err(SendError::NoResponse(why)) => {
-                self.failed(forwarding, &why);
+                self.failed(forwarding, Some(&connection), &why);
                 Outcome::Unknown
             }
         }
@@ -127,10 +128,18 @@ impl Destination {
         Ok(connection)
     }
 
-    /// Sends nothing for a while.
-    fn failed(&self, forwarding: &Forwarding, why: &str) {
+    /// Sends nothing for a while. `by`: the connection that has failed.
+    fn failed(&self, forwarding: &Forwarding, by: Option<&Arc<Connection>>, why: &str) {
         let now = forwarding.clock.now();
         let mut state = self.state.lock();
+        let is_current = match (&state.connection, by) {
+            (Some(current), Some(failed)) => Arc::ptr_eq(current, failed),
+            _ => true,
+        };
+        if !is_current {
+            // Another one was opened since then.
+            return;
+        }
         state.connection = None;
         // Those that are under way fail together, and are one failure.
         if state.paused_until.is_none_or(|until| until <= now) {

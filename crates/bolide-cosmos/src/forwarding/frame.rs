@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Numbers are little-endian; method, path, names and values begin with their length (u16). A body is what is left. The number of a request is that of its
-//! response. Number 0 has nothing else: its sender is about to stop.
+//! response. Number 0 has nothing else: its sender is about to stop. Another number with nothing else is that of a request that was carried out, and whose response
+//! is too large.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::request::Parts;
@@ -26,7 +27,7 @@ const LENGTH_BYTES: usize = 4;
 const NUMBER_BYTES: usize = 8;
 
 /// Headers about a connection, and not about the request or response.
-const OF_THE_CONNECTION: [HeaderName; 8] = [
+const OF_THE_CONNECTION: [HeaderName; 7] = [
     header::HOST,
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -34,7 +35,6 @@ const OF_THE_CONNECTION: [HeaderName; 8] = [
     header::EXPECT,
     header::TE,
     header::UPGRADE,
-    header::DATE,
 ];
 
 /// A frame has no request or response in it, or does not fit.
@@ -80,10 +80,10 @@ pub(super) fn put_response(to: &mut BytesMut, number: u64, response: &Response<B
     })
 }
 
-/// Appends the notice that its sender is about to stop.
-pub(super) fn put_stops(to: &mut BytesMut) {
+/// Appends a number with nothing else: [`STOPS`], or that of a request whose response cannot be sent.
+pub(super) fn put_number(to: &mut BytesMut, number: u64) {
     to.put_u32_le(NUMBER_BYTES as u32);
-    to.put_u64_le(STOPS);
+    to.put_u64_le(number);
 }
 
 fn put(

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use bolide_core::NodeId;
 use bolide_model::time::Monotonic;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode, header};
@@ -43,7 +43,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::keys::Keys;
 use destination::Destination;
 pub(crate) use frame::Sent;
-pub(crate) use mark::{MARK, Opening};
+pub(crate) use mark::{MARK, Opening, Openings};
 pub use receiver::receive;
 
 /// Where a server accepts connections from others.
@@ -94,6 +94,8 @@ enum SendError {
     NotSent(String),
     /// The request may have been carried out.
     NoResponse(String),
+    /// It was carried out, and its response is too large.
+    Unsendable,
 }
 
 /// How a write ended that was to be carried out by another server.
@@ -183,6 +185,14 @@ impl Figures {
 pub(crate) fn is_opening(head: &Parts) -> bool {
     let protocol = head.headers.get(header::UPGRADE);
     head.uri.path() == PATH && protocol.is_some_and(|protocol| protocol.as_bytes() == PROTOCOL.as_bytes())
+}
+
+/// Empties a buffer for the next frames. One that has grown large is given back.
+fn reuse(buffer: &mut BytesMut) {
+    match buffer.capacity() > frame::FRAME_BYTES {
+        true => *buffer = BytesMut::new(),
+        false => buffer.clear(),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bolide_model::time::Monotonic;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
-use http::{Request, Response, StatusCode, Version};
+use http::{Request, Response, Version};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -95,7 +95,7 @@ where
                 biased;
                 () = &mut stop, if !is_stopping => {
                     is_stopping = true;
-                    frame::put_stops(&mut self.responses.out.lock().0);
+                    frame::put_number(&mut self.responses.out.lock().0, frame::STOPS);
                     self.responses.changed.notify_one();
                 }
                 read = stream.read_buf(&mut arrived) => match read? {
@@ -139,7 +139,7 @@ where
             };
             let written = self.clock.timeout_at(self.clock.now() + IDLE, writing).await;
             written.ok_or_else(|| io::Error::from(io::ErrorKind::TimedOut))??;
-            frames.clear();
+            super::reuse(&mut frames);
             drop(answered);
         }
     }
@@ -147,11 +147,9 @@ where
 
 impl Responses {
     fn add(&self, number: u64, response: Response<Payload>, permit: OwnedSemaphorePermit) {
-        let response = whole(response);
         let mut out = self.out.lock();
-        if frame::put_response(&mut out.0, number, &response).is_err() {
-            let too_large = status_alone(StatusCode::INTERNAL_SERVER_ERROR);
-            frame::put_response(&mut out.0, number, &too_large).expect("it has no headers and no body");
+        if put_response(&mut out.0, number, response).is_err() {
+            frame::put_number(&mut out.0, number);
         }
         out.1.push(permit);
         drop(out);
@@ -159,19 +157,13 @@ impl Responses {
     }
 }
 
-/// A response with its body. Only reads have one that is made while it is sent, and they are not forwarded.
-fn whole(response: Response<Payload>) -> Response<Bytes> {
+/// Only reads have a response that is made while it is sent, and they are not forwarded.
+fn put_response(to: &mut BytesMut, number: u64, response: Response<Payload>) -> Result<(), Malformed> {
     let (head, payload) = response.into_parts();
     match payload {
-        Payload::Whole(body) => Response::from_parts(head, body),
-        Payload::Pages(_) => status_alone(StatusCode::NOT_IMPLEMENTED),
+        Payload::Whole(body) => frame::put_response(to, number, &Response::from_parts(head, body)),
+        Payload::Pages(_) => Err(Malformed),
     }
-}
-
-fn status_alone(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
-    response
 }
 
 fn broken(_: Malformed) -> io::Error {

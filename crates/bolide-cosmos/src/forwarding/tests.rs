@@ -245,8 +245,7 @@ async fn settle() {
 }
 
 fn response(status: u16, body: Bytes) -> Response<Payload> {
-    let response = Response::builder().status(status).header("date", "today");
-    response.body(Payload::Whole(body)).unwrap()
+    Response::builder().status(status).body(Payload::Whole(body)).unwrap()
 }
 
 async fn answered(sent: JoinHandle<Outcome>) -> (u16, Bytes) {
@@ -527,15 +526,42 @@ async fn a_response_to_nothing_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn responses_that_cannot_be_sent_are_errors() {
+async fn a_response_that_cannot_be_sent_leaves_the_outcome_unknown_and_the_connection_in_use() {
     let fixture = Fixture::new(Behaviour::Receives);
     let large = Payload::Whole(Bytes::from(vec![b'x'; frame::FRAME_BYTES]));
     let pages = Payload::Pages(stream::empty().boxed());
-    for (payload, status) in [(large, 500), (pages, 501)] {
+    for payload in [large, pages] {
         let sent = fixture.send("a").await;
         fixture.next().1.send(Response::new(payload)).unwrap();
-        assert_eq!(answered(sent).await, (status, Bytes::new()));
+        assert!(matches!(sent.await.unwrap(), Outcome::Unknown));
     }
+    let sent = fixture.send("b").await;
+    fixture.answer(201);
+    answered(sent).await;
+    assert_eq!(fixture.opened(), 1);
+}
+
+/// A write on a connection that was given up earlier.
+#[tokio::test]
+async fn a_failure_of_an_earlier_connection_says_nothing_of_the_next() {
+    let fixture = Fixture::new(Behaviour::Receives);
+    let first = fixture.send("a").await;
+    fixture.pass(TIMEOUT - Duration::from_secs(5)).await;
+    let second = fixture.send("b").await;
+    fixture.pass(Duration::from_secs(5)).await;
+    assert!(matches!(first.await.unwrap(), Outcome::Unknown));
+    fixture.pass(Duration::from_secs(5)).await;
+    let third = fixture.send("c").await;
+    assert_eq!(fixture.opened(), 2);
+    fixture.pass(TIMEOUT - Duration::from_secs(10)).await;
+    assert!(matches!(second.await.unwrap(), Outcome::Unknown));
+    let (_a, _b) = (fixture.next(), fixture.next());
+    fixture.answer(201);
+    answered(third).await;
+    let fourth = fixture.send("d").await;
+    fixture.answer(201);
+    answered(fourth).await;
+    assert_eq!(fixture.opened(), 2);
 }
 
 fn request_frames(count: u64) -> BytesMut {

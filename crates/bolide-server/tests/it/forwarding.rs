@@ -2,13 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bolide_model::account_key::WELL_KNOWN_KEY;
+use bolide_model::time::wall_clock;
 use bolide_postgres_server::Database;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -318,11 +319,10 @@ fn node_of(server: &Server) -> String {
     cluster["nodes"][0]["id"].as_str().expect("an id").to_owned()
 }
 
-/// With the nonce `once`.
-fn mac(purpose: &str, node: &str) -> String {
+fn mac(purpose: &str, named: &str) -> String {
     let key = STANDARD.decode(WELL_KNOWN_KEY).expect("a key");
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any key will do");
-    mac.update(format!("{purpose}\n{node}\nonce").as_bytes());
+    mac.update(format!("{purpose}\n{}", named.replace(' ', "\n")).as_bytes());
     STANDARD.encode(mac.finalize().into_bytes())
 }
 
@@ -334,16 +334,23 @@ fn opening(mark: &str) -> Request {
     request.header("x-bolide-forwarded", mark)
 }
 
-fn mark(node: &str) -> String {
-    format!("{node} once {}", mac("bolide forwards to", node))
+/// An opening to a node: its name, the time and a nonce that no other one has.
+fn named(node: &str) -> String {
+    static NONCES: AtomicU64 = AtomicU64::new(0);
+    let nonce = NONCES.fetch_add(1, Ordering::Relaxed);
+    format!("{node} {} {nonce}", wall_clock().0 / 1000)
+}
+
+fn mark(named: &str) -> String {
+    format!("{named} {}", mac("bolide forwards to", named))
 }
 
 fn open_to(server: &Server, node: &str) -> PeerConnection {
-    let mut client = server.client();
-    let opened = client.send(&opening(&mark(node))).expect(101);
+    let (mut client, named) = (server.client(), named(node));
+    let opened = client.send(&opening(&mark(&named))).expect(101);
     assert_eq!(
         opened.header("x-bolide-forwarded"),
-        Some(&*mac("bolide receives as", node))
+        Some(&*mac("bolide receives as", &named))
     );
     PeerConnection {
         stream: client.into_stream(),
@@ -356,19 +363,24 @@ fn only_servers_of_the_account_open_a_connection_for_requests() {
     let database = Database::create().expect("PostgreSQL is installed");
     let server = on(&database, &[]);
     let node = node_of(&server);
-    let stranger = format!("{node} once {}", mac("bolide receives as", &node));
-    for wrong in ["", "x", &node, &format!("{node} once "), &stranger] {
+    let named_once = named(&node);
+    let stranger = format!("{named_once} {}", mac("bolide receives as", &named_once));
+    let old = format!("{node} {} once", wall_clock().0 / 1000 - 3_600);
+    for wrong in ["", "x", &node, &format!("{named_once} "), &stranger, &mark(&old)] {
         let refused = server.client().send(&opening(wrong)).expect_error(401);
         assert_eq!(refused.header("x-bolide-forwarded"), None);
     }
+    // Whoever has read an opening on its way cannot repeat it.
+    server.client().send(&opening(&mark(&named_once))).expect(101);
+    server.client().send(&opening(&mark(&named_once))).expect_error(401);
     // The key itself does not help: it would be shown to whoever is there.
     let keyed = Request::get("/_bolide/forward").header("upgrade", "bolide-forward");
     server.client().send(&keyed).expect_error(401);
     server
         .client()
-        .send(&opening(&mark("0000000000000000")))
+        .send(&opening(&mark(&named("0000000000000000"))))
         .expect_error(421);
-    let with_body = opening(&mark(&node)).body("{}");
+    let with_body = opening(&mark(&named(&node))).body("{}");
     server.client().send(&with_body).expect_error(400);
     // Without the upgrade it is no route.
     server
@@ -377,7 +389,23 @@ fn only_servers_of_the_account_open_a_connection_for_requests() {
         .expect_error(404);
     // A server of its own has no others.
     let alone = Server::in_memory(&[]);
-    alone.client().send(&opening(&mark(&node))).expect_error(421);
+    alone.client().send(&opening(&mark(&named(&node)))).expect_error(421);
+}
+
+#[test]
+fn other_servers_have_so_many_connections_and_no_more() {
+    let database = Database::create().expect("PostgreSQL is installed");
+    let server = on(&database, &[]);
+    let node = node_of(&server);
+    let mut open: Vec<_> = (0..64).map(|_| open_to(&server, &node)).collect();
+    let one_more = opening(&mark(&named(&node)));
+    server.client().send(&one_more).expect_error(503);
+    open.pop();
+    let started = Instant::now();
+    while server.client().send(&opening(&mark(&named(&node)))).status != 101 {
+        assert!(started.elapsed() < PATIENCE, "a connection that has ended still counts");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

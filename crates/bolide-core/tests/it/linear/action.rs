@@ -47,6 +47,8 @@ pub enum Call {
     Find(i64),
     /// A query for the number of items.
     Count,
+    /// The figure of quotas for the number of items.
+    Usage,
     /// Sets the default ttl of the container, in seconds; -1: items without their own do not end; `None`: no item ends.
     DefaultTtl(Option<i64>),
 }
@@ -63,7 +65,7 @@ impl Call {
     pub fn is_write(&self) -> bool {
         match self {
             Call::One(action) => !matches!(action, Action::Read(_)),
-            Call::List(_) | Call::Changes | Call::Change(_) | Call::Find(_) | Call::Count => false,
+            Call::List(_) | Call::Changes | Call::Change(_) | Call::Find(_) | Call::Count | Call::Usage => false,
             Call::Batch(_) | Call::Script(_) | Call::DropAll | Call::DefaultTtl(_) => true,
         }
     }
@@ -262,7 +264,9 @@ impl State {
             (Call::List(_), Outcome::Listed(listed)) => state.shows(listed, |_, _| true).then_some(state),
             (Call::Change(id), Outcome::Listed(listed)) => state.shows(listed, |other, _| other == id).then_some(state),
             (Call::Find(u), Outcome::Listed(listed)) => state.shows(listed, |_, item| item.u == *u).then_some(state),
-            (Call::Count, Outcome::Counted(count)) => (state.items.len() as u64 == *count).then_some(state),
+            (Call::Count | Call::Usage, Outcome::Counted(count)) => {
+                (state.items.len() as u64 == *count).then_some(state)
+            }
             (Call::One(action), Outcome::Unknown) => state.carry_out(at.stamp, action, None).is_ok().then_some(state),
             (Call::Batch(actions), Outcome::Unknown) => {
                 let mut all = actions.iter();

@@ -294,7 +294,9 @@ mod tests {
             let pairs = pairs.iter().map(|(id, etag)| ((*id).to_owned(), (*etag).to_owned()));
             Outcome::Listed(pairs.collect())
         };
-        assert!(beside(&Call::Count, Outcome::Counted(1)) && !beside(&Call::Count, Outcome::Counted(0)));
+        for count in [Call::Count, Call::Usage] {
+            assert!(beside(&count, Outcome::Counted(1)) && !beside(&count, Outcome::Counted(0)));
+        }
         let one = || listed(&[("a", "1")]);
         assert!(beside(&Call::Find(A.u), one()) && !beside(&Call::Find(A.u), listed(&[])));
         assert!(beside(&Call::Find(A.u + 1), listed(&[])) && !beside(&Call::Find(A.u + 1), one()));

@@ -113,6 +113,9 @@ fn found(item: &StoredItem) -> Seen {
 /// The answer to a call, and the position that it showed; or an error that is not about the call: the store, or the server, could not carry it out.
 type Answered<T> = Result<(T, u64), Error>;
 
+/// In the place of a position, where an answer has none.
+pub const NO_POSITION: u64 = 0;
+
 fn position(cost: &Cost) -> u64 {
     let positions = cost.touched.iter().map(|touched| touched.lsn.0);
     positions.max().expect("an answer about items shows a position")
@@ -177,6 +180,10 @@ impl Track {
             Call::Count => {
                 let (rows, lsn) = self.rows("SELECT VALUE COUNT(1) FROM c", Vec::new()).await?;
                 Ok((Outcome::Counted(rows[0].as_u64().expect("a number")), lsn))
+            }
+            Call::Usage => {
+                let usage = self.account.usage(&self.container).await?;
+                Ok((Outcome::Counted(usage.items), NO_POSITION))
             }
             Call::DefaultTtl(default) => self.define(*default).await,
         }

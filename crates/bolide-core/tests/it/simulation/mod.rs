@@ -6,12 +6,12 @@
 //! ```
 //!
 //! Servers die in the middle of their work and start again, are cut off, and have clocks that are not exact. After each round all calls must fit one
-//! order ([`crate::linear`]): single calls, batches, queries and feeds, under changes of the default ttl (P1, P2, P10). The model of that order ends each item by
+//! order ([`crate::linear`]): single calls, batches, queries, feeds and the items that quotas count, under changes of the default ttl (P1, P2, P10). The model of that order ends each item by
 //! itself, under each default in turn (P9), and knows no purge, so no answer may depend on one (P4). Transactions of MongoDB must be snapshot isolation, with a
 //! unique index ([`transactions`]). Readers of both change feeds must have seen every version once, and its removal once (P7), in the order of time (P3) and not before it
 //! had ended ([`defaults`], P6). All stored entries agree (P5). In the end the purge has removed everything that has expired (P6).
 //!
-//! Not here: P8, which each server keeps for itself (`random/`), P11 (`cost.rs`), the figures of quotas in P1, and stored procedures, which have threads of their own.
+//! Not here: P8, which each server keeps for itself (`random/`), P11 (`cost.rs`), the bytes that quotas count, and stored procedures, which have threads of their own.
 //!
 //! `BOLIDE_SEED` sets the first seed, `BOLIDE_SEEDS` the number of seeds, `BOLIDE_SECONDS` a time after which no more begins, `BOLIDE_ROUNDS` the
 //! rounds of each, and `BOLIDE_TRACE` the file for the trace of a seed that fails. `cargo xtask simulate` sets them.

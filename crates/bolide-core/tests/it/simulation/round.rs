@@ -18,7 +18,7 @@ use crate::linear::action::{Action, Body, Call, IDS, Listing, Outcome};
 use crate::linear::checker::{Checker, Made};
 use crate::linear::followers::Followers;
 use crate::linear::racers::Client;
-use crate::linear::track::Track;
+use crate::linear::track::{NO_POSITION, Track};
 use crate::random::RandomChoices;
 
 const CLIENTS: usize = 4;
@@ -219,11 +219,12 @@ fn id_of(choices: &mut RandomChoices) -> &'static str {
 
 /// Returns a call that reads several items.
 fn query(choices: &mut RandomChoices) -> Call {
-    match choices.roll(7) {
+    match choices.roll(8) {
         0 => Call::Count,
         1 => Call::Find(choices.roll(4) as i64),
         2 => Call::List(Listing::Query),
         3..6 => Call::Changes,
+        6 => Call::Usage,
         _ => Call::List(Listing::ReadFeed),
     }
 }
@@ -285,7 +286,7 @@ async fn make(client: &mut Client, world: &World, moments: &AtomicU64, call: Cal
     let who = format!("client {} at {}", client.number, server.link.name());
     world.network.note(&who, &format!("{call:?} → {attempt:?}"));
     let (outcome, lsn, last) = match attempt {
-        Ok((outcome, lsn)) => (outcome, Some(lsn), now),
+        Ok((outcome, lsn)) => (outcome, (lsn != NO_POSITION).then_some(lsn), now),
         // What it has sent to the store may still be on its way.
         Err(ErrorKind::Timeout) if call.is_write() => {
             (Outcome::Unknown, None, UnixMillis(now.0 + 2 * LONGEST_WAY as i64))

@@ -175,6 +175,10 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         let started = Servers::start(bolide, database, count, options.ranges, options.items, connections);
         servers.push(runtime.block_on(started)?);
     }
+    // As by hand: otherwise the server would do it on its own while one of them is measured.
+    for database in &others {
+        database.run("vacuum analyze")?;
+    }
     let by_hand = ByHand::set_up(&database, options.items, connections)?;
     let time = Duration::from_secs_f64(options.seconds);
     let mut results = Results::new();

@@ -4,8 +4,9 @@ insert into bolide_kv (part, k, v)
 select a.part, t.k, t.v from bolide_kv a, unnest($1::bytea[], $2::bytea[]) t(k, v)
 where a.part = {part} and a.k = ($3::bytea[])[1] and (
   select count(*) from (
-    select 1 from bolide_kv c, unnest($3::bytea[], $4::bytea[]) e(k, v)
-    where c.part = {part} and c.k = any($3::bytea[]) and c.k = e.k and c.v = e.v for share of c
+    select 1 from unnest($3::bytea[], $4::bytea[]) e(k, v) cross join lateral (
+      select 1 from bolide_kv c where c.part = {part} and c.k = e.k and c.v = e.v for share
+    ) record
   ) locked
 ) = cardinality($3::bytea[])
 on conflict (part, k) do update set v = case when bolide_kv.k = any($5::bytea[]) then null else excluded.v end

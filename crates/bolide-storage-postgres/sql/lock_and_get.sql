@@ -2,6 +2,8 @@
 with newest as materialized (
   select k, v from bolide_kv where part = {part} and k >= $2 and k < $3 order by k desc limit 1 for no key update
 )
-select 1, k, v from bolide_kv where part = {part} and k = any($1::bytea[])
+select 1, found.k, found.v from unnest($1::bytea[]) wanted(k) cross join lateral (
+  select k, v from bolide_kv where part = {part} and bolide_kv.k = wanted.k limit 1
+) found
 union all
 select 0, k, v from newest

@@ -27,8 +27,9 @@ const STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero")
 /// What each connection begins with. A rival whose commit hangs half-sent is not waited for, and nothing that hangs half-sent stays.
 ///
 /// A statement is planned once per connection. Left to itself the server plans reads again for each execution, which takes longer than they do: it expects
-/// more rows of parameters that it does not know. Rows are always found by the primary key, also by plans that were made when the table was small. Citus
-/// keeps the plan for a shard itself, and cannot make one for parameters that it does not know.
+/// more rows of parameters that it does not know. Plans that were made when the table was small are kept when it has grown, so the settings leave only those that use
+/// the primary key, and statements are such that no plan uses half of it (`sql/get_all.sql`). Citus keeps the plan for a shard itself, and cannot make one for
+/// parameters that it does not know.
 const SETTINGS: &str = "
     set default_transaction_isolation = 'read committed';
     set lock_timeout = '2s';

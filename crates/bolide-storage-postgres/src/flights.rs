@@ -13,6 +13,10 @@ use crate::error::{Failure, judge};
 use crate::rows::{self, CommitRecord};
 use crate::statements::Query;
 
+/// So many rows or fewer are deleted with a statement each. The plan of one for several keys may read the whole partition, if it was made when that was small;
+/// where many rows are deleted, this is done once for all.
+const DELETED_ONE_BY_ONE: usize = 8;
+
 /// How a flight ended.
 pub(crate) enum Landed {
     Done,
@@ -137,12 +141,12 @@ impl Flight {
         is_begun: bool,
     ) -> Result<Landed, Error> {
         let (new_key, new_value) = &self.written[0];
-        let delete = match self.deletes.as_slice() {
-            [] => None,
+        let delete = match self.deletes.len() {
+            0 => None,
+            count if count <= DELETED_ONE_BY_ONE => Some(connection.prepared(Query::DeleteOne, home).await?),
             _ => Some(connection.prepared(Query::Delete, home).await?),
         };
         let new_value = &new_value[..];
-        let deleted: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, &self.deletes];
         connection.begin();
         // In one flight: each is sent when it is polled first, in this order.
         let client = connection.client();
@@ -156,7 +160,18 @@ impl Flight {
             client.execute(commit.statement, commit.parameters),
             async {
                 match &delete {
-                    Some(delete) => client.execute(delete, &deleted).await,
+                    Some(delete) if self.deletes.len() <= DELETED_ONE_BY_ONE => {
+                        let deletes = self.deletes.iter().map(|key| async move {
+                            let one: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, key];
+                            client.execute(delete, &one).await
+                        });
+                        // All are sent before the first is answered.
+                        future::join_all(deletes).await.into_iter().sum()
+                    }
+                    Some(delete) => {
+                        let all: [&(dyn ToSql + Sync); 3] = [new_key, &new_value, &self.deletes];
+                        client.execute(delete, &all).await
+                    }
                     None => Ok(0),
                 }
             },

@@ -3,7 +3,7 @@
 //! One statement is one snapshot. Keys alone, and one range alone, are a single statement; everything else is a transaction that keeps its snapshot, and so is a
 //! range that is longer than one statement asks for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
 use bolide_storage::{EngineError, Page, PartitionId, ReadRequest, ReadResponse, Scan};
@@ -146,7 +146,10 @@ pub(crate) async fn read_in_snapshot(
 
 /// The values of the keys, as far as the limit on bytes goes, and the newest commit.
 async fn get(connection: &mut Connection, partition: PartitionId, request: &ReadRequest) -> Result<Parts, ReadError> {
-    let keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
+    let mut keys: Vec<Vec<u8>> = request.gets.iter().map(|key| rows::key(partition, key)).collect();
+    // Each once: several may have asked for it.
+    let mut seen = HashSet::with_capacity(keys.len());
+    keys.retain(|key| seen.insert(key.clone()));
     let (from, to) = rows::commits(partition);
     // There is at least one row, whatever the limit.
     let is_limited = keys.len() > 1 && request.max_bytes != usize::MAX;

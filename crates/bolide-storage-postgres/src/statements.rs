@@ -10,6 +10,7 @@ pub(crate) enum Query {
     CommitTogether,
     Create,
     Delete,
+    DeleteOne,
     DeleteRange,
     Fence,
     Get,
@@ -33,12 +34,13 @@ pub(crate) enum Query {
 
 impl Query {
     #[cfg(test)]
-    pub(crate) const ALL: [Query; 24] = [
+    pub(crate) const ALL: [Query; 25] = [
         Query::Commit,
         Query::CommitNew,
         Query::CommitTogether,
         Query::Create,
         Query::Delete,
+        Query::DeleteOne,
         Query::DeleteRange,
         Query::Fence,
         Query::Get,
@@ -68,6 +70,7 @@ impl Query {
             Query::CommitTogether => include_str!("../sql/commit_together.sql"),
             Query::Create => include_str!("../sql/create.sql"),
             Query::Delete => include_str!("../sql/delete.sql"),
+            Query::DeleteOne => include_str!("../sql/delete_one.sql"),
             Query::DeleteRange => include_str!("../sql/delete_range.sql"),
             Query::Fence => include_str!("../sql/fence.sql"),
             Query::Get => include_str!("../sql/get.sql"),

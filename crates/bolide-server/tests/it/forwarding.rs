@@ -162,6 +162,30 @@ fn a_server_that_is_told_so_commits_all_that_it_gets() {
     }
 }
 
+/// What four clients of a server get for creates until a while after the end of another one, which `end` waits for.
+fn written_until(server: &Server, end: impl FnOnce()) -> Vec<(u16, String)> {
+    let has_ended = AtomicBool::new(false);
+    let has_ended = &has_ended;
+    let write = |number: usize| {
+        let mut client = server.client();
+        let (mut answers, mut left) = (Vec::new(), 20);
+        while left > 0 {
+            left -= u32::from(has_ended.load(Ordering::Relaxed));
+            let id = format!("w{number}-{}", answers.len());
+            answers.push((create(&mut client, &id).status, id));
+        }
+        answers
+    };
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|number| scope.spawn(move || write(number))).collect();
+        thread::sleep(Duration::from_millis(100));
+        end();
+        has_ended.store(true, Ordering::Relaxed);
+        let ended = writers.into_iter().map(|writer| writer.join().expect("it ends"));
+        ended.flatten().collect()
+    })
+}
+
 /// A write that was sent to a server that has died may have been committed. No other one is in doubt, and none waits for long.
 #[test]
 fn writes_go_on_where_they_arrive_when_the_owner_has_died() {
@@ -169,32 +193,8 @@ fn writes_go_on_where_they_arrive_when_the_owner_has_died() {
     let (first, second) = (on(&database, &[]), on(&database, &[]));
     create_container(&mut first.client());
     let [other, owner] = contend([first, second]);
-    let is_dead = AtomicBool::new(false);
-    let answers = thread::scope(|scope| {
-        let writers: Vec<_> = (0..4)
-            .map(|number| {
-                let (is_dead, other) = (&is_dead, &other);
-                scope.spawn(move || {
-                    let mut client = other.client();
-                    let (mut answers, mut left) = (Vec::new(), 20);
-                    while left > 0 {
-                        left -= u32::from(is_dead.load(Ordering::Relaxed));
-                        let id = format!("w{number}-{}", answers.len());
-                        answers.push((create(&mut client, &id).status, id));
-                    }
-                    answers
-                })
-            })
-            .collect();
-        thread::sleep(Duration::from_millis(100));
-        // It is killed.
-        drop(owner);
-        is_dead.store(true, Ordering::Relaxed);
-        writers
-            .into_iter()
-            .flat_map(|writer| writer.join().expect("it ends"))
-            .collect::<Vec<_>>()
-    });
+    // It is killed.
+    let answers = written_until(&other, || drop(owner));
     let mut client = other.client();
     let doubtful = answers.iter().filter(|(status, _)| *status == 408).count();
     assert!(doubtful <= 4, "each writer has one under way: {doubtful}");
@@ -234,29 +234,9 @@ fn a_server_that_is_told_to_stop_leaves_no_write_in_doubt() {
     let (first, second) = (on(&database, &[]), on(&database, &[]));
     create_container(&mut first.client());
     let [other, mut owner] = contend([first, second]);
-    let is_gone = AtomicBool::new(false);
     let before = forwarded(&mut other.client(), "answered");
-    let answers = thread::scope(|scope| {
-        let writers: Vec<_> = (0..4)
-            .map(|number| {
-                let (is_gone, other) = (&is_gone, &other);
-                scope.spawn(move || {
-                    let mut client = other.client();
-                    let (mut answers, mut left) = (Vec::new(), 20);
-                    while left > 0 {
-                        left -= u32::from(is_gone.load(Ordering::Relaxed));
-                        let id = format!("w{number}-{}", answers.len());
-                        answers.push((create(&mut client, &id).status, id));
-                    }
-                    answers
-                })
-            })
-            .collect();
-        thread::sleep(Duration::from_millis(100));
+    let answers = written_until(&other, || {
         owner.stop();
-        is_gone.store(true, Ordering::Relaxed);
-        let ended = writers.into_iter().map(|writer| writer.join().expect("it ends"));
-        ended.flatten().collect::<Vec<_>>()
     });
     let mut client = other.client();
     assert!(forwarded(&mut client, "answered") > before, "some were sent to it");

@@ -30,7 +30,7 @@ const STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero")
 /// more rows of parameters that it does not know. Plans that were made when the table was small are kept when it has grown, so the settings leave only those that use
 /// the primary key, and statements are such that no plan uses half of it (`sql/get_all.sql`). Citus keeps the plan for a shard itself, and cannot make one for
 /// parameters that it does not know.
-const SETTINGS: &str = "
+pub(crate) const SETTINGS: &str = "
     set default_transaction_isolation = 'read committed';
     set lock_timeout = '2s';
     set enable_seqscan = off;
@@ -42,7 +42,7 @@ const SETTINGS: &str = "
 
 /// Whether the database is one of a Citus cluster.
 const HAS_CITUS: &str = "select from pg_extension where extname = 'citus'";
-const PLAN_ONCE: &str = "set plan_cache_mode = 'force_generic_plan'";
+pub(crate) const PLAN_ONCE: &str = "set plan_cache_mode = 'force_generic_plan'";
 
 /// Parameters of a statement.
 pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];

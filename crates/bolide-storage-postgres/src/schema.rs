@@ -18,7 +18,7 @@ const FORMAT: &str = "Bolide store, format 1";
 const SHARDS: i32 = 64;
 
 /// A comment in the table's description tells its format. On Citus the table is distributed by the home.
-const CREATE: &str = "
+pub(crate) const CREATE: &str = "
     create table bolide_kv (part bigint not null, k bytea not null, v bytea not null, primary key (part, k))
         with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
     alter table bolide_kv alter v set storage external;";

@@ -3,6 +3,8 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::connection::{PLAN_ONCE, SETTINGS};
+use crate::schema::CREATE;
 
 /// The text without comments.
 fn statement(query: Query, home: u32) -> String {
@@ -93,11 +95,7 @@ fn every_file_is_a_statement() {
 #[test]
 fn no_plan_for_a_small_table_reads_more_than_the_keys_that_are_asked_for() {
     let database = bolide_postgres_server::Database::create().expect("PostgreSQL is installed");
-    let table =
-        "create table bolide_kv (part bigint not null, k bytea not null, v bytea not null, primary key (part, k))";
-    database.run(table).expect("a new database");
-    let settings = "set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off; \
-                    set enable_mergejoin = off;";
+    database.run(CREATE).expect("a new database");
     // That of many keys is known to: see where it is sent. That of owners reads the catalog.
     let queries = Query::ALL.into_iter();
     let queries: Vec<_> = queries
@@ -112,7 +110,8 @@ fn no_plan_for_a_small_table_reads_more_than_the_keys_that_are_asked_for() {
             let text = statement(*query, 1);
             let count = (1..10).filter(|number| text.contains(&format!("${number}"))).count();
             let arguments = vec!["null"; count].join(", ");
-            let explained = format!("{settings} prepare asked as {text}; explain execute asked({arguments})");
+            let explained =
+                format!("{SETTINGS} {PLAN_ONCE}; prepare asked as {text}; explain execute asked({arguments})");
             let plan = database.run(&explained).expect("a plan");
             let conditions: Vec<_> = plan.lines().filter(|line| line.contains("Index Cond")).collect();
             let is_by_key = |condition: &&str| condition.contains("part = 1") && condition.contains("(k ");

@@ -5,7 +5,8 @@
 //!   later reads ──▶ wait ──▶ when it ends: one statement for all that wait
 //! ```
 //!
-//! Where the server takes longer, because it reads from its disk or is far away, there is more than one statement at once.
+//! Where the server takes longer, because it reads from its disk or is far away, there is more than one statement at once: a read that comes when the last
+//! one has taken long takes those that wait with it.
 //!
 //! A statement costs the server and this process more than the rows of a key do. A lone read is sent at once.
 
@@ -29,7 +30,7 @@ const READS: usize = 64;
 /// Bytes of one answer, if its values are as large as those of late. The first large ones may make it larger.
 const BYTES: usize = 4 * 1024 * 1024;
 /// A read that has waited so long looks whether it can begin a statement itself: those under way may hang.
-const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_millis(5);
 /// Keys of a read that is sent together with others.
 const KEYS: usize = 2;
 
@@ -78,22 +79,24 @@ impl Turn {
         let lookups = inner.partitions.get(partition).lookups.clone();
         let now = inner.monotonic.now();
         let mut queue = lookups.0.lock();
-        let is_slow = queue.begun.is_some_and(|begun| now.duration_since(begun) >= SLOW);
-        if queue.statements > 0 && (queue.statements == STATEMENTS || !is_slow) {
-            let (reply, answer) = oneshot::channel();
-            let request = request.clone();
-            queue.waiting.push(Waiting { request, reply });
-            return Err(answer);
+        if !queue.may_begin(now) {
+            return Err(queue.wait(request));
         }
-        queue.statements += 1;
-        queue.begun = Some(now);
+        queue.begin(now);
+        // It takes along those that wait.
+        let waits = (!queue.waiting.is_empty()).then(|| (queue.wait(request), queue.next()));
         drop(queue);
-        Ok(Turn {
+        let turn = Turn {
             inner,
             partition,
             lookups,
             is_begun: true,
-        })
+        };
+        let Some((answer, reads)) = waits else {
+            return Ok(turn);
+        };
+        tokio::spawn(turn.send(reads));
+        Err(answer)
     }
 
     /// A turn for the reads that wait, if there may be one more.
@@ -103,8 +106,8 @@ impl Turn {
         if queue.statements == STATEMENTS || queue.waiting.is_empty() {
             return None;
         }
-        queue.statements += 1;
-        let reads = queue.next(inner.monotonic.now());
+        queue.begin(inner.monotonic.now());
+        let reads = queue.next();
         drop(queue);
         let turn = Turn {
             inner: inner.clone(),
@@ -118,7 +121,7 @@ impl Turn {
     /// Sends the reads that wait when it is begun, which may be more than when the statement before ended.
     async fn send_next(mut self) {
         self.is_begun = true;
-        let reads = self.lookups.0.lock().next(self.inner.monotonic.now());
+        let reads = self.lookups.0.lock().next();
         self.send(reads).await;
     }
 
@@ -158,12 +161,15 @@ impl Turn {
 }
 
 impl Lookups {
-    /// Ends a statement unless a read waits.
-    fn end_if_none_waits(&self) -> bool {
+    /// Ends a statement. Whether another one begins at once, for the reads that wait.
+    fn end_and_begin(&self, now: Instant) -> bool {
         let mut queue = self.0.lock();
-        let nobody_waits = queue.waiting.is_empty();
-        queue.statements -= usize::from(nobody_waits);
-        nobody_waits
+        queue.statements -= 1;
+        let begins = !queue.waiting.is_empty() && queue.may_begin(now);
+        if begins {
+            queue.begin(now);
+        }
+        begins
     }
 
     /// Ends a statement, and the reads that wait: nothing will send them.
@@ -177,9 +183,26 @@ impl Lookups {
 }
 
 impl Queue {
-    /// The reads of the next statement.
-    fn next(&mut self, now: Instant) -> Vec<Waiting> {
+    /// Whether a statement may begin: none is under way, or the last one takes long.
+    fn may_begin(&self, now: Instant) -> bool {
+        let is_slow = self.begun.is_some_and(|begun| now.duration_since(begun) >= SLOW);
+        self.statements == 0 || (self.statements < STATEMENTS && is_slow)
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.statements += 1;
         self.begun = Some(now);
+    }
+
+    fn wait(&mut self, request: &ReadRequest) -> oneshot::Receiver<Result<ReadResponse, EngineError>> {
+        let (reply, answer) = oneshot::channel();
+        let request = request.clone();
+        self.waiting.push(Waiting { request, reply });
+        answer
+    }
+
+    /// The reads of the next statement.
+    fn next(&mut self) -> Vec<Waiting> {
         let fitting = BYTES / (self.largest * KEYS).max(1);
         let count = self.waiting.len().min(READS).min(fitting.max(1));
         self.waiting.drain(..count).collect()
@@ -192,7 +215,7 @@ impl Drop for Turn {
         let (true, Ok(runtime)) = (self.is_begun, runtime) else {
             return self.lookups.end();
         };
-        if self.lookups.end_if_none_waits() {
+        if !self.lookups.end_and_begin(self.inner.monotonic.now()) {
             return;
         }
         let turn = Turn {
@@ -250,3 +273,6 @@ async fn answered(
 fn closed() -> EngineError {
     EngineError::Unavailable("the store is closed".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

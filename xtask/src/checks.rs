@@ -8,7 +8,7 @@ use bolide_postgres_server::Database;
 use crate::project::{Project, succeed};
 use crate::summary::{Outcome, Summary};
 use crate::tools::Tools;
-use crate::{Result, conformance, dist, image, instructions, packages, packaging, simulate, tidy};
+use crate::{Result, conformance, dist, explorer, image, instructions, packages, packaging, simulate, tidy};
 
 /// A check as `cargo xtask test` runs it.
 type Check = fn(&Project) -> Result<Outcome>;
@@ -30,6 +30,9 @@ const CHECKS: &[&[(&str, Check)]] = &[
     &[("conformance", |project| {
         let not_run = conformance::run(project, &conformance::Options::default())?;
         Ok(not_run.map_or(Outcome::Passed, Outcome::PassedBut))
+    })],
+    &[("explorer", |project| {
+        explorer::run(project, &explorer::Options::default())
     })],
     // Some tests of the SDKs have time limits; all of them often wait, so the other takes little of their time.
     &[

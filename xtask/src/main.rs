@@ -13,6 +13,7 @@ mod checks;
 mod compatibility;
 mod conformance;
 mod dist;
+mod explorer;
 mod fuzz;
 mod image;
 mod instructions;
@@ -68,6 +69,8 @@ enum Command {
     Sdk(checks::SdkOptions),
     /// Build the packages for other languages, install, test and uninstall each.
     Packages(packages::Options),
+    /// Build the data explorer, compare it with the built files in the repository, and tour it with Chromium.
+    Explorer(explorer::Options),
     /// Kill the server under load and check that nothing acknowledged is lost.
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
@@ -129,6 +132,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench(options) => bench::run(&project, &options),
         Command::Sdk(options) => checks::sdk(&project, &options),
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
+        Command::Explorer(options) => explorer::run(&project, &options).map(|outcome| println!("explorer: {outcome}")),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Simulate(options) => simulate::run(&project, &options),

@@ -12,11 +12,12 @@ use crate::wire::headers;
 /// What a listener is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The protocol of Cosmos DB, the admin API and the page for browsers.
+    /// The protocol of Cosmos DB, the admin API and the data explorer.
     Database,
     /// Health checks, on the port and under the paths of the official emulator.
     Health,
-    /// The page for browsers, on the port of the official emulator's explorer.
+    /// The data explorer at its root, on the port of the official emulator's explorer. As the page may ask nothing but the server that it came from, the
+    /// database is there, too.
     Explorer,
 }
 

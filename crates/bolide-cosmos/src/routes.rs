@@ -61,7 +61,7 @@ pub(crate) enum PathKind {
     Addresses,
     /// `/_explorer/emulator.pem`
     Certificate,
-    /// `/_explorer/index.html`: the page for browsers.
+    /// `/_explorer/` and the files below it: the data explorer.
     Explorer,
     /// `/_bolide/…`
     Admin,
@@ -277,8 +277,9 @@ fn path_kind<'s>(segments: &[&'s str]) -> (PathKind, [&'s str; 3]) {
         ["offers"] => (PathKind::Offers, [""; 3]),
         ["offers", rid] => (PathKind::Offer, ["", "", rid]),
         ["addresses"] => (PathKind::Addresses, [""; 3]),
-        ["_explorer"] | ["_explorer", "index.html"] => (PathKind::Explorer, [""; 3]),
+        ["_explorer"] => (PathKind::Explorer, [""; 3]),
         ["_explorer", "emulator.pem"] => (PathKind::Certificate, [""; 3]),
+        ["_explorer", file] => (PathKind::Explorer, ["", "", file]),
         ["_bolide", ..] => (PathKind::Admin, [""; 3]),
         _ => (PathKind::Unknown, [""; 3]),
     }

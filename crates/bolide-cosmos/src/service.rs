@@ -2,7 +2,7 @@
 //!
 //!   1. [`CosmosService::handle`] gives it an activity id and starts measuring its duration.
 //!   2. The name in its address and the origin of the web page that sent it are checked ([`crate::names`]).
-//!   3. Its path is parsed ([`crate::routes`]); the admin API, the certificate and the page for browsers are handled separately.
+//!   3. Its path is parsed ([`crate::routes`]); the admin API, the certificate and the data explorer are handled separately.
 //!   4. The sender is authenticated ([`crate::auth`]); before that nothing about existing resources is disclosed.
 //!   5. Verb, path and headers determine an [`Operation`], and the sender's rights to it are checked ([`crate::admission`]).
 //!   6. Only now the body is read, within the memory budget ([`crate::request_body`]).
@@ -154,7 +154,7 @@ impl CosmosService {
             let failure = Failure::bad_request("the path is not UTF-8 after percent-decoding");
             return (None, Err(failure));
         };
-        if listener.purpose == Purpose::Database && route.kind == PathKind::Admin {
+        if listener.purpose != Purpose::Health && route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
         }
         if let Some(answer) = self.public_response(head, listener, &route) {
@@ -176,40 +176,28 @@ impl CosmosService {
 
     /// The response for requests that need no key.
     fn public_response(&self, head: &Parts, listener: Listener, route: &Route<'_>) -> Option<Result<Reply, Failure>> {
-        if listener.purpose != Purpose::Database {
-            return Some(self.response_without_database(head, listener, route.kind));
+        if listener.purpose == Purpose::Health {
+            let running = admin::running(&self.state);
+            return Some(health::answer(&head.method, head.uri.path(), &running, true));
         }
-        let emulation = self.state.options.emulation;
-        let has_explorer = emulation.is_none_or(|emulation| emulation.has_explorer);
+        let options = &self.state.options;
+        let has_explorer = options.has_explorer;
         match route.kind {
             PathKind::Certificate => Some(self.certificate()),
             _ if !has_explorer && explorer::is_page(route) => {
                 let failure = Failure::new(status::NOT_FOUND, "the explorer is switched off");
                 Some(Err(failure))
             }
-            kind if has_explorer && explorer::is_requested(head, kind) => Some(Ok(self.page(head, listener))),
+            kind if has_explorer && explorer::is_requested(head, kind, listener.purpose) => {
+                Some(self.explorer(head, listener, &route.leaf))
+            }
             // Tools that wait for the official emulator ask without a key.
-            PathKind::Account if emulation.is_some() && head.method == Method::GET && is_unsigned(head) => {
-                Some(Ok(account_root::properties(&self.state.options, head, listener)))
+            PathKind::Account if options.emulation.is_some() && head.method == Method::GET && is_unsigned(head) => {
+                Some(Ok(account_root::properties(options, head, listener)))
             }
             // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
             PathKind::Addresses if !is_unsigned(head) => Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY))),
             _ => None,
-        }
-    }
-
-    /// The response on a port that has no database.
-    fn response_without_database(&self, head: &Parts, listener: Listener, kind: PathKind) -> Result<Reply, Failure> {
-        if listener.purpose == Purpose::Health {
-            return health::answer(&head.method, head.uri.path(), &admin::running(&self.state), true);
-        }
-        match kind {
-            PathKind::Certificate => self.certificate(),
-            kind if explorer::is_requested_on_its_port(head, kind) => Ok(self.page(head, listener)),
-            _ => Err(Failure::new(
-                status::NOT_FOUND,
-                "this port has a page for browsers only; the database is on another one",
-            )),
         }
     }
 
@@ -414,7 +402,8 @@ impl CosmosService {
         Ok(reply)
     }
 
-    fn page(&self, head: &Parts, listener: Listener) -> Reply {
+    /// The data explorer's page, or another of its files.
+    fn explorer(&self, head: &Parts, listener: Listener, name: &str) -> Result<Reply, Failure> {
         let configured = self.state.options.endpoint.as_ref();
         let endpoint = match self.state.options.emulation {
             Some(Emulation { port, is_tls, .. }) if listener.purpose == Purpose::Explorer => {
@@ -423,7 +412,11 @@ impl CosmosService {
             _ => names::endpoint(configured, head, listener),
         };
         let is_public = self.state.keys.holder(WELL_KNOWN_KEY.as_bytes()).is_some();
-        explorer::page(&endpoint, is_public.then_some(WELL_KNOWN_KEY))
+        let session = explorer::Session {
+            endpoint: &endpoint,
+            key: is_public.then_some(WELL_KNOWN_KEY),
+        };
+        explorer::answer(head, name, &session)
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

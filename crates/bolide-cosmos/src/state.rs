@@ -42,6 +42,8 @@ pub struct CosmosOptions {
     pub log_headers: bool,
     /// Number of open connections, for the metrics.
     pub connections: Arc<AtomicUsize>,
+    /// Whether the data explorer is served.
+    pub has_explorer: bool,
     /// Set in a server that replaces the official emulator.
     pub emulation: Option<Emulation>,
     /// Snapshots of the account; `None`: there are none.
@@ -57,8 +59,6 @@ pub struct Emulation {
     pub port: u16,
     /// Whether that page shows the database's port with `https`.
     pub is_tls: bool,
-    /// Whether there are pages for browsers.
-    pub has_explorer: bool,
 }
 
 /// See the module.

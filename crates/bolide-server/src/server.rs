@@ -180,10 +180,13 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
+        has_explorer: match &settings.emulator {
+            Some(emulator) => emulator.explorer.is_some(),
+            None => !settings.options.emulator.no_explorer,
+        },
         emulation: settings.emulator.as_ref().map(|emulator| Emulation {
             port: ports.http,
             is_tls: emulator.protocol.is_tls(),
-            has_explorer: emulator.explorer.is_some(),
         }),
         snapshots: None,
         peers: peers(settings),

@@ -39,7 +39,8 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     };
     let ctx = account.begin_admin().await?;
     let page = account.query(&ctx, container, &query).await;
-    let page = page.map_err(|refusal| refusal.error)?.value;
+    let page = page.map_err(|refusal| refusal.error)?;
+    let (charge, page) = (page.cost.charge, page.value);
     // Rows are already JSON text, and would need many times the memory as values.
     let continuation = Value::from(page.continuation).to_string();
     let body = [
@@ -49,7 +50,9 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         continuation.as_bytes(),
         b"}",
     ];
-    Ok(Reply::json(StatusCode::OK, body.concat()))
+    let mut reply = Reply::json(StatusCode::OK, body.concat());
+    reply.charge = charge;
+    Ok(reply)
 }
 
 fn partition_key(value: Option<&Value>) -> Result<Option<PartitionKey>> {

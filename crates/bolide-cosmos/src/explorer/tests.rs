@@ -1,16 +1,30 @@
 use super::*;
 
 #[test]
-fn text_from_clients_stays_text() {
-    let reply = page("http://<script>&\"'", None);
-    let Payload::Whole(html) = reply.payload else {
-        panic!("a page is whole")
+fn gzip_is_sent_to_those_who_list_it() {
+    for (sent, is_read) in [
+        ("gzip", true),
+        ("br;q=1.0, gzip;q=0.8", true),
+        ("deflate , gzip", true),
+        ("gzip;q=0", false),
+        ("gzip; q=0", false),
+        ("br, x-gzip", false),
+        ("", false),
+    ] {
+        let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(sent))]);
+        assert_eq!(reads_gzip(&headers), is_read, "{sent}");
+    }
+}
+
+#[test]
+fn what_a_client_sends_as_its_host_stays_text() {
+    let session = Session {
+        endpoint: "http://</script>\"",
+        key: None,
     };
-    let html = String::from_utf8(html.to_vec()).expect("text");
-    assert!(
-        !html.contains("<script>") && html.contains("http://&lt;script&gt;&amp;&quot;&#39;"),
-        "{html}"
-    );
-    assert!(html.contains("&lt;your key&gt;"), "{html}");
-    assert!(!html.contains("{key}") && !html.contains("{endpoint}"), "{html}");
+    let Payload::Whole(body) = session.reply().payload else {
+        panic!("it is whole")
+    };
+    let read: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+    assert_eq!(read["endpoint"], "http://</script>\"");
 }

@@ -61,7 +61,7 @@ pub fn text(facts: &Facts, colours: Colours) -> String {
     }
     let _ = writeln!(
         text,
-        "\n  {quiet}HTTPS without a switch in any SDK: bolide trust · explorer: http://{endpoint}/_explorer/index.html{end}"
+        "\n  {quiet}HTTPS without a switch in any SDK: bolide trust · explorer: http://{endpoint}/_explorer/{end}"
     );
     for (number, (what, command)) in facts.to_try.iter().enumerate() {
         if number == 0 {

@@ -20,10 +20,10 @@ pub struct EmulatorOptions {
     /// With --emulator: port for the health checks /alive, /ready and /status; 8080 by default, 0 picks a free one.
     #[arg(long, env = "BOLIDE_HEALTH_PORT", value_name = "PORT")]
     pub health_port: Option<u16>,
-    /// With --emulator: port for the explorer's page; 1234 by default, 0 picks a free one.
+    /// With --emulator: port that has the data explorer at its root; 1234 by default, 0 picks a free one.
     #[arg(long, env = "BOLIDE_EXPLORER_PORT", value_name = "PORT")]
     pub explorer_port: Option<u16>,
-    /// With --emulator: no port for the explorer, and no page under /_explorer/.
+    /// No data explorer under /_explorer/, and with --emulator no port for it.
     #[arg(long, env = "BOLIDE_NO_EXPLORER", value_parser = BoolishValueParser::new())]
     pub no_explorer: bool,
     #[command(flatten)]
@@ -112,7 +112,6 @@ impl EmulatorOptions {
         let own = [
             ("--health-port", self.health_port.is_some()),
             ("--explorer-port", self.explorer_port.is_some()),
-            ("--no-explorer", self.no_explorer),
         ];
         if let Some((name, _)) = own.into_iter().find(|(_, is_given)| *is_given) {
             return Err(Failure::new(format!("{name} has a meaning only with --emulator")));

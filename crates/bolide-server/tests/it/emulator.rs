@@ -188,17 +188,30 @@ fn health_checks_have_a_port_of_their_own() {
 }
 
 #[test]
-fn the_explorer_shows_how_to_connect_on_its_own_port() {
+fn the_explorer_has_a_port_of_its_own_with_the_database_that_it_shows() {
     let emulator = Emulator::start(&[], &[]);
     let database = emulator.port("cosmos");
     let mut client = emulator.client("explorer");
     for path in ["/", "/_explorer/index.html"] {
-        let page = client.send(&unsigned(path).host("cosmos:1234")).expect(200).text();
-        let connection = format!("AccountEndpoint=http://cosmos:{database}/;AccountKey={WELL_KNOWN_KEY};");
-        assert!(page.contains(&connection), "{page}");
+        let page = client.send(&unsigned(path).host("cosmos:1234")).expect(200);
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     }
+    let session = client
+        .send(&unsigned("/_explorer/session").host("cosmos:1234"))
+        .expect(200)
+        .json();
+    assert_eq!(session["key"], WELL_KNOWN_KEY);
+    assert_eq!(
+        session["endpoint"],
+        format!("http://cosmos:{database}"),
+        "what programs connect to"
+    );
     client.send(&unsigned("/_explorer/emulator.pem")).expect(200);
-    client.send(&Request::get("/dbs")).expect_error(404);
+    client.send(&Request::get("/dbs")).expect(200).json();
+    client.send(&Request::get("/")).expect(200).json();
+    client.send(&Request::get("/_bolide/metrics")).expect(200);
+    client.send(&unsigned("/dbs")).expect_error(401);
+    client.send(&unsigned("/_bolide/metrics")).expect_error(401);
     client.send(&unsigned("/").host("evil.example")).expect_error(400);
 }
 
@@ -210,10 +223,12 @@ fn the_explorers_scheme_is_the_one_that_was_asked_for() {
         .send(&unsigned("/_explorer/emulator.pem"))
         .expect(200);
     let mut encrypted = Client::new(tls_stream(emulator.port("explorer"), &pem.body, "localhost"));
-    let page = encrypted.send(&unsigned("/")).expect(200).text();
+    encrypted.send(&unsigned("/")).expect(200);
+    let session = encrypted.send(&unsigned("/_explorer/session")).expect(200).json();
+    let endpoint = session["endpoint"].as_str().expect("text");
     assert!(
-        page.contains("<code>http://localhost:"),
-        "the database's scheme: {page}"
+        endpoint.starts_with("http://localhost:"),
+        "the database's scheme: {endpoint}"
     );
     assert!(emulator.client("explorer").try_send(&unsigned("/")).is_err());
     let plain = Emulator::start(&[], &[]);

@@ -189,7 +189,7 @@ fn every_answer_says_that_its_type_is_not_to_be_guessed() {
 }
 
 #[test]
-fn a_browser_gets_a_page_that_describes_the_server() {
+fn a_browser_gets_the_explorer_and_other_programs_the_usual_responses() {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
     let page = Request::get("/").unsigned().header("accept", BROWSER);
@@ -200,14 +200,8 @@ fn a_browser_gets_a_page_that_describes_the_server() {
     ] {
         let page = client.send(&request.clone().host("localhost:8081")).expect(200);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
-        assert!(
-            page.header("content-security-policy")
-                .is_some_and(|policy| policy.contains("default-src 'none'"))
-        );
-        let connection = format!("AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};");
-        assert!(page.text().contains(&connection), "{}", page.text());
+        assert!(page.text().contains("src=\"/_explorer/app.js\""), "{}", page.text());
     }
-    // Other programs get the usual response.
     client
         .send(&Request::get("/").header("accept", BROWSER))
         .expect(200)
@@ -216,18 +210,110 @@ fn a_browser_gets_a_page_that_describes_the_server() {
     client
         .send(&Request::post("/_explorer/index.html", "").unsigned())
         .expect_error(401);
+    for path in ["/_explorer/index.html", "/_explorer/session", "/_explorer/app.js"] {
+        let foreign = Request::get(path).unsigned().header("origin", "http://evil.example");
+        client.send(&foreign).expect_error(403);
+    }
     let foreign = page.header("origin", "http://evil.example");
     client.send(&foreign).expect_error(403);
 }
 
 #[test]
-fn a_page_shows_no_key_of_ones_own() {
-    let server = Server::in_memory(&["--key", OWN_KEY]);
-    let page = server
+fn the_explorer_may_load_and_ask_nothing_but_its_own_server() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let policies: Vec<String> = (0..2)
+        .map(|_| {
+            let page = client.send(&Request::get("/_explorer/").unsigned()).expect(200);
+            let policy = page.header("content-security-policy").expect("a policy").to_owned();
+            assert!(
+                !policy.contains("unsafe-") && policy.contains("default-src 'none'"),
+                "{policy}"
+            );
+            assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+            let (_, nonce) = policy.split_once("'nonce-").expect("a nonce");
+            let (nonce, _) = nonce.split_once('\'').expect("its end");
+            assert!(page.text().contains(&format!("content=\"{nonce}\"")), "{}", page.text());
+            assert_eq!(page.header("cross-origin-resource-policy"), Some("same-origin"));
+            policy
+        })
+        .collect();
+    assert_ne!(policies[0], policies[1], "each page has a nonce of its own");
+}
+
+#[test]
+fn files_of_the_explorer_are_sent_as_small_as_possible_and_once() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let app = Request::get("/_explorer/app.js").unsigned();
+    let plain = client.send(&app).expect(200);
+    assert_eq!(plain.header("content-type"), Some("text/javascript; charset=utf-8"));
+    assert_eq!(plain.header("content-encoding"), None);
+    let zipped = client
+        .send(&app.clone().header("accept-encoding", "br, gzip"))
+        .expect(200);
+    assert_eq!(zipped.header("content-encoding"), Some("gzip"));
+    assert!(zipped.body.len() * 2 < plain.body.len());
+    let refused = client
+        .send(&app.clone().header("accept-encoding", "gzip;q=0"))
+        .expect(200);
+    assert_eq!(refused.header("content-encoding"), None);
+    let etag = plain.header("etag").expect("an etag").to_owned();
+    for known in [etag.clone(), format!("W/{etag}"), format!("\"other\", {etag}")] {
+        let again = client.send(&app.clone().header("if-none-match", &known)).expect(304);
+        assert!(again.body.is_empty());
+    }
+    client.send(&app.header("if-none-match", "\"other\"")).expect(200);
+    client
+        .send(&Request::get("/_explorer/none.js").unsigned())
+        .expect_error(404);
+    client
+        .send(&Request::get("/_explorer/..%2fCargo.toml").unsigned())
+        .expect_error(404);
+}
+
+#[test]
+fn the_first_view_of_the_explorer_is_less_than_300_kilobytes() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let files = ["", "app.js", "index.css", "icon.svg", "session"];
+    let sizes = files.map(|file| {
+        let request = Request::get(&format!("/_explorer/{file}")).unsigned();
+        client
+            .send(&request.header("accept-encoding", "gzip"))
+            .expect(200)
+            .body
+            .len()
+    });
+    assert!(sizes.iter().sum::<usize>() <= 300_000, "{sizes:?}");
+}
+
+#[test]
+fn the_explorer_is_told_no_key_of_ones_own() {
+    let own = Server::in_memory(&["--key", OWN_KEY]);
+    let session = own
         .client()
-        .send(&Request::get("/_explorer/index.html").unsigned())
-        .expect(200)
-        .text();
-    assert!(!page.contains(OWN_KEY) && !page.contains(WELL_KNOWN_KEY), "{page}");
-    assert!(page.contains("&lt;your key&gt;"), "{page}");
+        .send(&Request::get("/_explorer/session").unsigned())
+        .expect(200);
+    assert!(session.json()["key"].is_null(), "{}", session.text());
+    let known = Server::in_memory(&[]);
+    let request = Request::get("/_explorer/session").unsigned().host("localhost:8081");
+    let session = known.client().send(&request).expect(200).json();
+    assert_eq!(session["key"], WELL_KNOWN_KEY);
+    assert_eq!(session["endpoint"], "http://localhost:8081");
+}
+
+#[test]
+fn without_the_explorer_there_is_only_the_certificate() {
+    let server = Server::in_memory(&["--no-explorer"]);
+    let mut client = server.client();
+    for path in ["/_explorer/", "/_explorer/app.js", "/_explorer/session"] {
+        client.send(&Request::get(path).unsigned()).expect_error(404);
+    }
+    client
+        .send(&Request::get("/_explorer/emulator.pem").unsigned())
+        .expect(200);
+    client
+        .send(&Request::get("/").unsigned().header("accept", BROWSER))
+        .expect_error(401);
 }

@@ -43,7 +43,7 @@ fn tables() -> String {
         writeln!(text, "| {} /_bolide/{} | {key} |", route.method, route.path)
             .expect("writing to a String cannot fail");
     }
-    for open in ["/_explorer/emulator.pem", "/_explorer/index.html"] {
+    for open in ["/_explorer/emulator.pem", "/_explorer/{file}"] {
         writeln!(text, "| GET {open} | none |").expect("writing to a String cannot fail");
     }
     text

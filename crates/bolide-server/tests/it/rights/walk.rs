@@ -431,7 +431,7 @@ fn the_table_itself_gives_tokens_no_more_than_they_are_for() {
         [
             "GET /_bolide/health",
             "GET /_explorer/emulator.pem",
-            "GET /_explorer/index.html"
+            "GET /_explorer/{file}"
         ]
     );
     assert_eq!(routes["POST /_bolide/dbs/{db}/colls/{c}/import"], ["read-write"]);

@@ -1,0 +1,28 @@
+import { defineConfig } from "@playwright/test";
+
+// The system's Chromium: no browser is downloaded. Features of its own that ask the network are off.
+export default defineConfig({
+  testDir: "tests",
+  outputDir: "../target/explorer-tour",
+  fullyParallel: true,
+  workers: 2,
+  forbidOnly: true,
+  timeout: 60_000,
+  reporter: [["line"]],
+  use: {
+    viewport: { width: 1280, height: 800 },
+    trace: "retain-on-failure",
+    launchOptions: {
+      executablePath: process.env["BOLIDE_CHROMIUM"] ?? "/usr/bin/chromium",
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+});

@@ -1,0 +1,217 @@
+// Databases, containers and their items.
+
+import { type Answer, type Client, segment } from "./client";
+
+export interface Database {
+  id: string;
+}
+
+export interface PartitionKeyDefinition {
+  paths: string[];
+  kind?: string;
+  version?: number;
+}
+
+export interface Container {
+  id: string;
+  partitionKey: PartitionKeyDefinition;
+  defaultTtl?: number;
+  [member: string]: unknown;
+}
+
+/** An item as the server sends it. */
+export interface Item {
+  id: string;
+  _ts: number;
+  _etag: string;
+  ttl?: unknown;
+  [member: string]: unknown;
+}
+
+/** Names a container. */
+export interface Place {
+  database: string;
+  container: string;
+}
+
+export const keyOf = (place: Place): string => `${place.database}/${place.container}`;
+
+const pathOf = (place: Place): string => `dbs/${segment(place.database)}/colls/${segment(place.container)}`;
+
+export async function databases(client: Client): Promise<Database[]> {
+  return all<Database>(client, "dbs", "Databases");
+}
+
+export async function containers(client: Client, database: string): Promise<Container[]> {
+  return all<Container>(client, `dbs/${segment(database)}/colls`, "DocumentCollections");
+}
+
+/** All pages of a list. */
+async function all<T>(client: Client, path: string, member: string): Promise<T[]> {
+  const found: T[] = [];
+  let continuation: string | null = null;
+  do {
+    const headers: Record<string, string> = continuation === null ? {} : { "x-ms-continuation": continuation };
+    const page: Answer<Record<string, T[]>> = await client.cosmos("GET", path, { headers });
+    found.push(...(page.body[member] ?? []));
+    continuation = page.headers.get("x-ms-continuation");
+  } while (continuation !== null && continuation !== "");
+  return found;
+}
+
+export async function createDatabase(client: Client, id: string): Promise<void> {
+  await client.cosmos("POST", "dbs", { body: { id } });
+}
+
+export async function deleteDatabase(client: Client, id: string): Promise<void> {
+  await client.cosmos("DELETE", `dbs/${segment(id)}`);
+}
+
+export async function createContainer(client: Client, database: string, definition: unknown): Promise<void> {
+  await client.cosmos("POST", `dbs/${segment(database)}/colls`, { body: definition });
+}
+
+export async function replaceContainer(client: Client, place: Place, definition: unknown): Promise<Container> {
+  return (await client.cosmos<Container>("PUT", pathOf(place), { body: definition })).body;
+}
+
+export async function readContainer(client: Client, place: Place): Promise<Container> {
+  return (await client.cosmos<Container>("GET", pathOf(place))).body;
+}
+
+export async function deleteContainer(client: Client, place: Place): Promise<void> {
+  await client.cosmos("DELETE", pathOf(place));
+}
+
+export interface Page {
+  rows: unknown[];
+  continuation: string | null;
+}
+
+/** A page of a query over all ranges of a container. */
+export async function query(
+  client: Client,
+  place: Place,
+  text: string,
+  continuation: string | null,
+  signal?: AbortSignal,
+): Promise<Answer<Page>> {
+  const body = { query: text, ...(continuation === null ? {} : { continuation }) };
+  return client.admin<Page>("POST", `${pathOf(place)}/query`, { body, ...(signal === undefined ? {} : { signal }) });
+}
+
+/** How the server would carry out a query. */
+export async function explain(client: Client, place: Place, text: string): Promise<unknown> {
+  return (await client.admin<{ plan: unknown }>("POST", `${pathOf(place)}/query`, { body: { query: text, explain: true } }))
+    .body.plan;
+}
+
+/** The values of an item at the paths of its partition key; a value that is not there is `{}`. */
+export function partitionKeyOf(item: unknown, definition: PartitionKeyDefinition): unknown[] {
+  return definition.paths.map((path) => {
+    let value: unknown = item;
+    for (const name of namesOf(path)) {
+      if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return {};
+      value = (value as Record<string, unknown>)[name];
+    }
+    return value;
+  });
+}
+
+/** The names in a path such as `/a/"b/c"`. */
+export function namesOf(path: string): string[] {
+  return [...path.matchAll(/\/(?:"([^"]*)"|([^/"]+))/g)].map((match) => match[1] ?? match[2] ?? "");
+}
+
+/** A header may not have characters outside ASCII. */
+const headerText = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+const withKey = (key: unknown[]): Record<string, string> => ({ "x-ms-documentdb-partitionkey": headerText(key) });
+
+export async function createItem(client: Client, place: Place, key: unknown[], text: string): Promise<Answer<Item>> {
+  return client.cosmos<Item>("POST", `${pathOf(place)}/docs`, { body: text, headers: withKey(key) });
+}
+
+export async function replaceItem(
+  client: Client,
+  place: Place,
+  key: unknown[],
+  id: string,
+  text: string,
+  etag: string,
+): Promise<Answer<Item>> {
+  return client.cosmos<Item>("PUT", `${pathOf(place)}/docs/${segment(id)}`, {
+    body: text,
+    headers: { ...withKey(key), "if-match": etag },
+  });
+}
+
+export async function readItem(client: Client, place: Place, key: unknown[], id: string): Promise<Answer<Item>> {
+  return client.cosmos<Item>("GET", `${pathOf(place)}/docs/${segment(id)}`, { headers: withKey(key) });
+}
+
+export async function deleteItem(client: Client, place: Place, key: unknown[], id: string): Promise<void> {
+  await client.cosmos("DELETE", `${pathOf(place)}/docs/${segment(id)}`, { headers: withKey(key) });
+}
+
+/** Of `GET …/ttl`. */
+export interface TtlReport {
+  defaultTtl: number | null;
+  state: string;
+  backlogItems: number;
+  oldestPendingSeconds: number;
+  purgedTotal: number;
+  purgeRate: number;
+  ruSpentTotal: number;
+  credit: number | null;
+  nextExpirySeconds: number | null;
+  forecast: { fromSeconds: number; toSeconds: number | null; items: number }[];
+}
+
+export async function ttlReport(client: Client, place: Place): Promise<TtlReport> {
+  return (await client.admin<TtlReport>("GET", `${pathOf(place)}/ttl`)).body;
+}
+
+/** Of `GET …/ttl/preview`. */
+export interface TtlPreview {
+  expireNow: number;
+  expireWithinHour: number;
+  expireWithinDay: number;
+  neverExpire: number;
+}
+
+/** What would end if this default was set now. `null`: off. */
+export async function ttlPreview(client: Client, place: Place, defaultTtl: number | null): Promise<TtlPreview> {
+  const wanted = defaultTtl === null ? "off" : String(defaultTtl);
+  return (await client.admin<TtlPreview>("GET", `${pathOf(place)}/ttl/preview?defaultTtl=${wanted}`)).body;
+}
+
+/** Of `GET …/ttl/why`. */
+export interface TtlWhy {
+  state: "live" | "expired" | "absent";
+  _ts: number | null;
+  ttl: unknown;
+  defaultTtl: number | null;
+  expiresAtSeconds: number | null;
+  rule: string;
+}
+
+export async function ttlWhy(client: Client, place: Place, id: string, key: unknown[]): Promise<TtlWhy> {
+  const asked = `id=${segment(id)}&pk=${segment(JSON.stringify(key))}`;
+  return (await client.admin<TtlWhy>("GET", `${pathOf(place)}/ttl/why?${asked}`)).body;
+}
+
+/** Of `GET /_bolide/clock`. */
+export interface ServerClock {
+  mode: "system" | "virtual";
+  nowMs: number;
+}
+
+export async function readClock(client: Client): Promise<ServerClock> {
+  return (await client.admin<ServerClock>("GET", "clock")).body;
+}
+
+export async function moveClock(client: Client, to: { setMs: number } | { advanceMs: number }): Promise<ServerClock> {
+  return (await client.admin<ServerClock>("PUT", "clock", { body: to })).body;
+}

@@ -1,0 +1,150 @@
+// When items of a container end: the default, what another one would end, and what comes.
+
+import { useEffect, useState } from "preact/hooks";
+import { type Container, type Place, replaceContainer, type TtlPreview, type TtlReport, ttlPreview, ttlReport } from "../../api/account";
+import type { Client } from "../../api/client";
+import { span } from "../../api/ttl";
+import { now } from "../../state/clock";
+import { wordsOf } from "../../state/session";
+import { Countdown } from "../../ui/countdown";
+import { Problem } from "../../ui/notice";
+
+interface Properties {
+  client: Client;
+  place: Place;
+  container: Container;
+  onChange: (container: Container) => void;
+}
+
+const ASK_EVERY_MS = 2_000;
+
+export function TimeToLive({ client, place, container, onChange }: Properties) {
+  const [report, setReport] = useState<TtlReport | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const second = Math.floor(now.value / 1_000);
+  useEffect(() => {
+    let isOver = false;
+    const ask = async (): Promise<void> => {
+      try {
+        const found = await ttlReport(client, place);
+        if (isOver) return;
+        setReport(found);
+        setProblem(null);
+      } catch (error) {
+        if (!isOver) setProblem(wordsOf(error));
+      }
+    };
+    void ask();
+    const timer = setInterval(() => document.hidden || void ask(), ASK_EVERY_MS);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+    };
+  }, [container]);
+  return (
+    <div class="ttl">
+      <Problem text={problem} />
+      {report !== null && (
+        <>
+          <dl class="figures">
+            <Figure name="Default">{report.defaultTtl === null ? "off" : report.defaultTtl === -1 ? "−1: on, without an end" : span(report.defaultTtl)}</Figure>
+            <Figure name="Next end">{report.nextExpirySeconds === null ? "none" : <Countdown end={report.nextExpirySeconds} />}</Figure>
+            <Figure name="Ended, not purged yet">{report.backlogItems.toLocaleString()}</Figure>
+            <Figure name="Oldest of them">{span(report.oldestPendingSeconds)}</Figure>
+            <Figure name="Purged so far">{report.purgedTotal.toLocaleString()}</Figure>
+            <Figure name="Purged per second">{report.purgeRate.toFixed(1)}</Figure>
+            <Figure name="Request units spent">{report.ruSpentTotal.toFixed(1)}</Figure>
+          </dl>
+          <Forecast report={report} second={second} />
+        </>
+      )}
+      <Change client={client} place={place} container={container} onChange={onChange} />
+    </div>
+  );
+}
+
+function Figure({ name, children }: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** How many items end when, as bars. */
+function Forecast({ report, second }: { report: TtlReport; second: number }) {
+  const most = Math.max(1, ...report.forecast.map((slice) => slice.items));
+  return (
+    <table class="forecast">
+      <caption>Items that end</caption>
+      <tbody>
+        {report.forecast.map((slice) => (
+          <tr key={slice.fromSeconds}>
+            <th scope="row">{slice.toSeconds === null ? "later" : `within ${span(Math.max(1, slice.toSeconds - second))}`}</th>
+            <td class="number">{slice.items.toLocaleString()}</td>
+            <td class="bar-cell" aria-hidden="true">
+              <span class="bar-fill" style={{ width: `${(100 * slice.items) / most}%` }} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Another default: first what it would end, then whether to set it. */
+function Change({ client, place, container, onChange }: Properties) {
+  const [wanted, setWanted] = useState(container.defaultTtl === undefined ? "" : String(container.defaultTtl));
+  const [preview, setPreview] = useState<{ of: string; found: TtlPreview } | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const number = wanted.trim() === "" ? null : Number(wanted);
+  const attempt = async (what: () => Promise<void>): Promise<void> => {
+    try {
+      await what();
+      setProblem(null);
+    } catch (error) {
+      setProblem(wordsOf(error));
+    }
+  };
+  const look = (): Promise<void> => attempt(async () => setPreview({ of: wanted, found: await ttlPreview(client, place, number) }));
+  const apply = (): Promise<void> =>
+    attempt(async () => {
+      const { defaultTtl: _, ...rest } = container;
+      onChange(await replaceContainer(client, place, number === null ? rest : { ...rest, defaultTtl: number }));
+      setPreview(null);
+    });
+  const isSeen = preview !== null && preview.of === wanted;
+  return (
+    <form
+      class="card"
+      aria-label="Another default"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void (isSeen ? apply() : look());
+      }}
+    >
+      <label>
+        Default time to live in seconds
+        <input type="number" min="-1" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+        <small>−1: only items with a ttl of their own end; empty: off</small>
+      </label>
+      <Problem text={problem} />
+      {isSeen && (
+        <p class="note" role="status">
+          <strong>{preview.found.expireNow.toLocaleString()}</strong> {preview.found.expireNow === 1 ? "ends" : "end"} at once,{" "}
+          {preview.found.expireWithinHour.toLocaleString()} within an hour, {preview.found.expireWithinDay.toLocaleString()} within a day,{" "}
+          {preview.found.neverExpire.toLocaleString()} never.
+        </p>
+      )}
+      <div class="tools">
+        <button type="button" onClick={() => void look()}>
+          Preview
+        </button>
+        <button type="submit" class={isSeen && preview.found.expireNow > 0 ? "danger" : "primary"} disabled={!isSeen}>
+          Apply
+        </button>
+      </div>
+    </form>
+  );
+}

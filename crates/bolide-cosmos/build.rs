@@ -17,7 +17,7 @@ fn main() {
         .map(|entry| entry.expect("the directory can be read"))
         .collect();
     entries.sort_unstable_by_key(fs::DirEntry::file_name);
-    let mut table = String::from("&[\n");
+    let mut table = format!("static FILES: [File; {}] = [\n", entries.len());
     for entry in entries {
         let name = entry.file_name().into_string().expect("names are UTF-8");
         let text = fs::read(entry.path()).expect("the file can be read");
@@ -31,10 +31,10 @@ fn main() {
         let etag = format!("\"{:08x}-{:x}\"", sum.sum(), text.len());
         writeln!(
             table,
-            "    File {{ name: {name:?}, etag: {etag:?}, gzip: include_bytes!({path:?}) }},"
+            "    File {{ name: {name:?}, etag: {etag:?}, gzip: include_bytes!({path:?}), text: OnceLock::new() }},"
         )
         .expect("a string takes everything");
     }
-    table.push_str("]\n");
+    table.push_str("];\n");
     fs::write(output.join("explorer.rs"), table).expect("the table can be written");
 }

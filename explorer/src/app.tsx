@@ -1,13 +1,15 @@
 // The page: a bar, the tree of databases, and what is chosen in it.
 
 import { useEffect } from "preact/hooks";
-import { isVirtual, keepTime, now } from "./state/clock";
-import { shown } from "./state/place";
+import { keyOf } from "./api/account";
+import { clockProblem, isVirtual, keepTime, now } from "./state/clock";
+import { METRICS, type Shown, shown } from "./state/place";
 import { broken, client, server, signOut } from "./state/session";
 import { theme, toggleTheme } from "./state/theme";
-import { Empty } from "./ui/notice";
+import { Empty, Problem } from "./ui/notice";
 import { Connect } from "./views/connect";
 import { ContainerView } from "./views/container";
+import { Metrics } from "./views/metrics";
 import { SignIn } from "./views/sign-in";
 import { TimeMachine } from "./views/time-machine";
 import { Tree } from "./views/tree";
@@ -41,7 +43,11 @@ function SignedIn() {
           {isVirtual.value && <span class="tag">virtual</span>}
         </span>
         {isVirtual.value && <TimeMachine />}
+        <Problem text={clockProblem.value} />
         <span class="space" />
+        <a href={METRICS} aria-current={what.page === "metrics" ? "page" : undefined}>
+          Metrics
+        </a>
         <button class="quiet" onClick={toggleTheme} aria-pressed={theme.value === "dark"}>
           Dark
         </button>
@@ -54,7 +60,20 @@ function SignedIn() {
       <nav class="side" aria-label="Databases">
         <Tree />
       </nav>
-      <main class="main">{what.page === "container" ? <ContainerView place={what.place} view={what.view} /> : <Connect />}</main>
+      <main class="main" tabIndex={0}>
+        <Page what={what} />
+      </main>
     </div>
   );
+}
+
+function Page({ what }: { what: Shown }) {
+  switch (what.page) {
+    case "container":
+      return <ContainerView key={keyOf(what.place)} place={what.place} view={what.view} />;
+    case "metrics":
+      return <Metrics />;
+    case "connect":
+      return <Connect />;
+  }
 }

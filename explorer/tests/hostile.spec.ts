@@ -2,7 +2,7 @@
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, makeContainer, makeItem, test, type } from "./server";
+import { expect, makeContainer, makeItem, test, type, WELL_KNOWN_KEY } from "./server";
 
 const SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
 
@@ -44,8 +44,12 @@ test("a page of another origin can neither read nor frame the explorer, nor use 
     for (const outcome of outcomes) expect(outcome).toMatch(/^(refused|opaque 0 )$/);
     const frame = page.frames().find((frame) => frame.url().startsWith(server.http));
     expect(frame === undefined || (await frame.locator("#app").count()) === 0).toBe(true);
-    const listed = (await (await fetch(`${server.http}/_explorer/session`)).json()) as { version: string };
-    expect(listed.version).not.toBe("");
+    // Nor if it knew the key.
+    const key = { authorization: `Bearer ${WELL_KNOWN_KEY}` };
+    const foreign = await fetch(`${server.http}/_bolide/clock`, { headers: { ...key, origin: "http://evil.example" } });
+    expect(foreign.status).toBe(403);
+    await page.goto(server.http);
+    await expect(page.getByText("There is no database yet.")).toBeVisible();
   } finally {
     evil.close();
     // What this page asked is the point of the test.

@@ -76,7 +76,6 @@ interface Fixtures {
 }
 
 export const test = base.extend<Fixtures>({
-  // biome-ignore lint/correctness/noEmptyPattern: the first argument of a fixture is a pattern
   server: async ({}, use) => {
     const server = await Server.start();
     await use(server);

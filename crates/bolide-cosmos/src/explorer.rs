@@ -10,6 +10,7 @@
 //! then asks as other clients do: it signs its requests. Source: cosmos-rest §0.1: the emulator uses `/_explorer/`.
 
 use std::io::Read as _;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
@@ -29,9 +30,12 @@ struct File {
     name: &'static str,
     etag: &'static str,
     gzip: &'static [u8],
+    /// As it was before, once somebody has asked for it so: clients without a key must not make the server do this work again and again.
+    text: OnceLock<Bytes>,
 }
 
-static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/explorer.rs"));
+// `FILES`.
+include!(concat!(env!("OUT_DIR"), "/explorer.rs"));
 
 const INDEX: &str = "index.html";
 /// What the page asks before somebody is signed in.
@@ -127,18 +131,21 @@ fn file(asked: &HeaderMap, name: &str) -> Result<Reply, Failure> {
             reply.fixed(&headers::CONTENT_ENCODING, "gzip");
             Bytes::from_static(file.gzip)
         }
-        false => file.text().into(),
+        false => file.text(),
     });
     Ok(reply)
 }
 
 impl File {
     /// As it was before it was compressed.
-    fn text(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut reader = GzDecoder::new(self.gzip);
-        reader.read_to_end(&mut text).expect("the build script has written it");
-        text
+    fn text(&self) -> Bytes {
+        let text = self.text.get_or_init(|| {
+            let mut text = Vec::new();
+            let mut reader = GzDecoder::new(self.gzip);
+            reader.read_to_end(&mut text).expect("the build script has written it");
+            text.into()
+        });
+        text.clone()
     }
 }
 

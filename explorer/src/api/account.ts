@@ -1,6 +1,7 @@
 // Databases, containers and their items.
 
-import { type Answer, type Client, segment } from "./client";
+import { type Answer, type Client, ServerError, segment } from "./client";
+import { isKept } from "./json";
 
 export interface Database {
   id: string;
@@ -16,6 +17,7 @@ export interface Container {
   id: string;
   partitionKey: PartitionKeyDefinition;
   defaultTtl?: number;
+  _etag: string;
   [member: string]: unknown;
 }
 
@@ -59,8 +61,13 @@ async function all<T>(client: Client, path: string, member: string): Promise<T[]
   return found;
 }
 
-export async function createDatabase(client: Client, id: string): Promise<void> {
-  await client.cosmos("POST", "dbs", { body: { id } });
+/** Creates a database unless it is there. */
+export async function ensureDatabase(client: Client, id: string): Promise<void> {
+  try {
+    await client.cosmos("POST", "dbs", { body: { id } });
+  } catch (error) {
+    if (!(error instanceof ServerError && error.status === 409)) throw error;
+  }
 }
 
 export async function deleteDatabase(client: Client, id: string): Promise<void> {
@@ -71,8 +78,10 @@ export async function createContainer(client: Client, database: string, definiti
   await client.cosmos("POST", `dbs/${segment(database)}/colls`, { body: definition });
 }
 
-export async function replaceContainer(client: Client, place: Place, definition: unknown): Promise<Container> {
-  return (await client.cosmos<Container>("PUT", pathOf(place), { body: definition })).body;
+/** Replaces the definition, unless somebody else has changed it since `etag`. */
+export async function replaceContainer(client: Client, place: Place, definition: unknown, etag: string): Promise<Container> {
+  const headers = { "if-match": etag };
+  return (await client.cosmos<Container>("PUT", pathOf(place), { body: definition, headers })).body;
 }
 
 export async function readContainer(client: Client, place: Place): Promise<Container> {
@@ -106,21 +115,22 @@ export async function explain(client: Client, place: Place, text: string): Promi
     .body.plan;
 }
 
-/** The values of an item at the paths of its partition key; a value that is not there is `{}`. */
+/** The values of an item at the paths of its partition key, as the server takes them: what is not there, an object or an array is `{}`. */
 export function partitionKeyOf(item: unknown, definition: PartitionKeyDefinition): unknown[] {
   return definition.paths.map((path) => {
     let value: unknown = item;
     for (const name of namesOf(path)) {
-      if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return {};
+      if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return {};
       value = (value as Record<string, unknown>)[name];
     }
-    return value;
+    return typeof value === "object" && value !== null && !isKept(value) ? {} : value;
   });
 }
 
 /** The names in a path such as `/a/"b/c"`. */
 export function namesOf(path: string): string[] {
-  return [...path.matchAll(/\/(?:"([^"]*)"|([^/"]+))/g)].map((match) => match[1] ?? match[2] ?? "");
+  const names = path.matchAll(/\/(?:(["'])((?:\\.|(?!\1).)*)\1|([^/]+))/g);
+  return [...names].map(([, , quoted, plain]) => quoted?.replace(/\\(.)/g, "$1") ?? plain ?? "");
 }
 
 /** A header may not have characters outside ASCII. */
@@ -131,6 +141,12 @@ const withKey = (key: unknown[]): Record<string, string> => ({ "x-ms-documentdb-
 
 export async function createItem(client: Client, place: Place, key: unknown[], text: string): Promise<Answer<Item>> {
   return client.cosmos<Item>("POST", `${pathOf(place)}/docs`, { body: text, headers: withKey(key) });
+}
+
+/** Creates an item, or replaces the one with its id and partition key. */
+export async function upsertItem(client: Client, place: Place, key: unknown[], text: string): Promise<Answer<Item>> {
+  const headers = { ...withKey(key), "x-ms-documentdb-is-upsert": "true" };
+  return client.cosmos<Item>("POST", `${pathOf(place)}/docs`, { body: text, headers });
 }
 
 export async function replaceItem(

@@ -1,5 +1,6 @@
 // Requests to the server that the page came from. Nothing else is ever asked.
 
+import { parse } from "./json";
 import { authorization, type Signer, signerOf } from "./sign";
 
 /** The version of the protocol that the page speaks. */
@@ -65,6 +66,14 @@ export class Client {
     const headers = { authorization: `Bearer ${this.key}`, ...options.headers };
     return send<T>(method, `/_bolide/${path}`, { ...options, headers });
   }
+
+  /** An answer of the admin API that is not JSON. */
+  async text(path: string): Promise<string> {
+    const response = await ask("GET", `/_bolide/${path}`, { headers: { authorization: `Bearer ${this.key}`, accept: "*/*" } });
+    const text = await response.text();
+    if (!response.ok) throw errorOf(response.status, text);
+    return text;
+  }
 }
 
 /** A request that needs no key. */
@@ -74,6 +83,19 @@ export async function open<T>(path: string): Promise<T> {
 
 async function send<T>(method: string, url: string, options: Options): Promise<Answer<T>> {
   const began = performance.now();
+  const response = await ask(method, url, options);
+  const text = await response.text();
+  // 304: nothing has changed, which is an answer of the change feed.
+  if (!response.ok && response.status !== 304) throw errorOf(response.status, text);
+  return {
+    body: (text === "" ? null : parse(text)) as T,
+    headers: response.headers,
+    charge: Number(response.headers.get("x-ms-request-charge") ?? 0),
+    took: performance.now() - began,
+  };
+}
+
+async function ask(method: string, url: string, options: Options): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json", ...options.headers };
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", redirect: "error" };
   if (options.signal !== undefined) init.signal = options.signal;
@@ -81,21 +103,12 @@ async function send<T>(method: string, url: string, options: Options): Promise<A
     init.body = typeof options.body === "string" ? options.body : JSON.stringify(options.body);
     headers["content-type"] ??= "application/json";
   }
-  let response: Response;
   try {
-    response = await fetch(url, init);
+    return await fetch(url, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Error("The server does not answer. Is it still running?");
   }
-  const text = await response.text();
-  if (!response.ok) throw errorOf(response.status, text);
-  return {
-    body: (text === "" ? null : JSON.parse(text)) as T,
-    headers: response.headers,
-    charge: Number(response.headers.get("x-ms-request-charge") ?? 0),
-    took: performance.now() - began,
-  };
 }
 
 function errorOf(status: number, text: string): ServerError {

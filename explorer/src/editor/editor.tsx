@@ -2,6 +2,7 @@
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { bracketMatching, foldGutter, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { linter } from "@codemirror/lint";
@@ -43,7 +44,7 @@ const BASE: Extension[] = [
 const KEYS = [...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap];
 
 interface Properties {
-  language: "json" | "sql";
+  language: "json" | "sql" | "javascript";
   /** Another text replaces what was typed. */
   text: string;
   label: string;
@@ -74,10 +75,11 @@ export function Editor(properties: Properties) {
         },
       },
     ]);
-    const speaks =
-      language === "json"
-        ? [json(), linter(jsonParseLinter()), autocompletion()]
-        : [cosmosSql(() => latest.current.names?.() ?? [])];
+    const speaks = {
+      json: () => [json(), linter(jsonParseLinter()), autocompletion()],
+      sql: () => [cosmosSql(() => latest.current.names?.() ?? [])],
+      javascript: () => [javascript(), autocompletion()],
+    }[language]();
     const editor = new EditorView({
       parent: box.current,
       state: EditorState.create({
@@ -90,7 +92,9 @@ export function Editor(properties: Properties) {
           EditorState.readOnly.of(isReadOnly),
           EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+            const text = update.state.doc.toString();
+            // What was set from outside is known there.
+            if (update.docChanged && text !== latest.current.text) latest.current.onChange?.(text);
           }),
         ],
       }),

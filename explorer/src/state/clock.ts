@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { type ServerClock, readClock } from "../api/account";
-import { client } from "./session";
+import { client, wordsOf } from "./session";
 
 const ASK_EVERY_MS = 5_000;
 const ASK_VIRTUAL_EVERY_MS = 1_000;
@@ -11,13 +11,27 @@ const ASK_VIRTUAL_EVERY_MS = 1_000;
 export const now = signal(Date.now());
 export const isVirtual = signal(false);
 
-let asked: { clock: ServerClock; at: number } | null = null;
+/** Why the server's time is not known, or was not moved. */
+export const clockProblem = signal<string | null>(null);
 
-/** Takes over what the server has just said. */
-export function learn(clock: ServerClock): void {
-  asked = { clock, at: performance.now() };
-  isVirtual.value = clock.mode === "virtual";
-  tick();
+let asked: { clock: ServerClock; at: number } | null = null;
+/** When what is known was asked for, so that an older answer does not come after it. */
+let newest = 0;
+
+/** Asks for the time, or moves it, and takes over the answer. */
+export async function askClock(ask: () => Promise<ServerClock>): Promise<void> {
+  const began = performance.now();
+  try {
+    const clock = await ask();
+    clockProblem.value = null;
+    if (began < newest) return;
+    newest = began;
+    asked = { clock, at: performance.now() };
+    isVirtual.value = clock.mode === "virtual";
+    tick();
+  } catch (error) {
+    clockProblem.value = wordsOf(error);
+  }
 }
 
 function tick(): void {
@@ -28,18 +42,20 @@ function tick(): void {
 
 /** Keeps the time until the returned function is called. */
 export function keepTime(): () => void {
-  const ask = async (): Promise<void> => {
+  let last = Number.NEGATIVE_INFINITY;
+  let isAsking = false;
+  const keep = async (): Promise<void> => {
     const known = client.peek();
     if (known === null || document.hidden) return;
-    const since = asked === null ? Number.POSITIVE_INFINITY : performance.now() - asked.at;
-    if (since < (isVirtual.peek() ? ASK_VIRTUAL_EVERY_MS : ASK_EVERY_MS)) return tick();
-    try {
-      learn(await readClock(known));
-    } catch {
-      // The next one may be answered; views show what fails in them.
-    }
+    tick();
+    const every = isVirtual.peek() ? ASK_VIRTUAL_EVERY_MS : ASK_EVERY_MS;
+    if (isAsking || performance.now() - last < every) return;
+    last = performance.now();
+    isAsking = true;
+    await askClock(() => readClock(known));
+    isAsking = false;
   };
-  void ask();
-  const timer = setInterval(() => void ask(), 250);
+  void keep();
+  const timer = setInterval(() => void keep(), 250);
   return () => clearInterval(timer);
 }

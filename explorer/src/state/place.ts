@@ -3,12 +3,16 @@
 import { signal } from "@preact/signals";
 import type { Place } from "../api/account";
 
-export const VIEWS = ["items", "query", "ttl", "settings"] as const;
+export const VIEWS = ["items", "query", "ttl", "changes", "scripts", "settings"] as const;
 export type View = (typeof VIEWS)[number];
 
-export type Shown = { page: "connect" } | { page: "container"; place: Place; view: View };
+export type Shown = { page: "connect" } | { page: "metrics" } | { page: "container"; place: Place; view: View };
+
+/** The address of the page of metrics. It has no slash, so it is not that of a container. */
+export const METRICS = "#metrics";
 
 function parse(hash: string): Shown {
+  if (hash === METRICS) return { page: "metrics" };
   const [database, container, view] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (database === undefined || container === undefined || database === "" || container === "") return { page: "connect" };
   const known = VIEWS.find((name) => name === view) ?? "items";

@@ -15,11 +15,14 @@ interface Properties<T> {
   render: (row: T) => ComponentChildren;
   selected: string | null;
   onSelect: (row: T) => void;
+  /** Rows that something will be done with together: marked with Ctrl or Cmd and a click, or with the space bar. */
+  marked?: ReadonlySet<string>;
+  onMark?: (row: T) => void;
   /** The end is near. */
   onEnd?: () => void;
 }
 
-export function VirtualList<T>({ rows, label, keyOf, render, selected, onSelect, onEnd }: Properties<T>) {
+export function VirtualList<T>({ rows, label, keyOf, render, selected, onSelect, marked, onMark, onEnd }: Properties<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
 
@@ -49,7 +52,14 @@ export function VirtualList<T>({ rows, label, keyOf, render, selected, onSelect,
     if (top < element.scrollTop) element.scrollTop = top;
     if (top + ROW > element.scrollTop + element.clientHeight) element.scrollTop = top + ROW - element.clientHeight;
   };
+  const isChosen = (row: T): boolean => keyOf(row) === selected || marked?.has(keyOf(row)) === true;
   const onKeyDown = (event: KeyboardEvent): void => {
+    const current = rows.find((row) => keyOf(row) === selected);
+    if (event.key === " " && current !== undefined && onMark !== undefined) {
+      event.preventDefault();
+      onMark(current);
+      return;
+    }
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -rows.length, End: rows.length }[event.key];
     if (by === undefined) return;
     event.preventDefault();
@@ -62,6 +72,7 @@ export function VirtualList<T>({ rows, label, keyOf, render, selected, onSelect,
       ref={box}
       role="listbox"
       aria-label={label}
+      aria-multiselectable={onMark !== undefined}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onScroll={(event) => setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}
@@ -71,12 +82,12 @@ export function VirtualList<T>({ rows, label, keyOf, render, selected, onSelect,
           <div
             key={keyOf(row)}
             role="option"
-            aria-selected={keyOf(row) === selected}
+            aria-selected={isChosen(row)}
             aria-setsize={rows.length}
             aria-posinset={first + at + 1}
-            class="row"
+            class={marked?.has(keyOf(row)) === true ? "row marked" : "row"}
             style={{ top: `${(first + at) * ROW}px`, height: `${ROW}px` }}
-            onClick={() => onSelect(row)}
+            onClick={(event) => (event.ctrlKey || event.metaKey) && onMark !== undefined ? onMark(row) : onSelect(row)}
           >
             {render(row)}
           </div>

@@ -1,22 +1,30 @@
 // A container: its items, queries, time to live and settings.
 
 import { useEffect, useState } from "preact/hooks";
-import { type Container, keyOf, type Place, readContainer } from "../api/account";
+import { type Container, type Place, readContainer } from "../api/account";
 import { linkTo, type View, VIEWS } from "../state/place";
 import { client, wordsOf } from "../state/session";
 import { Problem } from "../ui/notice";
+import { Changes } from "./container/changes";
 import { Items } from "./container/items";
 import { Query } from "./container/query";
+import { Scripts } from "./container/scripts";
 import { Settings } from "./container/settings";
 import { TimeToLive } from "./container/time-to-live";
 
-const NAMES: Record<View, string> = { items: "Items", query: "Query", ttl: "Time to live", settings: "Settings" };
+const NAMES: Record<View, string> = {
+  items: "Items",
+  query: "Query",
+  ttl: "Time to live",
+  changes: "Changes",
+  scripts: "Scripts",
+  settings: "Settings",
+};
 
 export function ContainerView({ place, view }: { place: Place; view: View }) {
   const known = client.value;
   const [container, setContainer] = useState<Container | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const name = keyOf(place);
   const load = async (): Promise<void> => {
     if (known === null) return;
     try {
@@ -27,14 +35,12 @@ export function ContainerView({ place, view }: { place: Place; view: View }) {
       setProblem(wordsOf(error));
     }
   };
-  useEffect(() => {
-    setContainer(null);
-    void load();
-  }, [name, known]);
+  // Somebody else may have changed it since the last view was opened.
+  useEffect(() => void load(), [view]);
   if (known === null) return null;
   const views = { client: known, place };
   return (
-    <section class="page" key={name}>
+    <section class="page">
       <h1>
         <span class="muted">{place.database} /</span> {place.container}
       </h1>
@@ -49,6 +55,8 @@ export function ContainerView({ place, view }: { place: Place; view: View }) {
       {container !== null && view === "items" && <Items {...views} container={container} />}
       {container !== null && view === "query" && <Query {...views} container={container} />}
       {container !== null && view === "ttl" && <TimeToLive {...views} container={container} onChange={setContainer} />}
+      {container !== null && view === "changes" && <Changes {...views} />}
+      {container !== null && view === "scripts" && <Scripts {...views} />}
       {container !== null && view === "settings" && <Settings {...views} container={container} onChange={setContainer} />}
     </section>
   );

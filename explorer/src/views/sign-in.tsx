@@ -25,6 +25,9 @@ export function SignIn() {
         <p>
           The key of <code>{server.value?.endpoint}</code>. It stays in the memory of this page, until the page is closed.
         </p>
+        {!isSecureContext && (
+          <p class="note">This page is not encrypted: whoever listens on the network can read the key. Use https, or this machine.</p>
+        )}
         <label>
           Account key
           <input type="password" autocomplete="off" required value={key} onInput={(event) => setKey(event.currentTarget.value)} />

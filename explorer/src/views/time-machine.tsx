@@ -1,7 +1,7 @@
 // Moves the server's virtual clock.
 
-import { moveClock, ttlReport } from "../api/account";
-import { learn, now } from "../state/clock";
+import { moveClock, readClock, ttlReport } from "../api/account";
+import { askClock, now } from "../state/clock";
 import { shown } from "../state/place";
 import { client } from "../state/session";
 
@@ -15,13 +15,15 @@ const STEPS: [name: string, seconds: number][] = [
 export function TimeMachine() {
   const move = async (to: Parameters<typeof moveClock>[1]): Promise<void> => {
     const known = client.peek();
-    if (known !== null) learn(await moveClock(known, to));
+    if (known !== null) await askClock(() => moveClock(known, to));
   };
   const jump = async (): Promise<void> => {
     const [known, what] = [client.peek(), shown.peek()];
     if (known === null || what.page !== "container") return;
-    const next = (await ttlReport(known, what.place)).nextExpirySeconds;
-    if (next !== null && next * 1_000 > now.peek()) await move({ setMs: next * 1_000 });
+    await askClock(async () => {
+      const next = (await ttlReport(known, what.place)).nextExpirySeconds;
+      return next !== null && next * 1_000 > now.peek() ? moveClock(known, { setMs: next * 1_000 }) : readClock(known);
+    });
   };
   return (
     <div class="tools" role="group" aria-label="Time machine">

@@ -1,7 +1,7 @@
 // Databases and containers.
 
 import { useEffect, useState } from "preact/hooks";
-import { createContainer, createDatabase, deleteDatabase } from "../api/account";
+import { createContainer, deleteDatabase, ensureDatabase } from "../api/account";
 import { linkTo, show, shown } from "../state/place";
 import { client, wordsOf } from "../state/session";
 import { type Branch, refresh, toggle, tree, treeError } from "../state/tree";
@@ -97,8 +97,7 @@ function NewContainer({ database, onDone }: { database: string; onDone: () => vo
     };
     const place = { database: text("database"), container: definition.id };
     try {
-      const exists = tree.peek()?.some((branch) => branch.id === place.database) ?? false;
-      if (!exists) await createDatabase(known, place.database);
+      await ensureDatabase(known, place.database);
       await createContainer(known, place.database, definition);
       await refresh(known);
       onDone();

@@ -15,11 +15,14 @@ import {
   ttlWhy,
 } from "../../api/account";
 import type { Client } from "../../api/client";
+import { parse } from "../../api/json";
 import { endOf } from "../../api/ttl";
+import { itemsOf, upload } from "../../api/upload";
 import { Editor } from "../../editor/editor";
 import { now } from "../../state/clock";
 import { wordsOf } from "../../state/session";
 import { Countdown } from "../../ui/countdown";
+import { download } from "../../ui/download";
 import { Empty, Problem } from "../../ui/notice";
 import { VirtualList } from "../../ui/virtual-list";
 
@@ -33,7 +36,17 @@ interface Properties {
 interface Draft {
   /** `null`: a new item. */
   item: Item | null;
+  /** What the editor begins with. */
   text: string;
+  /** Another one for each time that something is opened. */
+  version: number;
+}
+
+/** What goes on with the list. */
+interface Rest {
+  /** The query of the pages before. */
+  query: string;
+  continuation: string;
 }
 
 export function Items({ client, place, container }: Properties) {
@@ -41,38 +54,98 @@ export function Items({ client, place, container }: Properties) {
   const [filter, setFilter] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const [draft, setDraft] = useState<Draft | null>(null);
-  const continuation = useRef<string | null>(null);
+  const versions = useRef(0);
+  const open = (item: Item | null, text: string): void => setDraft({ item, text, version: ++versions.current });
+  const [rest, setRest] = useState<Rest | null>(null);
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  /** What takes long, in words. */
+  const [progress, setProgress] = useState<string | null>(null);
   const isLoading = useRef(false);
   const run = useRef(0);
   const identity = (item: Item): string => JSON.stringify([item.id, partitionKeyOf(item, container.partitionKey)]);
 
-  const page = async (text: string, after: string | null): Promise<void> => {
+  /** Reads from the beginning, or goes on, until there is something more to show: pages of ranges without a match are empty. */
+  const load = async (asked: string, after: Rest | null): Promise<void> => {
     const mine = ++run.current;
     isLoading.current = true;
+    let [continuation, isFirst] = [after?.continuation ?? null, after === null];
     try {
-      const asked = text.trim() === "" ? "SELECT * FROM c" : `SELECT * FROM c ${text}`;
-      const { body } = await query(client, place, asked, after);
-      if (mine !== run.current) return;
-      continuation.current = body.continuation;
-      setItems((before) => [...(after === null ? [] : (before ?? [])), ...(body.rows as Item[])]);
+      for (;;) {
+        const { body } = await query(client, place, asked, continuation);
+        if (mine !== run.current) return;
+        const replaces = isFirst;
+        isFirst = false;
+        continuation = body.continuation;
+        setItems((before) => (replaces ? (body.rows as Item[]) : appended(before ?? [], body.rows as Item[], identity)));
+        if (body.rows.length > 0 || continuation === null) break;
+      }
+      setRest(continuation === null ? null : { query: asked, continuation });
       setProblem(null);
     } catch (error) {
-      if (mine === run.current) setProblem(wordsOf(error));
+      if (mine !== run.current) return;
+      setRest(null);
+      setProblem(wordsOf(error));
     } finally {
       if (mine === run.current) isLoading.current = false;
     }
   };
-  useEffect(() => void page("", null), []);
+  const asked = filter.trim() === "" ? "SELECT * FROM c" : `SELECT * FROM c ${filter}`;
+  useEffect(() => void load(asked, null), []);
   const more = useCallback(() => {
-    if (!isLoading.current && continuation.current !== null) void page(filter, continuation.current);
-  }, [filter]);
+    if (!isLoading.current && rest !== null) void load(rest.query, rest);
+  }, [rest]);
 
   // What has ended leaves the list when it does.
   const second = Math.floor(now.value / 1_000);
   const live = items?.filter((item) => (endOf(item, container) ?? Number.POSITIVE_INFINITY) > second) ?? null;
 
-  const choose = (item: Item): void => setDraft({ item, text: textOf(item) });
-  const again = async (): Promise<void> => page(filter, null);
+  const hasNone = live !== null && live.length === 0;
+  useEffect(() => {
+    // All that were read have ended: the list, which asks for more, is not there.
+    if (hasNone) more();
+  }, [hasNone, more]);
+
+  const choose = (item: Item): void => open(item, textOf(item));
+  const again = (): Promise<void> => load(asked, null);
+  const mark = (item: Item): void => {
+    const name = identity(item);
+    setMarked((before) => new Set(before.has(name) ? [...before].filter((one) => one !== name) : [...before, name]));
+  };
+  const long = async (what: () => Promise<void>): Promise<void> => {
+    try {
+      await what();
+      setProblem(null);
+    } catch (error) {
+      setProblem(wordsOf(error));
+    } finally {
+      setProgress(null);
+    }
+  };
+  const chosen = live?.filter((item) => marked.has(identity(item))) ?? [];
+  const removeMany = (): Promise<void> =>
+    long(async () => {
+      if (!confirm(`Delete ${chosen.length} items?`)) return;
+      for (const [at, item] of chosen.entries()) {
+        setProgress(`${at} of ${chosen.length} deleted`);
+        await deleteItem(client, place, partitionKeyOf(item, container.partitionKey), item.id);
+        setItems((before) => (before ?? []).filter((other) => identity(other) !== identity(item)));
+      }
+      setMarked(new Set());
+      setDraft(null);
+    });
+  const take = (input: HTMLInputElement): Promise<void> =>
+    long(async () => {
+      const file = input.files?.[0];
+      if (file === undefined) return;
+      try {
+        const found = itemsOf(await file.text());
+        await upload(client, place, container, found, (done) => setProgress(`${done} of ${found.length} stored`));
+      } finally {
+        // The same file may be chosen again.
+        input.value = "";
+        await again();
+      }
+    });
   return (
     <div class="items">
       <form
@@ -94,9 +167,24 @@ export function Items({ client, place, container }: Properties) {
           />
         </label>
         <button type="submit">Apply</button>
-        <button type="button" onClick={() => setDraft({ item: null, text: newItem(container) })}>
+        <button type="button" onClick={() => open(null, newItem(container))}>
           New item
         </button>
+        <label class="button">
+          Upload
+          <input type="file" accept=".json,.jsonl,.ndjson,application/json" onChange={(event) => void take(event.currentTarget)} />
+        </label>
+        {live !== null && live.length > 0 && (
+          <button type="button" onClick={() => download(`${place.container}.json`, JSON.stringify(live, null, 2))}>
+            Download
+          </button>
+        )}
+        {chosen.length > 0 && (
+          <button type="button" class="danger" onClick={() => void removeMany()}>
+            Delete {chosen.length} {chosen.length === 1 ? "item" : "items"}
+          </button>
+        )}
+        {progress !== null && <span role="status">{progress}</span>}
       </form>
       <Problem text={problem} />
       <div class="split">
@@ -108,6 +196,8 @@ export function Items({ client, place, container }: Properties) {
               keyOf={identity}
               selected={draft?.item ? identity(draft.item) : null}
               onSelect={choose}
+              marked={marked}
+              onMark={mark}
               onEnd={more}
               render={(item) => (
                 <>
@@ -118,7 +208,7 @@ export function Items({ client, place, container }: Properties) {
               )}
             />
           )}
-          {live !== null && live.length === 0 && (
+          {hasNone && rest === null && problem === null && (
             <Empty title="No items">
               <p>{filter.trim() === "" ? "Programs or “New item” put items here." : "None fits the filter."}</p>
             </Empty>
@@ -131,15 +221,19 @@ export function Items({ client, place, container }: Properties) {
             place={place}
             container={container}
             draft={draft}
-            onSaved={(item) => {
+            onSaved={(item, isAsSent) => {
               setItems((before) => [item, ...(before ?? []).filter((other) => identity(other) !== identity(item))]);
-              choose(item);
+              setDraft((current) => {
+                // Something else was opened meanwhile.
+                if (current?.version !== draft.version) return current;
+                return isAsSent ? { item, text: textOf(item), version: ++versions.current } : { ...current, item };
+              });
             }}
             onDeleted={(item) => {
               setItems((before) => (before ?? []).filter((other) => identity(other) !== identity(item)));
-              setDraft(null);
+              setDraft((current) => (current?.version === draft.version ? null : current));
             }}
-            onDuplicate={(text) => setDraft({ item: null, text })}
+            onDuplicate={(text) => open(null, text)}
             onClose={() => setDraft(null)}
           />
         )}
@@ -150,7 +244,8 @@ export function Items({ client, place, container }: Properties) {
 
 interface OneProperties extends Properties {
   draft: Draft;
-  onSaved: (item: Item) => void;
+  /** `isAsSent`: nothing was typed since. */
+  onSaved: (item: Item, isAsSent: boolean) => void;
   onDeleted: (item: Item) => void;
   onDuplicate: (text: string) => void;
   onClose: () => void;
@@ -161,25 +256,35 @@ function One({ client, place, container, draft, onSaved, onDeleted, onDuplicate,
   const [text, setText] = useState(draft.text);
   const [problem, setProblem] = useState<string | null>(null);
   const [why, setWhy] = useState<TtlWhy | null>(null);
+  const [isBusy, setBusy] = useState(false);
   const { item } = draft;
-  useEffect(() => setText(draft.text), [draft.text]);
+  const typed = useRef(text);
+  typed.current = text;
+  useEffect(() => {
+    setText(draft.text);
+    setWhy(null);
+  }, [draft.version]);
   const attempt = async (what: () => Promise<void>): Promise<void> => {
+    if (isBusy) return;
+    setBusy(true);
     try {
       await what();
       setProblem(null);
     } catch (error) {
       setProblem(wordsOf(error));
+    } finally {
+      setBusy(false);
     }
   };
   const save = (): Promise<void> =>
     attempt(async () => {
-      const wanted: unknown = JSON.parse(text);
+      const wanted = parse(text);
       const key = partitionKeyOf(wanted, container.partitionKey);
       const answer =
         item === null
           ? await createItem(client, place, key, text)
           : await replaceItem(client, place, partitionKeyOf(item, container.partitionKey), item.id, text, item._etag);
-      onSaved(answer.body);
+      onSaved(answer.body, typed.current === text);
     });
   const remove = (): Promise<void> =>
     attempt(async () => {
@@ -189,7 +294,7 @@ function One({ client, place, container, draft, onSaved, onDeleted, onDuplicate,
     });
   const reload = (): Promise<void> =>
     attempt(async () => {
-      if (item !== null) onSaved((await readItem(client, place, partitionKeyOf(item, container.partitionKey), item.id)).body);
+      if (item !== null) onSaved((await readItem(client, place, partitionKeyOf(item, container.partitionKey), item.id)).body, true);
     });
   const ask = (): Promise<void> =>
     attempt(async () => {
@@ -205,7 +310,7 @@ function One({ client, place, container, draft, onSaved, onDeleted, onDuplicate,
         </button>
       </div>
       <div class="tools">
-        <button class="primary" onClick={() => void save()}>
+        <button class="primary" disabled={isBusy} onClick={() => void save()}>
           Save
         </button>
         {item !== null && (
@@ -240,6 +345,12 @@ function inWords(why: TtlWhy): string {
   const rule = RULES[why.rule]?.(why) ?? `by the rule "${why.rule}"`;
   const end = why.expiresAtSeconds === null ? "" : ` It ends at ${new Date(why.expiresAtSeconds * 1_000).toISOString()}.`;
   return why.state === "live" ? `It is there: ${rule}.${end}` : `It is gone, and not purged yet: ${rule}.`;
+}
+
+/** Rows that were not there yet: an item that was saved here, or has moved meanwhile, comes again. */
+function appended(before: Item[], rows: Item[], identity: (item: Item) => string): Item[] {
+  const known = new Set(before.map(identity));
+  return [...before, ...rows.filter((row) => !known.has(identity(row)))];
 }
 
 /** What the server adds is not for editing, except that it says which version it is. */

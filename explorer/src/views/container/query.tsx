@@ -3,11 +3,20 @@
 import { useRef, useState } from "preact/hooks";
 import { type Container, explain, keyOf, type Place, query } from "../../api/account";
 import type { Client } from "../../api/client";
+import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
-import { wordsOf } from "../../state/session";
+import { history, remember } from "../../state/history";
+import { server, wordsOf } from "../../state/session";
+import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
+import { ValueTree } from "../../ui/value-tree";
+
+const SHAPES = ["Table", "JSON", "Tree"] as const;
+type Shape = (typeof SHAPES)[number];
 
 interface Result {
+  /** The text of the query. */
+  of: string;
   rows: unknown[];
   continuation: string | null;
   charge: number;
@@ -21,7 +30,8 @@ export function Query({ client, place, container }: { client: Client; place: Pla
   const [result, setResult] = useState<Result | null>(null);
   const [plan, setPlan] = useState<unknown>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const [shape, setShape] = useState<"table" | "json">("table");
+  const [shape, setShape] = useState<Shape>("Table");
+  const [language, setLanguage] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   const stop = useRef<AbortController | null>(null);
   const names = useRef(new Set(["id", "_ts", "ttl", ...container.partitionKey.paths.map((path) => path.split("/")[1] ?? "")]));
@@ -46,19 +56,30 @@ export function Query({ client, place, container }: { client: Client; place: Pla
   };
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
-      const answer = await query(client, place, text, after?.continuation ?? null, signal);
+      const of = after?.of ?? text;
+      const answer = await query(client, place, of, after?.continuation ?? null, signal);
       for (const row of answer.body.rows.slice(0, 100)) {
         if (typeof row === "object" && row !== null) Object.keys(row).forEach((name) => names.current.add(name));
       }
       setPlan(null);
+      setLanguage(null);
+      remember(place, of);
       setResult({
+        of,
         rows: [...(after?.rows ?? []), ...answer.body.rows],
         continuation: answer.body.continuation,
         charge: (after?.charge ?? 0) + answer.charge,
         took: (after?.took ?? 0) + answer.took,
       });
     });
-  const showPlan = (): Promise<void> => attempt(async () => setPlan(await explain(client, place, text)));
+  const showPlan = (): Promise<void> =>
+    attempt(async () => {
+      setLanguage(null);
+      setPlan(await explain(client, place, text));
+    });
+  const codes = codeOf(place, text, server.value?.endpoint ?? "");
+  const code = codes.find((code) => code.language === language) ?? null;
+  const earlier = history.value.filter((entry) => entry.of === keyOf(place));
 
   return (
     <div class="query">
@@ -69,6 +90,22 @@ export function Query({ client, place, container }: { client: Client; place: Pla
         </button>
         {isBusy && <button onClick={() => stop.current?.abort()}>Stop</button>}
         <button onClick={() => void showPlan()}>Plan</button>
+        <select aria-label="As code" value={language ?? ""} onChange={(event) => setLanguage(event.currentTarget.value || null)}>
+          <option value="">Code…</option>
+          {codes.map((code) => (
+            <option key={code.language}>{code.language}</option>
+          ))}
+        </select>
+        {earlier.length > 0 && (
+          <select aria-label="Earlier queries" value="" onChange={(event) => change(event.currentTarget.value)}>
+            <option value="">Earlier…</option>
+            {earlier.map((entry) => (
+              <option key={entry.text} value={entry.text}>
+                {entry.text.replace(/\s+/g, " ").slice(0, 80)}
+              </option>
+            ))}
+          </select>
+        )}
         <span class="space" />
         {result !== null && (
           <>
@@ -76,24 +113,47 @@ export function Query({ client, place, container }: { client: Client; place: Pla
               {result.rows.length} {result.rows.length === 1 ? "row" : "rows"}
               {result.continuation !== null && " so far"} · {result.charge.toFixed(2)} RU · {result.took.toFixed(0)} ms
             </span>
-            <button aria-pressed={shape === "table"} onClick={() => setShape("table")}>
-              Table
-            </button>
-            <button aria-pressed={shape === "json"} onClick={() => setShape("json")}>
-              JSON
-            </button>
+            {SHAPES.map((name) => (
+              <button key={name} aria-pressed={shape === name} onClick={() => setShape(name)}>
+                {name}
+              </button>
+            ))}
+            <button onClick={() => download(`${place.container}.json`, JSON.stringify(result.rows, null, 2))}>Download</button>
           </>
         )}
       </div>
       <Problem text={problem} />
-      {plan !== null && <Editor language="json" label="Plan" isReadOnly text={JSON.stringify(plan, null, 2)} />}
-      {plan === null && result !== null && shape === "table" && <Table rows={result.rows} />}
-      {plan === null && result !== null && shape === "json" && (
-        <Editor language="json" label="Results" isReadOnly text={JSON.stringify(result.rows, null, 2)} />
-      )}
+      <Shown plan={plan} code={code?.text ?? null} rows={result?.rows ?? null} shape={shape} />
       {result !== null && result.continuation !== null && <button onClick={() => void run(result)}>More</button>}
     </div>
   );
+}
+
+interface ShownProperties {
+  plan: unknown;
+  code: string | null;
+  rows: unknown[] | null;
+  shape: Shape;
+}
+
+function Shown({ plan, code, rows, shape }: ShownProperties) {
+  if (code !== null) {
+    return (
+        <pre class="value pane" tabIndex={0} role="region" aria-label="Code">
+        {code}
+      </pre>
+    );
+  }
+  if (plan !== null) return <Editor language="json" label="Plan" isReadOnly text={JSON.stringify(plan, null, 2)} />;
+  if (rows === null) return null;
+  switch (shape) {
+    case "Table":
+      return <Table rows={rows} />;
+    case "JSON":
+      return <Editor language="json" label="Results" isReadOnly text={JSON.stringify(rows, null, 2)} />;
+    case "Tree":
+      return <ValueTree value={rows} />;
+  }
 }
 
 /** Rows by the members that they have. */
@@ -104,7 +164,6 @@ function Table({ rows }: { rows: readonly unknown[] }) {
   }
   const names = [...columns];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls can be reached with the keyboard
     <div class="table" tabIndex={0} role="region" aria-label="Results">
       <table>
         <thead>

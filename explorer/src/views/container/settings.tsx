@@ -21,7 +21,7 @@ export function Settings({ client, place, container, onChange }: Properties) {
   const [isSaved, setSaved] = useState(false);
   const save = async (): Promise<void> => {
     try {
-      const changed = await replaceContainer(client, place, JSON.parse(text));
+      const changed = await replaceContainer(client, place, JSON.parse(text), container._etag);
       setText(textOf(changed));
       onChange(changed);
       setSaved(true);

@@ -111,7 +111,7 @@ function Change({ client, place, container, onChange }: Properties) {
   const apply = (): Promise<void> =>
     attempt(async () => {
       const { defaultTtl: _, ...rest } = container;
-      onChange(await replaceContainer(client, place, number === null ? rest : { ...rest, defaultTtl: number }));
+      onChange(await replaceContainer(client, place, number === null ? rest : { ...rest, defaultTtl: number }, container._etag));
       setPreview(null);
     });
   const isSeen = preview !== null && preview.of === wanted;

@@ -21,6 +21,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // An image within a style sheet would need `data:` in the policy of the page.
     assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 700,
+    // Each licence wants its text to be passed on with the code.
+    license: { fileName: "licences.md" },
     rollupOptions: {
       output: {
         entryFileNames: "app.js",

@@ -160,6 +160,7 @@ fn content_type(name: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("md") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

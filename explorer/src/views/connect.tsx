@@ -41,6 +41,9 @@ export function Connect() {
           </dd>
         </div>
       </dl>
+      <p>
+        <a href="/_explorer/licences.md">Licences of what this page is made of</a>
+      </p>
     </section>
   );
 }

@@ -13,6 +13,8 @@ use crate::project::Project;
 const NAMES: [&str; 5] = ["license", "licence", "copying", "notice", "unlicense"];
 /// C sources inside of crates have their own files, some folders below.
 const DEPTH: usize = 4;
+/// The licences of the packages in the data explorer, which its build collects.
+const EXPLORER: &str = "explorer/dist/licences.md";
 /// The package of the binary.
 const ROOT: &str = "bolide-server";
 
@@ -47,6 +49,13 @@ pub fn text(project: &Project, target: &str) -> Result<Vec<u8>> {
     for (packages, terms) in ordered {
         all.push_str(&format!("\n{}\n{}\n\n{terms}\n", "=".repeat(100), packages.join(", ")));
     }
+    // The built explorer is compiled in, too.
+    let explorer = fs::read_to_string(project.root().join(EXPLORER))?;
+    all.push_str(&format!(
+        "\n{}\nThe data explorer\n\n{}\n",
+        "=".repeat(100),
+        explorer.trim()
+    ));
     Ok(all.into_bytes())
 }
 

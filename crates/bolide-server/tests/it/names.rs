@@ -264,6 +264,10 @@ fn files_of_the_explorer_are_sent_as_small_as_possible_and_once() {
         assert!(again.body.is_empty());
     }
     client.send(&app.header("if-none-match", "\"other\"")).expect(200);
+    let licences = client
+        .send(&Request::get("/_explorer/licences.md").unsigned())
+        .expect(200);
+    assert_eq!(licences.header("content-type"), Some("text/plain; charset=utf-8"));
     client
         .send(&Request::get("/_explorer/none.js").unsigned())
         .expect_error(404);

@@ -60,13 +60,15 @@ fn without_the_switch_variables_are_not_looked_at_and_arguments_are_unknown() {
         "--init-path=x",
         "--verbose",
         "--health-port=0",
-        "--no-explorer",
+        "--explorer-port=0",
     ] {
         let refused = completed(&[argument], &[]).expect_err(argument);
         let name = argument.split('=').next().expect("a name");
         assert!(refused.contains(name) && refused.contains("--emulator"), "{refused}");
     }
     assert!(completed(&["--emulator", "--nonsense"], &[]).is_err());
+    // Without the switch there is an explorer, too, on the database's port.
+    assert!(completed(&["--no-explorer"], &[]).is_ok());
 }
 
 #[test]

@@ -70,6 +70,15 @@ test("items count down, and leave the list when they end", async ({ page, server
   await expect(page.getByRole("option", { name: "default" })).toContainText("1 min 10 s");
   await page.getByRole("button", { name: "Why?" }).click();
   await expect(page.getByText("It is gone, and not purged yet")).toBeVisible();
+
+  await page.getByRole("link", { name: "Time to live" }).click();
+  await page.getByLabel("Why is this item there or gone?").fill("own");
+  await page.getByLabel("Its partition key").fill('["own"]');
+  await page.getByRole("button", { name: "Ask" }).click();
+  await expect(page.getByRole("status")).toContainText("It is gone, and not purged yet");
+  await server.admin("POST", "dbs/shop/colls/sessions/purge", { mode: "force" });
+  await page.getByRole("button", { name: "Ask" }).click();
+  await expect(page.getByRole("status")).toContainText("There is no such item");
 });
 
 test("another default shows what it would end before it is set", async ({ page, server }, info) => {

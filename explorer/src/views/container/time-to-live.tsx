@@ -1,9 +1,10 @@
 // When items of a container end: the default, what another one would end, and what comes.
 
 import { useEffect, useState } from "preact/hooks";
-import { type Container, type Place, replaceContainer, type TtlPreview, type TtlReport, ttlPreview, ttlReport } from "../../api/account";
+import { type Container, type Place, replaceContainer, type TtlPreview, type TtlReport, ttlPreview, ttlReport, ttlWhy } from "../../api/account";
 import type { Client } from "../../api/client";
 import { span } from "../../api/ttl";
+import { inWords } from "../../api/why";
 import { now } from "../../state/clock";
 import { wordsOf } from "../../state/session";
 import { Countdown } from "../../ui/countdown";
@@ -58,6 +59,7 @@ export function TimeToLive({ client, place, container, onChange }: Properties) {
           <Forecast report={report} second={second} />
         </>
       )}
+      <Ask client={client} place={place} />
       <Change client={client} place={place} container={container} onChange={onChange} />
     </div>
   );
@@ -90,6 +92,46 @@ function Forecast({ report, second }: { report: TtlReport; second: number }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** Why an item is there or gone: also one that is in no list any more. */
+function Ask({ client, place }: { client: Client; place: Place }) {
+  const [answer, setAnswer] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget as HTMLFormElement);
+    try {
+      const key = JSON.parse(String(fields.get("key"))) as unknown;
+      if (!Array.isArray(key)) throw new Error("The partition key is an array: a value for each path.");
+      setAnswer(inWords(await ttlWhy(client, place, String(fields.get("id")), key)));
+      setProblem(null);
+    } catch (error) {
+      setAnswer(null);
+      setProblem(wordsOf(error));
+    }
+  };
+  return (
+    <form class="card" aria-label="Why is an item there or gone?" onSubmit={(event) => void submit(event)}>
+      <label>
+        Why is this item there or gone?
+        <input name="id" required placeholder="id" autocomplete="off" />
+      </label>
+      <label>
+        Its partition key
+        <input name="key" class="code" required placeholder='["value"]' autocomplete="off" />
+      </label>
+      <Problem text={problem} />
+      {answer !== null && (
+        <p class="note" role="status">
+          {answer}
+        </p>
+      )}
+      <div class="tools">
+        <button type="submit">Ask</button>
+      </div>
+    </form>
   );
 }
 

@@ -34,7 +34,7 @@ struct File {
     text: OnceLock<Bytes>,
 }
 
-// `FILES`.
+// Defines `FILES`: those of explorer/dist.
 include!(concat!(env!("OUT_DIR"), "/explorer.rs"));
 
 const INDEX: &str = "index.html";

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every request that passes the checks of names and origins ([`crate::names`]) may get them. They show no key except the well-known one. The page
-//! then asks as other clients do: it signs its requests. Source: cosmos-rest §0.1: the emulator uses `/_explorer/`.
+//! then asks as other clients do, with a key. Source: cosmos-rest §0.1: the emulator uses `/_explorer/`.
 
 use std::io::Read as _;
 use std::sync::OnceLock;

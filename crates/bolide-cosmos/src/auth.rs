@@ -14,8 +14,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use bolide_model::account_key::Access;
 use bolide_model::time::wall_clock;
-use http::Method;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 
 use crate::keys::Keys;
 use crate::request::Sender;
@@ -74,7 +75,7 @@ fn authorization(head: &Parts) -> Result<&str, Failure> {
     };
     let value = head
         .headers
-        .get(http::header::AUTHORIZATION)
+        .get(AUTHORIZATION)
         .filter(|value| !value.is_empty())
         .ok_or_else(missing)?;
     headers::ascii(value).ok_or_else(|| Failure::malformed_authorization("it has bytes outside ASCII"))
@@ -314,6 +315,11 @@ fn by_emulator_jwt(keys: &Keys, jwt: &str) -> Result<Access, Failure> {
         (_, Some(until)) if now < until => Ok(access),
         _ => Err(refused("it has expired (exp)")),
     }
+}
+
+/// Whether a request shows neither a key nor a token.
+pub(crate) fn is_unsigned(head: &Parts) -> bool {
+    head.headers.get(AUTHORIZATION).is_none_or(HeaderValue::is_empty)
 }
 
 #[cfg(test)]

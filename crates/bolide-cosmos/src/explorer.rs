@@ -14,12 +14,13 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, IF_NONE_MATCH};
+use http::header::{ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::auth;
 use crate::listener::Purpose;
 use crate::routes::{PathKind, Route};
 use crate::status::{Failure, NOT_FOUND};
@@ -44,7 +45,7 @@ const SESSION: &str = "session";
 /// Whether a request is for the page or its files: by their own paths, or for the account from a browser, or by anybody on the port of the explorer.
 pub(crate) fn is_requested(head: &Parts, kind: PathKind, purpose: Purpose) -> bool {
     let is_read = head.method == Method::GET || head.method == Method::HEAD;
-    let wants_page = || !is_signed(head) && (purpose == Purpose::Explorer || accepts_html(head));
+    let wants_page = || auth::is_unsigned(head) && (purpose == Purpose::Explorer || accepts_html(head));
     is_read && (kind == PathKind::Explorer || (kind == PathKind::Account && wants_page()))
 }
 
@@ -54,11 +55,7 @@ pub(crate) fn is_page(route: &Route<'_>) -> bool {
     is_below && route.kind != PathKind::Certificate
 }
 
-/// Clients of the protocol sign requests, and do not accept HTML; browsers do neither and do.
-fn is_signed(head: &Parts) -> bool {
-    head.headers.get(AUTHORIZATION).is_some_and(|value| !value.is_empty())
-}
-
+/// Clients of the protocol do not accept HTML; browsers do.
 fn accepts_html(head: &Parts) -> bool {
     let accepts_html = |value: &HeaderValue| value.to_str().is_ok_and(|accepted| accepted.contains("text/html"));
     head.headers.get_all(ACCEPT).iter().any(accepts_html)

@@ -17,7 +17,7 @@ use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
-use http::header::{self, AUTHORIZATION};
+use http::header;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
@@ -192,11 +192,13 @@ impl CosmosService {
                 Some(self.explorer(head, listener, &route.leaf))
             }
             // Tools that wait for the official emulator ask without a key.
-            PathKind::Account if options.emulation.is_some() && head.method == Method::GET && is_unsigned(head) => {
+            PathKind::Account
+                if options.emulation.is_some() && head.method == Method::GET && auth::is_unsigned(head) =>
+            {
                 Some(Ok(account_root::properties(options, head, listener)))
             }
             // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
-            PathKind::Addresses if !is_unsigned(head) => Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY))),
+            PathKind::Addresses if !auth::is_unsigned(head) => Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY))),
             _ => None,
         }
     }
@@ -426,11 +428,6 @@ impl CosmosService {
         reply.fixed(&headers::CONTENT_TYPE, "application/x-pem-file");
         Ok(reply)
     }
-}
-
-/// Whether a request shows neither a key nor a token.
-fn is_unsigned(head: &Parts) -> bool {
-    head.headers.get(AUTHORIZATION).is_none_or(HeaderValue::is_empty)
 }
 
 /// Carries out a request again if another server has deleted its container, which was `container`, and has made another one of its name.

@@ -38,7 +38,8 @@ export interface Place {
 
 export const keyOf = (place: Place): string => `${place.database}/${place.container}`;
 
-const pathOf = (place: Place): string => `dbs/${segment(place.database)}/colls/${segment(place.container)}`;
+/** The path of a container. */
+export const pathOf = (place: Place): string => `dbs/${segment(place.database)}/colls/${segment(place.container)}`;
 
 export async function databases(client: Client): Promise<Database[]> {
   return all<Database>(client, "dbs", "Databases");

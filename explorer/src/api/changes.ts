@@ -1,7 +1,7 @@
 // The change feed of a container: what has changed in each of its ranges since a position.
 
-import type { Item, Place } from "./account";
-import { type Client, segment } from "./client";
+import { type Item, pathOf, type Place } from "./account";
+import type { Client } from "./client";
 
 /** `latest`: the newest version of each item. `all`: every version, and deletes. */
 export type Mode = "latest" | "all";
@@ -43,7 +43,7 @@ export class Feed {
 
   /** A range that was split is followed on in its children, which a feed reads from the parent's position. */
   private async ranges(): Promise<string[]> {
-    const path = `dbs/${segment(this.place.database)}/colls/${segment(this.place.container)}/pkranges`;
+    const path = `${pathOf(this.place)}/pkranges`;
     const { body } = await this.client.cosmos<{ PartitionKeyRanges: { id: string; parents?: string[] }[] }>("GET", path);
     const ranges = body.PartitionKeyRanges;
     for (const { id, parents } of ranges) {
@@ -56,7 +56,7 @@ export class Feed {
 
   private async page(range: string): Promise<Change[]> {
     const position = this.positions.get(range) ?? (this.start === "now" ? "*" : null);
-    const path = `dbs/${segment(this.place.database)}/colls/${segment(this.place.container)}/docs`;
+    const path = `${pathOf(this.place)}/docs`;
     const headers: Record<string, string> = {
       "a-im": this.mode === "all" ? "Full-Fidelity Feed" : "Incremental Feed",
       "x-ms-documentdb-partitionkeyrangeid": range,

@@ -1,6 +1,6 @@
 // Stored procedures, triggers and user-defined functions.
 
-import { type Place } from "./account";
+import { pathOf, type Place } from "./account";
 import { type Answer, type Client, segment } from "./client";
 
 export type Kind = "sprocs" | "triggers" | "udfs";
@@ -14,16 +14,13 @@ export interface Script {
 
 const MEMBERS: Record<Kind, string> = { sprocs: "StoredProcedures", triggers: "Triggers", udfs: "UserDefinedFunctions" };
 
-const pathOf = (place: Place, kind: Kind): string =>
-  `dbs/${segment(place.database)}/colls/${segment(place.container)}/${kind}`;
-
 export async function scripts(client: Client, place: Place, kind: Kind): Promise<Script[]> {
-  const { body } = await client.cosmos<Record<string, Script[]>>("GET", pathOf(place, kind));
+  const { body } = await client.cosmos<Record<string, Script[]>>("GET", `${pathOf(place)}/${kind}`);
   return body[MEMBERS[kind]] ?? [];
 }
 
 export async function saveScript(client: Client, place: Place, kind: Kind, script: Script, isNew: boolean): Promise<Script> {
-  const path = pathOf(place, kind);
+  const path = `${pathOf(place)}/${kind}`;
   const { triggerType, triggerOperation, id, body } = script;
   const wanted = kind === "triggers" ? { id, body, triggerType, triggerOperation } : { id, body };
   const answer = isNew
@@ -33,7 +30,7 @@ export async function saveScript(client: Client, place: Place, kind: Kind, scrip
 }
 
 export async function deleteScript(client: Client, place: Place, kind: Kind, id: string): Promise<void> {
-  await client.cosmos("DELETE", `${pathOf(place, kind)}/${segment(id)}`);
+  await client.cosmos("DELETE", `${pathOf(place)}/${kind}/${segment(id)}`);
 }
 
 /** Runs a stored procedure on the items of a partition key. */
@@ -44,7 +41,7 @@ export async function runProcedure(
   key: string,
   parameters: string,
 ): Promise<Answer<unknown>> {
-  return client.cosmos("POST", `${pathOf(place, "sprocs")}/${segment(id)}`, {
+  return client.cosmos("POST", `${pathOf(place)}/sprocs/${segment(id)}`, {
     body: parameters,
     headers: { "x-ms-documentdb-partitionkey": key, "x-ms-documentdb-script-enable-logging": "true" },
   });

@@ -5,7 +5,7 @@ import type { Place } from "../../api/account";
 import type { Client } from "../../api/client";
 import { deleteScript, type Kind, runProcedure, saveScript, type Script, scripts } from "../../api/scripts";
 import { Editor } from "../../editor/editor";
-import { wordsOf } from "../../state/session";
+import { useAttempt } from "../../ui/attempt";
 import { Problem } from "../../ui/notice";
 
 const KINDS: [kind: Kind, name: string, one: string][] = [
@@ -46,15 +46,8 @@ export function Scripts({ client, place }: Properties) {
   const [kind, setKind] = useState<Kind>("sprocs");
   const [found, setFound] = useState<Script[] | null>(null);
   const [chosen, setChosen] = useState<{ script: Script; isNew: boolean } | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
-  const list = async (): Promise<void> => {
-    try {
-      setFound(await scripts(client, place, kind));
-      setProblem(null);
-    } catch (error) {
-      setProblem(wordsOf(error));
-    }
-  };
+  const [problem, attempt] = useAttempt();
+  const list = (): Promise<void> => attempt(async () => setFound(await scripts(client, place, kind)));
   useEffect(() => {
     setFound(null);
     setChosen(null);
@@ -122,15 +115,7 @@ function One({ client, place, kind, script, isNew, onSaved, onDeleted }: OneProp
   const [key, setKey] = useState('[""]');
   const [parameters, setParameters] = useState("[]");
   const [answer, setAnswer] = useState<string | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
-  const attempt = async (what: () => Promise<void>): Promise<void> => {
-    try {
-      await what();
-      setProblem(null);
-    } catch (error) {
-      setProblem(wordsOf(error));
-    }
-  };
+  const [problem, attempt] = useAttempt();
   const save = (): Promise<void> =>
     attempt(async () => {
       const wanted = { id: id.trim(), body: text, triggerType: type, triggerOperation: operation };

@@ -7,6 +7,7 @@ import { span } from "../../api/ttl";
 import { inWords } from "../../api/why";
 import { now } from "../../state/clock";
 import { wordsOf } from "../../state/session";
+import { useAttempt } from "../../ui/attempt";
 import { Countdown } from "../../ui/countdown";
 import { Problem } from "../../ui/notice";
 
@@ -139,16 +140,8 @@ function Ask({ client, place }: { client: Client; place: Place }) {
 function Change({ client, place, container, onChange }: Properties) {
   const [wanted, setWanted] = useState(container.defaultTtl === undefined ? "" : String(container.defaultTtl));
   const [preview, setPreview] = useState<{ of: string; found: TtlPreview } | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, attempt] = useAttempt();
   const number = wanted.trim() === "" ? null : Number(wanted);
-  const attempt = async (what: () => Promise<void>): Promise<void> => {
-    try {
-      await what();
-      setProblem(null);
-    } catch (error) {
-      setProblem(wordsOf(error));
-    }
-  };
   const look = (): Promise<void> => attempt(async () => setPreview({ of: wanted, found: await ttlPreview(client, place, number) }));
   const apply = (): Promise<void> =>
     attempt(async () => {

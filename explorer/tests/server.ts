@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { authorization, signerOf } from "../src/api/sign";
 import { test as base, expect, type Page } from "@playwright/test";
 
 /** Where the server's clock begins. */
@@ -49,9 +50,27 @@ export class Server {
 
   /** A request of the admin API with the well-known key. */
   async admin(method: string, path: string, body?: unknown): Promise<unknown> {
-    const response = await fetch(`${this.http}/_bolide/${path}`, {
+    return this.send(method, `_bolide/${path}`, { authorization: `Bearer ${WELL_KNOWN_KEY}` }, body);
+  }
+
+  /** A request of the protocol of Cosmos DB. */
+  async cosmos(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<unknown> {
+    const sign = await signerOf(WELL_KNOWN_KEY);
+    const date = new Date().toUTCString();
+    const authorized = await authorization(sign!, method, path, date);
+    const headers = { authorization: authorized, "x-ms-date": date, "x-ms-version": "2020-07-15", ...more };
+    return this.send(method, path, headers, body);
+  }
+
+  /** Creates an item. `path`: that of the items of a container. */
+  async item(path: string, key: string, item: unknown): Promise<unknown> {
+    return this.cosmos("POST", path, item, { "x-ms-documentdb-partitionkey": JSON.stringify([key]) });
+  }
+
+  private async send(method: string, path: string, headers: Record<string, string>, body: unknown): Promise<unknown> {
+    const response = await fetch(`${this.http}/${path}`, {
       method,
-      headers: { authorization: `Bearer ${WELL_KNOWN_KEY}` },
+      headers,
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);

@@ -92,6 +92,7 @@ test("another default shows what it would end before it is set", async ({ page, 
   await expect(page.getByRole("button", { name: "Apply" })).toBeDisabled();
   await page.getByRole("button", { name: "Preview" }).click();
   await expect(page.getByText("1 ends at once, 0 within an hour, 1 within a day, 0 never")).toBeVisible();
+  await expect(page.getByText("Among those that end at once: a.")).toBeVisible();
   await page.screenshot({ path: info.outputPath("preview.png") });
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByRole("link", { name: "Items" }).click();
@@ -278,6 +279,55 @@ test("procedures, triggers and functions are made and run", async ({ page, serve
   await type(page, "Query", "SELECT VALUE udf.withTax(10) FROM c");
   await page.getByRole("button", { name: "Run" }).click();
   await expect(page.getByRole("cell")).toHaveText("12");
+});
+
+test("a container is made with all its settings, by a form or as JSON", async ({ page, server }, info) => {
+  await page.goto(server.http);
+  const form = page.getByRole("form", { name: "New container" });
+  await page.getByRole("button", { name: "New container" }).first().click();
+  await form.getByLabel("Database").fill("shop");
+  await form.getByLabel("Container", { exact: true }).fill("books");
+  await form.getByLabel("Partition key").fill("/tenant, /author");
+  await form.getByText("Unique keys and indexes").click();
+  await form.getByLabel("Unique keys").fill("/isbn\n/title, /year");
+  await form.getByLabel("Paths that are not indexed").fill("/cover");
+  await form.getByLabel("Vector path").fill("/embedding");
+  await form.getByLabel("Dimensions").fill("3");
+  await form.getByLabel("Full-text paths").fill("/title");
+  await form.getByText("Throughput", { exact: true }).click();
+  await form.getByLabel("Request units per second").fill("700");
+  await page.screenshot({ path: info.outputPath("new-container.png") });
+  await form.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("link", { name: "Settings" }).click();
+  expect(await server.cosmos("GET", "dbs/shop/colls/books")).toMatchObject({
+    partitionKey: { paths: ["/tenant", "/author"], kind: "MultiHash" },
+    uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/isbn"] }, { paths: ["/title", "/year"] }] },
+    indexingPolicy: { vectorIndexes: [{ path: "/embedding", type: "quantizedFlat" }], fullTextIndexes: [{ path: "/title" }] },
+    vectorEmbeddingPolicy: { vectorEmbeddings: [{ path: "/embedding", dimensions: 3, distanceFunction: "cosine", dataType: "float32" }] },
+    fullTextPolicy: { fullTextPaths: [{ path: "/title", language: "en-US" }] },
+  });
+
+  const throughput = page.getByRole("form", { name: "Throughput" });
+  await expect(throughput.getByLabel("Request units per second")).toHaveValue("700");
+  await throughput.getByLabel("Request units per second").fill("4000");
+  await throughput.getByLabel("At most so many").check();
+  await throughput.getByRole("button", { name: "Set throughput" }).click();
+  await expect(throughput.getByRole("status")).toHaveText("Throughput is set.");
+  await page.reload();
+  await expect(throughput.getByLabel("Request units per second")).toHaveValue("4000");
+  await expect(throughput.getByLabel("At most so many")).toBeChecked();
+  await throughput.getByLabel("Request units per second").fill("7");
+  await throughput.getByRole("button", { name: "Set throughput" }).click();
+  await expect(page.getByRole("alert")).toBeVisible();
+
+  await page.getByRole("button", { name: "New container in shop" }).click();
+  await form.getByLabel("Container", { exact: true }).fill("other");
+  await form.getByLabel("Partition key").fill("/id");
+  await form.getByRole("button", { name: "As JSON" }).click();
+  const text = { id: "as-json", partitionKey: { paths: ["/k"], kind: "Hash", version: 2 }, computedProperties: [{ name: "low", query: "SELECT VALUE LOWER(c.k) FROM c" }] };
+  await type(page, "Definition as JSON", JSON.stringify(text));
+  await form.getByRole("button", { name: "Create" }).click();
+  await expect(page.getByRole("heading", { name: "as-json" })).toBeVisible();
 });
 
 test("metrics go on while they are looked at", async ({ page, server }, info) => {

@@ -2,6 +2,7 @@
 
 import { type Answer, type Client, ServerError, segment } from "./client";
 import { isKept } from "./json";
+import { type Throughput, throughputHeaders } from "./definition";
 
 export interface Database {
   id: string;
@@ -50,7 +51,7 @@ export async function containers(client: Client, database: string): Promise<Cont
 }
 
 /** All pages of a list. */
-async function all<T>(client: Client, path: string, member: string): Promise<T[]> {
+export async function all<T>(client: Client, path: string, member: string): Promise<T[]> {
   const found: T[] = [];
   let continuation: string | null = null;
   do {
@@ -75,8 +76,13 @@ export async function deleteDatabase(client: Client, id: string): Promise<void> 
   await client.cosmos("DELETE", `dbs/${segment(id)}`);
 }
 
-export async function createContainer(client: Client, database: string, definition: unknown): Promise<void> {
-  await client.cosmos("POST", `dbs/${segment(database)}/colls`, { body: definition });
+export async function createContainer(
+  client: Client,
+  database: string,
+  definition: unknown,
+  throughput: Throughput | null,
+): Promise<void> {
+  await client.cosmos("POST", `dbs/${segment(database)}/colls`, { body: definition, headers: throughputHeaders(throughput) });
 }
 
 /** Replaces the definition, unless somebody else has changed it since `etag`. */

@@ -32,7 +32,9 @@ export function signedPart(path: string): { type: string; link: string } {
   const segments = path.split("/").filter((segment) => segment !== "");
   const isList = segments.length % 2 === 1;
   const type = segments.at(isList ? -1 : -2) ?? "";
-  const link = (isList ? segments.slice(0, -1) : segments).join("/");
+  // An offer is named by its resource id, in lower case.
+  const isOffer = type === "offers" && !isList;
+  const link = isOffer ? (segments.at(-1) ?? "").toLowerCase() : (isList ? segments.slice(0, -1) : segments).join("/");
   return { type, link };
 }
 

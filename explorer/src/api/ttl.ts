@@ -14,6 +14,13 @@ export function endOf(item: Item, container: Pick<Container, "defaultTtl">): num
   return seconds === -1 ? null : item._ts + seconds;
 }
 
+/** The same as a condition of a query: what would have ended by a second if `defaultTtl` was the default. */
+export function endedCondition(defaultTtl: number, second: number): string {
+  const own = `(IS_INTEGER(c.ttl) AND (c.ttl = -1 OR (c.ttl >= 1 AND c.ttl <= ${LARGEST})))`;
+  const byOwn = `(${own} AND c.ttl != -1 AND c._ts + c.ttl <= ${second})`;
+  return defaultTtl === -1 ? byOwn : `${byOwn} OR (NOT ${own} AND c._ts + ${defaultTtl} <= ${second})`;
+}
+
 const UNITS: [name: string, seconds: number][] = [
   ["d", 86_400],
   ["h", 3_600],

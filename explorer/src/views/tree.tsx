@@ -1,11 +1,12 @@
 // Databases and containers.
 
 import { useEffect, useState } from "preact/hooks";
-import { createContainer, deleteDatabase, ensureDatabase } from "../api/account";
-import { linkTo, show, shown } from "../state/place";
+import { deleteDatabase } from "../api/account";
+import { linkTo, shown } from "../state/place";
 import { client, wordsOf } from "../state/session";
 import { type Branch, refresh, toggle, tree, treeError } from "../state/tree";
 import { Problem } from "../ui/notice";
+import { NewContainer } from "./new-container";
 
 export function Tree() {
   const known = client.value;
@@ -78,63 +79,5 @@ function DeleteDatabase({ branch }: { branch: Branch }) {
     <button class="quiet" aria-label={`Delete ${branch.id}`} onClick={() => void remove()}>
       ×
     </button>
-  );
-}
-
-function NewContainer({ database, onDone }: { database: string; onDone: () => void }) {
-  const [problem, setProblem] = useState<string | null>(null);
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    const known = client.peek();
-    if (known === null) return;
-    const fields = new FormData(event.currentTarget as HTMLFormElement);
-    const text = (name: string): string => String(fields.get(name) ?? "").trim();
-    const paths = text("key").split(",").map((path) => path.trim());
-    const definition = {
-      id: text("container"),
-      partitionKey: { paths, kind: paths.length > 1 ? "MultiHash" : "Hash", version: 2 },
-      ...(text("ttl") === "" ? {} : { defaultTtl: Number(text("ttl")) }),
-    };
-    const place = { database: text("database"), container: definition.id };
-    try {
-      await ensureDatabase(known, place.database);
-      await createContainer(known, place.database, definition);
-      await refresh(known);
-      onDone();
-      show(place);
-    } catch (error) {
-      setProblem(wordsOf(error));
-    }
-  };
-  return (
-    <form class="card" onSubmit={(event) => void submit(event)} aria-label="New container">
-      <label>
-        Database
-        <input name="database" required defaultValue={database} autocomplete="off" />
-      </label>
-      <label>
-        Container
-        <input name="container" required autocomplete="off" />
-      </label>
-      <label>
-        Partition key
-        <input name="key" required placeholder="/id" autocomplete="off" />
-        <small>Up to three paths with commas between them</small>
-      </label>
-      <label>
-        Default time to live
-        <input name="ttl" type="number" min="-1" autocomplete="off" />
-        <small>Seconds; −1: only items with a ttl of their own end; empty: off</small>
-      </label>
-      <Problem text={problem} />
-      <div class="tools">
-        <button class="primary" type="submit">
-          Create
-        </button>
-        <button type="button" onClick={onDone}>
-          Cancel
-        </button>
-      </div>
-    </form>
   );
 }

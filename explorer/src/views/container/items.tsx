@@ -122,7 +122,7 @@ export function Items({ client, place, container }: Properties) {
       setProgress(null);
     }
   };
-  const chosen = live?.filter((item) => marked.has(identity(item))) ?? [];
+  const chosen = marked.size === 0 ? [] : (live?.filter((item) => marked.has(identity(item))) ?? []);
   const removeMany = (): Promise<void> =>
     long(async () => {
       if (!confirm(`Delete ${chosen.length} items?`)) return;

@@ -7,6 +7,7 @@ import { Editor } from "../../editor/editor";
 import { wordsOf } from "../../state/session";
 import { refresh } from "../../state/tree";
 import { Problem } from "../../ui/notice";
+import { ThroughputForm } from "./throughput";
 
 interface Properties {
   client: Client;
@@ -43,6 +44,7 @@ export function Settings({ client, place, container, onChange }: Properties) {
   };
   return (
     <div class="settings">
+      <ThroughputForm client={client} container={container} />
       <Editor
         language="json"
         label="Settings as JSON"

@@ -1,9 +1,20 @@
 // When items of a container end: the default, what another one would end, and what comes.
 
 import { useEffect, useState } from "preact/hooks";
-import { type Container, type Place, replaceContainer, type TtlPreview, type TtlReport, ttlPreview, ttlReport, ttlWhy } from "../../api/account";
+import {
+  type Container,
+  type Page,
+  type Place,
+  query,
+  replaceContainer,
+  type TtlPreview,
+  type TtlReport,
+  ttlPreview,
+  ttlReport,
+  ttlWhy,
+} from "../../api/account";
 import type { Client } from "../../api/client";
-import { span } from "../../api/ttl";
+import { endedCondition, span } from "../../api/ttl";
 import { inWords } from "../../api/why";
 import { now } from "../../state/clock";
 import { wordsOf } from "../../state/session";
@@ -19,6 +30,9 @@ interface Properties {
 }
 
 const ASK_EVERY_MS = 2_000;
+/** Items of a sample, and how many pages are read for them: there may be ranges without any. */
+const SAMPLE = 5;
+const SAMPLE_PAGES = 5;
 
 export function TimeToLive({ client, place, container, onChange }: Properties) {
   const [report, setReport] = useState<TtlReport | null>(null);
@@ -60,8 +74,10 @@ export function TimeToLive({ client, place, container, onChange }: Properties) {
           <Forecast report={report} second={second} />
         </>
       )}
-      <Ask client={client} place={place} />
-      <Change client={client} place={place} container={container} onChange={onChange} />
+      <div class="cards">
+        <Change client={client} place={place} container={container} onChange={onChange} />
+        <Ask client={client} place={place} />
+      </div>
     </div>
   );
 }
@@ -136,13 +152,33 @@ function Ask({ client, place }: { client: Client; place: Place }) {
   );
 }
 
+/** Some of the items that another default would end at once, by their ids. */
+async function sampleOf(client: Client, place: Place, defaultTtl: number): Promise<string[]> {
+  const condition = endedCondition(defaultTtl, Math.floor(now.peek() / 1_000));
+  const text = `SELECT TOP ${SAMPLE} VALUE c.id FROM c WHERE ${condition}`;
+  const sample: string[] = [];
+  let continuation: string | null = null;
+  for (let page = 0; page < SAMPLE_PAGES && sample.length < SAMPLE; page += 1) {
+    const { body }: { body: Page } = await query(client, place, text, continuation);
+    sample.push(...body.rows.map(String));
+    continuation = body.continuation;
+    if (continuation === null) break;
+  }
+  return sample;
+}
+
 /** Another default: first what it would end, then whether to set it. */
 function Change({ client, place, container, onChange }: Properties) {
   const [wanted, setWanted] = useState(container.defaultTtl === undefined ? "" : String(container.defaultTtl));
-  const [preview, setPreview] = useState<{ of: string; found: TtlPreview } | null>(null);
+  const [preview, setPreview] = useState<{ of: string; found: TtlPreview; sample: string[] } | null>(null);
   const [problem, attempt] = useAttempt();
   const number = wanted.trim() === "" ? null : Number(wanted);
-  const look = (): Promise<void> => attempt(async () => setPreview({ of: wanted, found: await ttlPreview(client, place, number) }));
+  const look = (): Promise<void> =>
+    attempt(async () => {
+      const found = await ttlPreview(client, place, number);
+      const sample = number === null || found.expireNow === 0 ? [] : await sampleOf(client, place, number);
+      setPreview({ of: wanted, found, sample });
+    });
   const apply = (): Promise<void> =>
     attempt(async () => {
       const { defaultTtl: _, ...rest } = container;
@@ -170,6 +206,7 @@ function Change({ client, place, container, onChange }: Properties) {
           <strong>{preview.found.expireNow.toLocaleString()}</strong> {preview.found.expireNow === 1 ? "ends" : "end"} at once,{" "}
           {preview.found.expireWithinHour.toLocaleString()} within an hour, {preview.found.expireWithinDay.toLocaleString()} within a day,{" "}
           {preview.found.neverExpire.toLocaleString()} never.
+          {preview.sample.length > 0 && ` Among those that end at once: ${preview.sample.join(", ")}.`}
         </p>
       )}
       <div class="tools">

@@ -1,0 +1,37 @@
+// The throughput of a container, which the protocol calls an offer.
+
+import { all, type Container } from "./account";
+import type { Client } from "./client";
+import type { Throughput } from "./definition";
+
+export interface Offer {
+  _rid: string;
+  offerResourceId: string;
+  content: { offerThroughput: number; offerAutopilotSettings?: { maxThroughput: number } };
+}
+
+/** `null`: it has none of its own. */
+export async function offerOf(client: Client, container: Container): Promise<Offer | null> {
+  const offers = await all<Offer>(client, "offers", "Offers");
+  return offers.find((offer) => offer.offerResourceId === container["_rid"]) ?? null;
+}
+
+export function throughputOf({ content }: Offer): Throughput {
+  const most = content.offerAutopilotSettings?.maxThroughput;
+  return most === undefined ? { kind: "manual", units: content.offerThroughput } : { kind: "autoscale", units: most };
+}
+
+/** Sets another throughput, also of the other kind. */
+export async function replaceOffer(client: Client, offer: Offer, throughput: Throughput): Promise<Offer> {
+  const { kind, units } = throughput;
+  const { offerAutopilotSettings, ...content } = offer.content;
+  const changed = {
+    ...offer,
+    content: kind === "manual" ? { ...content, offerThroughput: units } : { ...content, offerAutopilotSettings: { maxThroughput: units } },
+  };
+  const headers: Record<string, string> = {};
+  if (kind !== throughputOf(offer).kind) {
+    headers[kind === "manual" ? "x-ms-cosmos-migrate-offer-to-manual-throughput" : "x-ms-cosmos-migrate-offer-to-autopilot"] = "true";
+  }
+  return (await client.cosmos<Offer>("PUT", `offers/${offer._rid}`, { body: changed, headers })).body;
+}

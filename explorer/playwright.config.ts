@@ -1,7 +1,8 @@
 import { defineConfig } from "@playwright/test";
+import type { Options } from "./tests/server";
 
 // The system's Chromium: no browser is downloaded. Features of its own that ask the network are off.
-export default defineConfig({
+export default defineConfig<Options>({
   testDir: "tests",
   outputDir: "../target/explorer-tour",
   fullyParallel: true,
@@ -10,6 +11,11 @@ export default defineConfig({
   timeout: 90_000,
   expect: { timeout: 15_000 },
   reporter: [["line"]],
+  projects: [
+    { name: "memory" },
+    // The same tour over HTTPS, with the certificate that the server has made, and with its data on the disk.
+    { name: "disk", testMatch: "tour.spec.ts", use: { isOnDisk: true, ignoreHTTPSErrors: true } },
+  ],
   use: {
     viewport: { width: 1280, height: 800 },
     trace: "retain-on-failure",

@@ -24,11 +24,13 @@ export class Server {
     /** Without a slash at its end. */
     readonly http: string,
     readonly https: string,
+    /** Where the page is opened: one of the two. */
+    readonly url: string,
   ) {
     Server.origins.add(http).add(https);
   }
 
-  static async start(options: { args?: string[]; onDisk?: boolean } = {}): Promise<Server> {
+  static async start(options: { args?: string[]; onDisk?: boolean; isHttps?: boolean } = {}): Promise<Server> {
     const binary = process.env["BOLIDE_BINARY"];
     if (binary === undefined) throw new Error("BOLIDE_BINARY names the server's binary");
     const files = await mkdtemp(join(tmpdir(), "bolide-explorer-"));
@@ -40,7 +42,8 @@ export class Server {
     for (let tries = 0; ; tries += 1) {
       try {
         const said = JSON.parse(await readFile(ready, "utf8")) as { cosmos: string; cosmosTls: string };
-        return new Server(child, files, said.cosmos.replace(/\/$/, ""), said.cosmosTls.replace(/\/$/, ""));
+        const [http, https] = [said.cosmos, said.cosmosTls].map((url) => url.replace(/\/$/, "")) as [string, string];
+        return new Server(child, files, http, https, options.isHttps === true ? https : http);
       } catch (error) {
         if (child.exitCode !== null || tries > 600) throw error;
         await pause(50);
@@ -87,6 +90,12 @@ export class Server {
 
 export { expect, type Page };
 
+/** How the server of a test is started. */
+export interface Options {
+  /** With its data on the disk, and its pages over HTTPS. */
+  isOnDisk: boolean;
+}
+
 interface Fixtures {
   /** Started before the test, and ended after it. */
   server: Server;
@@ -94,9 +103,10 @@ interface Fixtures {
   faults: string[];
 }
 
-export const test = base.extend<Fixtures>({
-  server: async ({}, use) => {
-    const server = await Server.start();
+export const test = base.extend<Fixtures & Options>({
+  isOnDisk: [false, { option: true }],
+  server: async ({ isOnDisk }, use) => {
+    const server = await Server.start({ onDisk: isOnDisk, isHttps: isOnDisk });
     await use(server);
     await server.stop();
   },

@@ -3,8 +3,8 @@
 import { expect, makeContainer, makeItem, Server, test, type, WELL_KNOWN_KEY } from "./server";
 
 test("items are made, changed, found and deleted", async ({ page, server }, info) => {
-  await page.goto(server.http);
-  await expect(page.getByText(`AccountEndpoint=${server.http}/;AccountKey=${WELL_KNOWN_KEY};`)).toBeVisible();
+  await page.goto(server.url);
+  await expect(page.getByText(`AccountEndpoint=${server.url}/;AccountKey=${WELL_KNOWN_KEY};`)).toBeVisible();
   await makeContainer(page, "orders", { key: "/customer" });
   await expect(page.getByRole("heading", { name: "No items" })).toBeVisible();
   await makeItem(page, { id: "a", customer: "ann", total: 3 });
@@ -32,7 +32,7 @@ test("items are made, changed, found and deleted", async ({ page, server }, info
 });
 
 test("an item that somebody else has changed is not overwritten", async ({ page, server }) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   await makeItem(page, { id: "a", total: 1 });
   await page.getByRole("option", { name: "a" }).click();
@@ -49,7 +49,7 @@ test("an item that somebody else has changed is not overwritten", async ({ page,
 });
 
 test("items count down, and leave the list when they end", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "sessions", { ttl: "100" });
   await makeItem(page, { id: "default" });
   await makeItem(page, { id: "own", ttl: 30 });
@@ -82,7 +82,7 @@ test("items count down, and leave the list when they end", async ({ page, server
 });
 
 test("another default shows what it would end before it is set", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "sessions");
   await makeItem(page, { id: "a" });
   await makeItem(page, { id: "b", ttl: 5000 });
@@ -101,7 +101,7 @@ test("another default shows what it would end before it is set", async ({ page, 
 });
 
 test("queries show their rows, their charge and their plan", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   for (const id of ["a", "b", "c"]) await makeItem(page, { id, total: id.charCodeAt(0) });
   await page.getByRole("link", { name: "Query" }).click();
@@ -120,7 +120,7 @@ test("queries show their rows, their charge and their plan", async ({ page, serv
 });
 
 test("whole numbers keep all their digits", async ({ page, server }) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   await page.getByRole("button", { name: "New item" }).click();
   await type(page, "Item as JSON", '{"id": "a", "account": 9007199254740993}');
@@ -137,7 +137,7 @@ test("whole numbers keep all their digits", async ({ page, server }) => {
 });
 
 test("pages without a match are passed over", async ({ page, server }) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   const lines = Array.from({ length: 200 }, (_, n) => JSON.stringify({ id: `item ${n}`, number: n }));
   await server.admin("POST", "dbs/shop/colls/orders/import", lines.map((line) => line.replace("}", ',"_ts":1893456000}')).join("\n"));
@@ -153,11 +153,11 @@ test("pages without a match are passed over", async ({ page, server }) => {
   await expect(page.getByText("None fits the filter.")).toBeVisible();
 });
 
-test("a server with a key of its own asks for it", async ({ page }) => {
+test("a server with a key of its own asks for it", async ({ page, isOnDisk }) => {
   const key = "MDEyMzQ1Njc4OWFiY2RlZg==";
-  const server = await Server.start({ args: ["--key", key], onDisk: true });
+  const server = await Server.start({ args: ["--key", key], onDisk: true, isHttps: isOnDisk });
   try {
-    await page.goto(server.http);
+    await page.goto(server.url);
     await page.getByLabel("Account key").fill(WELL_KNOWN_KEY);
     await page.getByRole("button", { name: "Sign in" }).click();
     await expect(page.getByRole("alert")).toBeVisible();
@@ -174,7 +174,7 @@ test("a server with a key of its own asks for it", async ({ page }) => {
 });
 
 test("many items are uploaded, downloaded and deleted", async ({ page, server }) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders", { key: "/customer/name" });
   const lines = Array.from({ length: 300 }, (_, n) => JSON.stringify({ id: `item ${n}`, customer: { name: `Zoë/${n}` } }));
   const upload = page.getByLabel("Upload");
@@ -201,7 +201,7 @@ test("many items are uploaded, downloaded and deleted", async ({ page, server })
 });
 
 test("results are shown as JSON and as a tree, and queries as programs", async ({ page, server }) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   await makeItem(page, { id: "a", lines: [{ name: "tea" }] });
   await page.getByRole("link", { name: "Query" }).click();
@@ -222,7 +222,7 @@ test("results are shown as JSON and as a tree, and queries as programs", async (
 });
 
 test("changes are shown as they happen, and ends as such", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "sessions", { ttl: "100" });
   await page.getByRole("link", { name: "Settings" }).click();
   await type(
@@ -257,7 +257,7 @@ test("changes are shown as they happen, and ends as such", async ({ page, server
 });
 
 test("procedures, triggers and functions are made and run", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   await makeItem(page, { id: "a" });
   await page.getByRole("link", { name: "Scripts" }).click();
@@ -282,7 +282,7 @@ test("procedures, triggers and functions are made and run", async ({ page, serve
 });
 
 test("a container is made with all its settings, by a form or as JSON", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   const form = page.getByRole("form", { name: "New container" });
   await page.getByRole("button", { name: "New container" }).first().click();
   await form.getByLabel("Database").fill("shop");
@@ -331,7 +331,7 @@ test("a container is made with all its settings, by a form or as JSON", async ({
 });
 
 test("metrics go on while they are looked at", async ({ page, server }, info) => {
-  await page.goto(server.http);
+  await page.goto(server.url);
   await makeContainer(page, "orders");
   await makeItem(page, { id: "a" });
   await page.getByRole("link", { name: "Metrics" }).click();

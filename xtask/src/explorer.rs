@@ -23,6 +23,9 @@ pub struct Options {
     /// The server for the tour; by default the development build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Tour it also over HTTPS, with the data on the disk.
+    #[arg(long)]
+    whole: bool,
     /// Only the parts of the tour whose file or title has this in it.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -66,6 +69,9 @@ pub fn run(project: &Project, options: &Options) -> Result<Outcome> {
         None => project.build_server()?,
     };
     let mut tour = command("npx", &source, &["--no-install", "playwright", "test"]);
+    if !options.whole {
+        tour.args(["--project", "memory"]);
+    }
     tour.args(&options.only)
         .env("BOLIDE_BINARY", binary)
         .env("BOLIDE_CHROMIUM", browser);

@@ -102,6 +102,23 @@ export async function deleteContainer(client: Client, place: Place): Promise<voi
 export interface Page {
   rows: unknown[];
   continuation: string | null;
+  metrics: QueryMetrics;
+}
+
+/** Of a page. */
+export interface QueryMetrics {
+  retrievedItems: number;
+  retrievedBytes: number;
+  outputRows: number;
+  compileMs: number;
+  runMs: number;
+  /** The paths that the query compares: those with an index, and those without. */
+  indexes: { UtilizedIndexes: IndexUse; PotentialIndexes: IndexUse } | null;
+}
+
+export interface IndexUse {
+  SingleIndexes: { IndexSpec: string }[];
+  CompositeIndexes: { IndexSpecs: string[] }[];
 }
 
 /** A page of a query over all ranges of a container. */
@@ -112,7 +129,7 @@ export async function query(
   continuation: string | null,
   signal?: AbortSignal,
 ): Promise<Answer<Page>> {
-  const body = { query: text, ...(continuation === null ? {} : { continuation }) };
+  const body = { query: text, metrics: true, ...(continuation === null ? {} : { continuation }) };
   return client.admin<Page>("POST", `${pathOf(place)}/query`, { body, ...(signal === undefined ? {} : { signal }) });
 }
 

@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, QueryItems, ScanScope};
+use bolide_core::{Container, QueryItems, QueryMetrics, QueryUsage, ScanScope};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Admin, ok};
+use crate::operations::index_metrics;
 use crate::wire::{Reply, body};
 
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
@@ -23,6 +24,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         let plan = account.explain_query(container, &text, &parameters).await?;
         return Ok(ok(&json!({ "plan": plan })));
     }
+    let has_metrics = members.get("metrics").and_then(Value::as_bool) == Some(true);
     let query = QueryItems {
         text,
         parameters: Arc::new(parameters),
@@ -34,7 +36,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         cross_partition: true,
         continuation: continuation(members.get("continuation"))?,
         merges_ranges: true,
-        reports_usage: false,
+        reports_usage: has_metrics,
         ..QueryItems::default()
     };
     let ctx = account.begin_admin().await?;
@@ -43,16 +45,35 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let (charge, page) = (page.cost.charge, page.value);
     // Rows are already JSON text, and would need many times the memory as values.
     let continuation = Value::from(page.continuation).to_string();
+    let metrics = match has_metrics {
+        true => format!(r#","metrics":{}"#, metrics_of(&page.metrics, page.usage.as_ref())),
+        false => String::new(),
+    };
     let body = [
         b"{\"rows\":[",
         &page.rows[..],
         b"],\"continuation\":",
         continuation.as_bytes(),
+        metrics.as_bytes(),
         b"}",
     ];
     let mut reply = Reply::json(StatusCode::OK, body.concat());
     reply.charge = charge;
     Ok(reply)
+}
+
+/// What the page has cost in work, and which paths of the query have an index.
+fn metrics_of(metrics: &QueryMetrics, usage: Option<&QueryUsage>) -> Value {
+    json!({
+        "retrievedItems": metrics.retrieved_items,
+        "retrievedBytes": metrics.retrieved_bytes,
+        "outputRows": metrics.output_rows,
+        "outputBytes": metrics.output_bytes,
+        "compileMs": metrics.compile_ms,
+        "runMs": metrics.run_ms,
+        "loadMs": metrics.load_ms,
+        "indexes": usage.map(index_metrics::of_text),
+    })
 }
 
 fn partition_key(value: Option<&Value>) -> Result<Option<PartitionKey>> {

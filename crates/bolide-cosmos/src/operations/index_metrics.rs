@@ -47,7 +47,7 @@ fn composite_spec(index: &str) -> Value {
 }
 
 /// The second form: the indexes that the text of the query would use.
-pub(super) fn of_text(usage: &QueryUsage) -> Value {
+pub(crate) fn of_text(usage: &QueryUsage) -> Value {
     let single = |paths: &[String]| -> Value {
         let specs = paths.iter().map(|path| json!({"IndexSpec": format!("{path}/?")}));
         specs.collect()

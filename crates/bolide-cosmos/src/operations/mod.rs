@@ -9,7 +9,7 @@ mod data_plane;
 mod databases;
 mod encryption_keys;
 mod feeds;
-mod index_metrics;
+pub(crate) mod index_metrics;
 mod items;
 mod metadata;
 mod offers;

@@ -398,3 +398,39 @@ fn a_page_says_how_it_uses_indexes_only_in_tests() {
     let refused = client.send(&asked).expect_error(403);
     assert!(refused.text().contains("--enable-faults"), "{}", refused.text());
 }
+
+#[test]
+fn the_admin_query_tells_its_work_and_the_use_of_indexes_when_it_is_asked() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    let policy = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"},"indexingPolicy":{"excludedPaths":[{"path":"/size/*"}]}}"#;
+    client.send(&Request::put("/dbs/d/colls/c", policy)).expect(200);
+    let asked = |more: Value| {
+        let mut body = json!({"query": "SELECT VALUE c.id FROM c WHERE c.id > 'i2' AND (c.size = 1 OR true)"});
+        body.as_object_mut()
+            .expect("it is one")
+            .extend(more.as_object().cloned().expect("it is one"));
+        Request::post("/_bolide/dbs/d/colls/c/query", body.to_string())
+    };
+    let plain = client.send(&asked(json!({}))).expect(200).json();
+    assert_eq!(plain, json!({"rows": ["i3", "i4"], "continuation": null}));
+
+    let metrics = client.send(&asked(json!({"metrics": true}))).expect(200).json()["metrics"].clone();
+    assert_eq!(
+        (
+            &metrics["retrievedItems"],
+            &metrics["outputRows"],
+            &metrics["outputBytes"]
+        ),
+        (&json!(5), &json!(2), &json!(8))
+    );
+    assert!(metrics["runMs"].as_f64() >= metrics["loadMs"].as_f64());
+    assert_eq!(
+        metrics["indexes"]["UtilizedIndexes"]["SingleIndexes"],
+        json!([{"IndexSpec": "/id/?"}])
+    );
+    assert_eq!(
+        metrics["indexes"]["PotentialIndexes"]["SingleIndexes"],
+        json!([{"IndexSpec": "/size/?"}])
+    );
+}

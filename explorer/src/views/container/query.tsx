@@ -1,11 +1,12 @@
 // Queries, and their results as a table or as JSON.
 
 import { useRef, useState } from "preact/hooks";
-import { type Container, explain, keyOf, type Place, query } from "../../api/account";
+import { type Container, explain, type IndexUse, keyOf, type Place, query, type QueryMetrics } from "../../api/account";
 import type { Client } from "../../api/client";
 import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
 import { history, remember } from "../../state/history";
+import { keepTabs, MOST_TABS, readTabs, type Tabs, without, withNew } from "../../state/queries";
 import { server, wordsOf } from "../../state/session";
 import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
@@ -21,14 +22,65 @@ interface Result {
   continuation: string | null;
   charge: number;
   took: number;
+  /** Of the last page. */
+  metrics: QueryMetrics;
 }
 
-const stored = (place: Place): string => `bolide.query.${keyOf(place)}`;
+interface Properties {
+  client: Client;
+  place: Place;
+  container: Container;
+}
 
-export function Query({ client, place, container }: { client: Client; place: Place; container: Container }) {
-  const [text, setText] = useState(localStorage.getItem(stored(place)) ?? "SELECT * FROM c");
+export function Query({ client, place, container }: Properties) {
+  const [tabs, setTabs] = useState(() => readTabs(place));
+  const change = (next: (before: Tabs) => Tabs): void =>
+    setTabs((before) => {
+      const after = next(before);
+      keepTabs(place, after);
+      return after;
+    });
+  const retype = (id: number, text: string): void =>
+    change((before) => ({ ...before, list: before.list.map((tab) => (tab.id === id ? { id, text } : tab)) }));
+  return (
+    <div class="query">
+      <div class="tools" role="group" aria-label="Queries">
+        {tabs.list.map(({ id }) => (
+          <button key={id} aria-pressed={id === tabs.shown} onClick={() => change((before) => ({ ...before, shown: id }))}>
+            Query {id}
+          </button>
+        ))}
+        {tabs.list.length < MOST_TABS && (
+          <button class="quiet" aria-label="New query" onClick={() => change(withNew)}>
+            +
+          </button>
+        )}
+        {tabs.list.length > 1 && (
+          <button class="quiet" onClick={() => change((before) => without(before, before.shown))}>
+            Close
+          </button>
+        )}
+      </div>
+      {tabs.list.map(({ id, text }) => (
+        // Those that are not shown keep their results.
+        <div class="query-tab" key={id} hidden={id !== tabs.shown}>
+          <One client={client} place={place} container={container} text={text} onChange={(typed) => retype(id, typed)} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface OneProperties extends Properties {
+  text: string;
+  onChange: (text: string) => void;
+}
+
+/** One query and its results. */
+function One({ client, place, container, text, onChange: change }: OneProperties) {
   const [result, setResult] = useState<Result | null>(null);
   const [plan, setPlan] = useState<unknown>(null);
+  const [showsMetrics, setShowsMetrics] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [shape, setShape] = useState<Shape>("Table");
   const [language, setLanguage] = useState<string | null>(null);
@@ -36,10 +88,6 @@ export function Query({ client, place, container }: { client: Client; place: Pla
   const stop = useRef<AbortController | null>(null);
   const names = useRef(new Set(["id", "_ts", "ttl", ...container.partitionKey.paths.map((path) => path.split("/")[1] ?? "")]));
 
-  const change = (typed: string): void => {
-    setText(typed);
-    localStorage.setItem(stored(place), typed);
-  };
   const attempt = async (what: (signal: AbortSignal) => Promise<void>): Promise<void> => {
     stop.current?.abort();
     const mine = new AbortController();
@@ -70,6 +118,7 @@ export function Query({ client, place, container }: { client: Client; place: Pla
         continuation: answer.body.continuation,
         charge: (after?.charge ?? 0) + answer.charge,
         took: (after?.took ?? 0) + answer.took,
+        metrics: answer.body.metrics,
       });
     });
   const showPlan = (): Promise<void> =>
@@ -82,7 +131,7 @@ export function Query({ client, place, container }: { client: Client; place: Pla
   const earlier = history.value.filter((entry) => entry.of === keyOf(place));
 
   return (
-    <div class="query">
+    <>
       <Editor language="sql" label="Query" text={text} onChange={change} onRun={() => void run(null)} names={() => [...names.current]} />
       <div class="tools">
         <button class="primary" onClick={() => void run(null)} title="Ctrl+Enter">
@@ -113,6 +162,9 @@ export function Query({ client, place, container }: { client: Client; place: Pla
               {result.rows.length} {result.rows.length === 1 ? "row" : "rows"}
               {result.continuation !== null && " so far"} · {result.charge.toFixed(2)} RU · {result.took.toFixed(0)} ms
             </span>
+            <button aria-pressed={showsMetrics} onClick={() => setShowsMetrics(!showsMetrics)}>
+              Metrics
+            </button>
             {SHAPES.map((name) => (
               <button key={name} aria-pressed={shape === name} onClick={() => setShape(name)}>
                 {name}
@@ -123,10 +175,40 @@ export function Query({ client, place, container }: { client: Client; place: Pla
         )}
       </div>
       <Problem text={problem} />
+      {showsMetrics && result !== null && <Metrics of={result.metrics} />}
       <Shown plan={plan} code={code?.text ?? null} rows={result?.rows ?? null} shape={shape} />
       {result !== null && result.continuation !== null && <button onClick={() => void run(result)}>More</button>}
-    </div>
+    </>
   );
+}
+
+/** What the last page has cost in work, and which paths of the query have an index. */
+function Metrics({ of }: { of: QueryMetrics }) {
+  const figures: [name: string, value: string][] = [
+    ["Items read", of.retrievedItems.toLocaleString()],
+    ["Bytes read", of.retrievedBytes.toLocaleString()],
+    ["Rows", of.outputRows.toLocaleString()],
+    ["Compiled in", `${of.compileMs.toFixed(2)} ms`],
+    ["Run in", `${of.runMs.toFixed(2)} ms`],
+    ["Paths with an index", specsOf(of.indexes?.UtilizedIndexes)],
+    ["Paths without one", specsOf(of.indexes?.PotentialIndexes)],
+  ];
+  return (
+    <dl class="figures" aria-label="Metrics">
+      {figures.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function specsOf(indexes: IndexUse | undefined): string {
+  const single = indexes?.SingleIndexes.map((index) => index.IndexSpec) ?? [];
+  const composite = indexes?.CompositeIndexes.map((index) => index.IndexSpecs.join(", ")) ?? [];
+  return [...single, ...composite].join("; ") || "none";
 }
 
 interface ShownProperties {

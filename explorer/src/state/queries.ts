@@ -1,0 +1,55 @@
+// The queries that are open for each container, as tabs. They stay in this browser.
+
+import { keyOf, type Place } from "../api/account";
+
+/** Tabs of a container: at most. */
+export const MOST_TABS = 20;
+const NEW = "SELECT * FROM c";
+
+export interface Tab {
+  /** Another one for each tab of the container. */
+  id: number;
+  text: string;
+}
+
+export interface Tabs {
+  list: Tab[];
+  /** The one that is shown. */
+  shown: number;
+}
+
+const stored = (place: Place): string => `bolide.queries.${keyOf(place)}`;
+
+export function readTabs(place: Place): Tabs {
+  const first: Tabs = { list: [{ id: 1, text: NEW }], shown: 1 };
+  try {
+    const found = JSON.parse(localStorage.getItem(stored(place)) ?? "null") as Tabs | null;
+    const list = (found?.list ?? []).filter(({ id, text }) => Number.isInteger(id) && typeof text === "string").slice(0, MOST_TABS);
+    if (list.length === 0) return first;
+    const shown = list.find((tab) => tab.id === found?.shown) ?? list[0];
+    return { list, shown: shown?.id ?? 1 };
+  } catch {
+    return first;
+  }
+}
+
+export function keepTabs(place: Place, tabs: Tabs): void {
+  try {
+    localStorage.setItem(stored(place), JSON.stringify(tabs));
+  } catch {
+    // The browser keeps no more: they are there until the page is closed.
+  }
+}
+
+export function withNew(tabs: Tabs): Tabs {
+  const id = Math.max(...tabs.list.map((tab) => tab.id)) + 1;
+  return { list: [...tabs.list, { id, text: NEW }], shown: id };
+}
+
+/** Without a tab; the last one stays. */
+export function without(tabs: Tabs, id: number): Tabs {
+  const at = tabs.list.findIndex((tab) => tab.id === id);
+  const list = tabs.list.filter((tab) => tab.id !== id);
+  const next = list[Math.min(at, list.length - 1)];
+  return next === undefined ? tabs : { list, shown: tabs.shown === id ? next.id : tabs.shown };
+}

@@ -3,13 +3,15 @@
 import { useEffect } from "preact/hooks";
 import { keyOf } from "./api/account";
 import { clockProblem, isVirtual, keepTime, now } from "./state/clock";
-import { METRICS, type Shown, shown } from "./state/place";
+import { PAGES, type Shown, shown } from "./state/place";
 import { broken, client, server, signOut } from "./state/session";
 import { theme, toggleTheme } from "./state/theme";
 import { Empty, Problem } from "./ui/notice";
 import { Connect } from "./views/connect";
 import { ContainerView } from "./views/container";
+import { Faults } from "./views/faults";
 import { Metrics } from "./views/metrics";
+import { Requests } from "./views/requests";
 import { SignIn } from "./views/sign-in";
 import { TimeMachine } from "./views/time-machine";
 import { Tree } from "./views/tree";
@@ -45,9 +47,9 @@ function SignedIn() {
         {isVirtual.value && <TimeMachine />}
         <Problem text={clockProblem.value} />
         <span class="space" />
-        <a href={METRICS} aria-current={what.page === "metrics" ? "page" : undefined}>
-          Metrics
-        </a>
+        <Link to="requests" of={what} title="Requests" />
+        <Link to="metrics" of={what} title="Metrics" />
+        <Link to="faults" of={what} title="Faults" />
         <button class="quiet" onClick={toggleTheme} aria-pressed={theme.value === "dark"}>
           Dark
         </button>
@@ -67,12 +69,24 @@ function SignedIn() {
   );
 }
 
+function Link({ to, of, title }: { to: keyof typeof PAGES; of: Shown; title: string }) {
+  return (
+    <a href={PAGES[to]} aria-current={of.page === to ? "page" : undefined}>
+      {title}
+    </a>
+  );
+}
+
 function Page({ what }: { what: Shown }) {
   switch (what.page) {
     case "container":
       return <ContainerView key={keyOf(what.place)} place={what.place} view={what.view} />;
+    case "requests":
+      return <Requests />;
     case "metrics":
       return <Metrics />;
+    case "faults":
+      return <Faults />;
     case "connect":
       return <Connect />;
   }

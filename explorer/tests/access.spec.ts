@@ -15,7 +15,7 @@ for (const scheme of ["light", "dark"] as const) {
     await page.goto(server.http);
     await makeContainer(page, "orders", { ttl: "90" });
     await makeItem(page, { id: "a" });
-    for (const view of ["Items", "Query", "Time to live", "Changes", "Scripts", "Settings", "Metrics"]) {
+    for (const view of ["Items", "Query", "Time to live", "Changes", "Scripts", "Settings", "Requests", "Metrics", "Faults"]) {
       await page.getByRole("link", { name: view }).click();
       if (view === "Query") await page.getByRole("button", { name: "Run" }).click();
       await page.waitForLoadState("networkidle");

@@ -350,6 +350,45 @@ test("a container is made with all its settings, by a form or as JSON", async ({
   await expect(page.getByRole("heading", { name: "as-json" })).toBeVisible();
 });
 
+test("requests show with their answers, and faults are injected", async ({ page }, info) => {
+  const server = await Server.start({ args: ["--enable-faults"] });
+  try {
+    await page.goto(server.url);
+    await makeContainer(page, "orders");
+    await page.getByRole("link", { name: "Requests" }).click();
+    await expect(page.getByRole("option").filter({ hasText: "CreateContainer" })).toContainText("201");
+    await page.getByRole("link", { name: "Faults" }).click();
+    await type(page, "Rules as JSON", JSON.stringify([{ match: { operation: "ReadItem" }, status: 503, subStatus: 21007, times: 2 }]));
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    await expect(page.getByRole("status")).toHaveText("Set.");
+    await page.screenshot({ path: info.outputPath("faults.png") });
+    await page.getByRole("link", { name: "Requests" }).click();
+    await page.getByLabel("Filter").fill("503");
+    await expect(page.getByText("None fits the filter")).toBeVisible();
+    await server.cosmos("GET", "dbs/shop/colls/orders/docs/a", undefined, { "x-ms-documentdb-partitionkey": '["a"]' }).catch(() => null);
+    await expect(page.getByRole("option")).toHaveCount(1);
+    await expect(page.getByRole("option")).toContainText("503/21007");
+    await page.getByRole("option").click();
+    await expect(page.getByRole("region", { name: "Request" })).toContainText('"operation": "ReadItem"');
+    await page.screenshot({ path: info.outputPath("requests.png") });
+    await page.getByRole("link", { name: "Faults" }).click();
+    await expect(page.getByRole("textbox", { name: "Rules as JSON" })).toContainText('"times": 1');
+    await page.getByRole("button", { name: "Clear" }).click();
+    await expect(page.getByRole("textbox", { name: "Rules as JSON" })).toHaveText("[]");
+    await type(page, "Rules as JSON", '[{"match": {"nonsense": 1}, "status": 503}]');
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    await expect(page.getByRole("alert")).toContainText("nonsense");
+  } finally {
+    await server.stop();
+  }
+});
+
+test("without --enable-faults the page says so", async ({ page, server }) => {
+  await page.goto(server.url);
+  await page.getByRole("link", { name: "Faults" }).click();
+  await expect(page.getByRole("heading", { name: "Faults are not injected" })).toBeVisible();
+});
+
 test("metrics go on while they are looked at", async ({ page, server }, info) => {
   await page.goto(server.url);
   await makeContainer(page, "orders");

@@ -27,6 +27,8 @@ struct Rule {
     fault: Fault,
     /// How often it still applies; `None` means always.
     times: Option<u64>,
+    /// As it was set.
+    source: Map<String, Value>,
 }
 
 /// All members that are set must match.
@@ -60,6 +62,19 @@ impl FaultRules {
         self.any.store(!rules.is_empty(), Ordering::Release);
         *self.rules.lock() = rules;
         Ok(())
+    }
+
+    /// The rules as they could be set again, with the number of times that are left.
+    pub(crate) fn to_json(&self) -> Value {
+        let rules = self.rules.lock();
+        let shown = rules.iter().map(|rule| {
+            let mut members = rule.source.clone();
+            if let Some(times) = rule.times {
+                members.insert("times".to_owned(), times.into());
+            }
+            Value::Object(members)
+        });
+        shown.collect()
     }
 
     /// The fault for a request, if any; counts one use of its rule.
@@ -158,6 +173,7 @@ impl Rule {
             matching,
             fault: Fault { delay, failure },
             times,
+            source: members.clone(),
         })
     }
 }

@@ -26,6 +26,7 @@ mod names;
 mod operation;
 mod operations;
 mod rate_limit;
+mod recent_requests;
 mod request;
 mod request_body;
 mod request_log;

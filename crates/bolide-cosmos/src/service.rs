@@ -36,7 +36,7 @@ use crate::snapshots::Snapshots;
 use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers, scope};
-use crate::{addressing, auth, common_headers, explorer, health, names, operations, request_log};
+use crate::{addressing, auth, common_headers, explorer, health, names, operations, recent_requests, request_log};
 
 /// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -120,6 +120,10 @@ impl CosmosService {
         request_log::answered(&head, &reply, &activity_id, duration, self.state.options.log_headers);
         if let Some(operation) = operation {
             self.state.metrics.observe(operation, &reply, duration);
+        }
+        if recent_requests::is_of_the_protocol(&head) {
+            let now = self.state.account.server_time();
+            self.state.recent_requests.note(&head, operation, &reply, now, duration);
         }
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());

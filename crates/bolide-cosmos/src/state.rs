@@ -16,6 +16,7 @@ use crate::forwarding::{Forwarding, Openings, Peers};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
+use crate::recent_requests::RecentRequests;
 use crate::snapshots::Snapshots;
 
 /// Number of export pages that are made at the same time, because each needs memory.
@@ -68,6 +69,7 @@ pub(crate) struct State {
     pub options: CosmosOptions,
     pub metrics: Arc<Metrics>,
     pub faults: Arc<FaultRules>,
+    pub recent_requests: Arc<RecentRequests>,
     pub forwarding: Option<Forwarding>,
     pub openings: Openings,
     pub content_paths: ContentPathCache,
@@ -90,6 +92,7 @@ impl State {
             openings: Openings::default(),
             metrics: Arc::default(),
             faults: Arc::default(),
+            recent_requests: Arc::default(),
             content_paths: ContentPathCache::default(),
             decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
@@ -106,6 +109,7 @@ impl State {
         State {
             metrics: self.metrics.clone(),
             faults: self.faults.clone(),
+            recent_requests: self.recent_requests.clone(),
             ..State::new(account, self.keys.clone(), options)
         }
     }

@@ -6,13 +6,15 @@ import type { Place } from "../api/account";
 export const VIEWS = ["items", "query", "ttl", "changes", "scripts", "settings"] as const;
 export type View = (typeof VIEWS)[number];
 
-export type Shown = { page: "connect" } | { page: "metrics" } | { page: "container"; place: Place; view: View };
+/** Pages of the server, and their addresses: without a slash, so that none is that of a container. */
+export const PAGES = { requests: "#requests", metrics: "#metrics", faults: "#faults" } as const;
 
-/** The address of the page of metrics. It has no slash, so it is not that of a container. */
-export const METRICS = "#metrics";
+export type Shown = { page: "connect" } | { page: keyof typeof PAGES } | { page: "container"; place: Place; view: View };
 
 function parse(hash: string): Shown {
-  if (hash === METRICS) return { page: "metrics" };
+  for (const page of ["requests", "metrics", "faults"] as const) {
+    if (hash === PAGES[page]) return { page };
+  }
   const [database, container, view] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (database === undefined || container === undefined || database === "" || container === "") return { page: "connect" };
   const known = VIEWS.find((name) => name === view) ?? "items";

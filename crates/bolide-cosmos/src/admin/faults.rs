@@ -21,6 +21,12 @@ pub(super) async fn set_point(admin: &Admin<'_>) -> Result<Reply> {
     Ok(ok(&json!({"point": point, "after": after})))
 }
 
+/// The rules that still apply.
+pub(super) async fn show_rules(admin: &Admin<'_>) -> Result<Reply> {
+    check_enabled(admin)?;
+    Ok(ok(&admin.state.faults.to_json()))
+}
+
 /// Replaces the rules for injected faults.
 pub(super) async fn set_rules(admin: &Admin<'_>) -> Result<Reply> {
     check_enabled(admin)?;

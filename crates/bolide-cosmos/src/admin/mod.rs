@@ -197,6 +197,16 @@ async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
     Ok(reply)
 }
 
+async fn requests(admin: &Admin<'_>) -> Result<Reply> {
+    let after = admin.parameter("after")?;
+    let after = after.map(|after| {
+        after
+            .parse()
+            .map_err(|_| Error::bad_request("`after` must be a whole number from 0"))
+    });
+    Ok(ok(&admin.state.recent_requests.after(after.transpose()?.unwrap_or(0))))
+}
+
 async fn settings(admin: &Admin<'_>) -> Result<Reply> {
     let members = admin.members()?;
     let is_on = members.get("mongoDocumentTtl").and_then(Value::as_bool);

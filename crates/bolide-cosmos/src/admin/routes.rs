@@ -60,7 +60,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 34] = [
+pub(crate) static ROUTES: [AdminRoute; 36] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
@@ -68,7 +68,9 @@ pub(crate) static ROUTES: [AdminRoute; 34] = [
     route(Method::GET,  "cluster",                        READ_ONLY, server!(cluster::show)),
     route(Method::PUT,  "settings",                       FULL,      server!(super::settings)),
     route(Method::PUT,  "faults",                         FULL,      server!(faults::set_point)),
+    route(Method::GET,  "faults/rules",                   READ_ONLY, server!(faults::show_rules)),
     route(Method::PUT,  "faults/rules",                   FULL,      server!(faults::set_rules)),
+    route(Method::GET,  "requests",                       READ_ONLY, server!(super::requests)),
     route(Method::POST, "copies",                         FULL,      server!(copies::begin)),
     route(Method::DELETE, "copies/{name}",                FULL,      server!(copies::end)),
     route(Method::POST, "copies/{name}/partitions",       FULL,      server!(copies::partitions)),

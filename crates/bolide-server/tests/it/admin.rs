@@ -468,3 +468,77 @@ fn containers_are_checked_by_everybody_alike() {
         json!({"ok": true, "stored": 1, "live": 1, "problems": []})
     );
 }
+
+#[test]
+fn the_rules_of_faults_that_still_apply_are_shown_as_they_were_set() {
+    let (_server, mut client) = started(&["--enable-faults"]);
+    let shown = |client: &mut Client| client.send(&Request::get("/_bolide/faults/rules")).expect(200).json();
+    assert_eq!(shown(&mut client), json!([]));
+    let rules = json!([
+        {"match": {"operation": "CreateItem"}, "status": 429, "retryAfterMs": 5, "times": 2},
+        {"match": {"container": "other"}, "delayMs": 1},
+    ]);
+    client
+        .send(&Request::put("/_bolide/faults/rules", rules.to_string()))
+        .expect(200);
+    assert_eq!(shown(&mut client), rules);
+    let create = Request::post("/dbs/d/colls/c/docs", r#"{"id":"a","pk":"p"}"#).pk();
+    client.send(&create).expect_error(429);
+    let mut left = rules.clone();
+    left[0]["times"] = json!(1);
+    assert_eq!(shown(&mut client), left);
+    client.send(&create).expect_error(429);
+    assert_eq!(shown(&mut client), json!([rules[1]]));
+    let (_server, mut client) = started(&[]);
+    client.send(&Request::get("/_bolide/faults/rules")).expect_error(403);
+}
+
+#[test]
+fn the_last_requests_are_told_with_their_answers() {
+    let (_server, mut client) = started(&[]);
+    create_item(&mut client, "a");
+    client
+        .send(&Request::get("/dbs/d/colls/c/docs/missing").pk())
+        .expect_error(404);
+    client.send(&Request::get("/dbs/d").unsigned()).expect_error(401);
+    let told = client
+        .send(&Request::get("/_bolide/requests?after=2"))
+        .expect(200)
+        .json();
+    assert_eq!(told["last"], 5);
+    let requests = told["requests"].as_array().expect("a list");
+    let of: Vec<_> = requests
+        .iter()
+        .map(|request| {
+            (
+                &request["operation"],
+                &request["method"],
+                &request["path"],
+                &request["status"],
+            )
+        })
+        .collect();
+    assert_eq!(
+        of,
+        [
+            (
+                &json!("CreateItem"),
+                &json!("POST"),
+                &json!("/dbs/d/colls/c/docs"),
+                &json!(201)
+            ),
+            (
+                &json!("ReadItem"),
+                &json!("GET"),
+                &json!("/dbs/d/colls/c/docs/missing"),
+                &json!(404)
+            ),
+            (&Value::Null, &json!("GET"), &json!("/dbs/d"), &json!(401)),
+        ]
+    );
+    assert_eq!(requests[0]["atMs"], 1_700_000_000_000_u64);
+    assert!(requests[0]["charge"].as_f64() > Some(1.0) && requests[0]["ms"].as_f64() > Some(0.0));
+    client
+        .send(&Request::get("/_bolide/requests?after=x"))
+        .expect_error(400);
+}

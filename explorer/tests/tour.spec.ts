@@ -129,6 +129,14 @@ test("queries show their rows, their charge and their plan", async ({ page, serv
   await page.getByRole("button", { name: "Query 1" }).click();
   await expect(page.getByRole("status")).toContainText("2 rows");
   await page.getByRole("button", { name: "Query 2" }).click();
+  // Another window has the same tabs.
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByRole("button", { name: "New query" }).click();
+  await expect(page.getByRole("button", { name: "Query 3" })).toBeVisible();
+  await other.getByRole("button", { name: "Close" }).click();
+  await expect(page.getByRole("button", { name: "Query 3" })).toHaveCount(0);
+  await other.close();
   await page.reload();
   await expect(page.getByRole("textbox", { name: "Query" })).toHaveText("SELECT VALUE COUNT(1) FROM c");
   await page.getByRole("button", { name: "Close" }).click();
@@ -336,6 +344,14 @@ test("a container is made with all its settings, by a form or as JSON", async ({
   await page.reload();
   await expect(throughput.getByLabel("Request units per second")).toHaveValue("4000");
   await expect(throughput.getByLabel("At most so many")).toBeChecked();
+  // To the other kind, with another number.
+  await throughput.getByLabel("Request units per second").fill("500");
+  await throughput.getByLabel("At most so many").uncheck();
+  await throughput.getByRole("button", { name: "Set throughput" }).click();
+  await expect(throughput.getByRole("status")).toHaveText("Throughput is set.");
+  await page.reload();
+  await expect(throughput.getByLabel("Request units per second")).toHaveValue("500");
+  await expect(throughput.getByLabel("At most so many")).not.toBeChecked();
   await throughput.getByLabel("Request units per second").fill("7");
   await throughput.getByRole("button", { name: "Set throughput" }).click();
   await expect(page.getByRole("alert")).toBeVisible();

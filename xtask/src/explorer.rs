@@ -70,7 +70,8 @@ pub fn run(project: &Project, options: &Options) -> Result<Outcome> {
     };
     let mut tour = command("npx", &source, &["--no-install", "playwright", "test"]);
     if !options.whole {
-        tour.args(["--project", "memory"]);
+        // A further word after a blank would be another project.
+        tour.arg("--project=memory");
     }
     tour.args(&options.only)
         .env("BOLIDE_BINARY", binary)

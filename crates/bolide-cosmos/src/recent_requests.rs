@@ -32,6 +32,7 @@ struct Ring {
 }
 
 /// A request with its answer.
+#[derive(Clone)]
 struct Answered {
     /// Server time.
     at: UnixMillis,
@@ -42,12 +43,6 @@ struct Answered {
     sub_status: u32,
     charge: f64,
     duration: Duration,
-}
-
-/// Whether a request is none of the admin API, and none for a page.
-pub(crate) fn is_of_the_protocol(head: &Parts) -> bool {
-    let path = head.uri.path();
-    !path.starts_with("/_bolide") && !path.starts_with("/_explorer")
 }
 
 impl RecentRequests {
@@ -85,12 +80,16 @@ impl RecentRequests {
 
     /// Those after a number, oldest first, and the number of the newest.
     pub(crate) fn after(&self, number: u64) -> Value {
-        let ring = self.0.lock();
-        let first = ring.last - ring.kept.len() as u64 + 1;
-        let numbered = (first..).zip(&ring.kept);
-        let shown = numbered.filter(|(at, _)| *at > number);
-        let requests: Vec<Value> = shown.map(|(number, answered)| answered.to_json(number)).collect();
-        json!({ "last": ring.last, "requests": requests })
+        // Copied, because all requests need the lock.
+        let (last, shown) = {
+            let ring = self.0.lock();
+            let first = ring.last - ring.kept.len() as u64 + 1;
+            let numbered = (first..).zip(&ring.kept).filter(|(at, _)| *at > number);
+            let shown: Vec<(u64, Answered)> = numbered.map(|(at, answered)| (at, answered.clone())).collect();
+            (ring.last, shown)
+        };
+        let requests: Vec<Value> = shown.iter().map(|(at, answered)| answered.to_json(*at)).collect();
+        json!({ "last": last, "requests": requests })
     }
 }
 

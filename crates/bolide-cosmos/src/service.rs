@@ -36,7 +36,7 @@ use crate::snapshots::Snapshots;
 use crate::state::{CosmosOptions, Emulation, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers, scope};
-use crate::{addressing, auth, common_headers, explorer, health, names, operations, recent_requests, request_log};
+use crate::{addressing, auth, common_headers, explorer, health, names, operations, request_log};
 
 /// Maximum length of an error message; for clients without a key, which may leave errors unread, it is shorter.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -121,7 +121,7 @@ impl CosmosService {
         if let Some(operation) = operation {
             self.state.metrics.observe(operation, &reply, duration);
         }
-        if recent_requests::is_of_the_protocol(&head) {
+        if is_of_the_protocol(&head, listener.purpose) {
             let now = self.state.account.server_time();
             self.state.recent_requests.note(&head, operation, &reply, now, duration);
         }
@@ -444,4 +444,11 @@ async fn again(mut call: Call<'_>, container: Option<ContainerRid>, failure: Fai
     }
     call.ctx = account.begin().await?;
     operations::run(&call).await
+}
+/// Whether a request is one of the protocol: none of the admin API, for the page of the explorer or its files, for the health of the server, or a preflight.
+fn is_of_the_protocol(head: &Parts, purpose: Purpose) -> bool {
+    let path = head.uri.path();
+    let is_for_page = path == "/" && auth::is_unsigned(head);
+    let is_of_others = path.starts_with("/_bolide") || path.starts_with("/_explorer") || is_for_page;
+    purpose != Purpose::Health && !is_of_others && head.method != Method::OPTIONS
 }

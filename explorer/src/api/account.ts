@@ -134,9 +134,9 @@ export async function query(
 }
 
 /** How the server would carry out a query. */
-export async function explain(client: Client, place: Place, text: string): Promise<unknown> {
-  return (await client.admin<{ plan: unknown }>("POST", `${pathOf(place)}/query`, { body: { query: text, explain: true } }))
-    .body.plan;
+export async function explain(client: Client, place: Place, text: string, signal: AbortSignal): Promise<unknown> {
+  const body = { query: text, explain: true };
+  return (await client.admin<{ plan: unknown }>("POST", `${pathOf(place)}/query`, { body, signal })).body.plan;
 }
 
 /** The values of an item at the paths of its partition key, as the server takes them: what is not there, an object or an array is `{}`. */

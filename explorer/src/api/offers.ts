@@ -6,6 +6,7 @@ import type { Throughput } from "./definition";
 
 export interface Offer {
   _rid: string;
+  _etag: string;
   offerResourceId: string;
   content: { offerThroughput: number; offerAutopilotSettings?: { maxThroughput: number } };
 }
@@ -21,17 +22,23 @@ export function throughputOf({ content }: Offer): Throughput {
   return most === undefined ? { kind: "manual", units: content.offerThroughput } : { kind: "autoscale", units: most };
 }
 
-/** Sets another throughput, also of the other kind. */
+/** Sets another throughput, also of the other kind, unless somebody else has changed it meanwhile. */
 export async function replaceOffer(client: Client, offer: Offer, throughput: Throughput): Promise<Offer> {
   const { kind, units } = throughput;
   const { offerAutopilotSettings, ...content } = offer.content;
   const changed = {
     ...offer,
-    content: kind === "manual" ? { ...content, offerThroughput: units } : { ...content, offerAutopilotSettings: { maxThroughput: units } },
+    content:
+      kind === "manual"
+        ? { ...content, offerThroughput: units }
+        : { ...content, offerAutopilotSettings: { ...offerAutopilotSettings, maxThroughput: units } },
   };
-  const headers: Record<string, string> = {};
-  if (kind !== throughputOf(offer).kind) {
+  const headers: Record<string, string> = { "if-match": offer._etag };
+  const migrates = kind !== throughputOf(offer).kind;
+  if (migrates) {
     headers[kind === "manual" ? "x-ms-cosmos-migrate-offer-to-manual-throughput" : "x-ms-cosmos-migrate-offer-to-autopilot"] = "true";
   }
-  return (await client.cosmos<Offer>("PUT", `offers/${offer._rid}`, { body: changed, headers })).body;
+  const replaced = (await client.cosmos<Offer>("PUT", `offers/${offer._rid}`, { body: changed, headers })).body;
+  // A migration chooses the throughput itself.
+  return migrates && throughputOf(replaced).units !== units ? replaceOffer(client, replaced, throughput) : replaced;
 }

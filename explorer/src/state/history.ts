@@ -26,5 +26,9 @@ export function remember(place: Place, text: string): void {
   const of = keyOf(place);
   const others = history.peek().filter((entry) => entry.of !== of || entry.text !== text);
   history.value = [{ of, text }, ...others].slice(0, KEPT);
-  localStorage.setItem(NAME, JSON.stringify(history.peek()));
+  try {
+    localStorage.setItem(NAME, JSON.stringify(history.peek()));
+  } catch {
+    // The browser keeps no more: they are there until the page is closed.
+  }
 }

@@ -18,16 +18,16 @@ export interface Tabs {
   shown: number;
 }
 
-const stored = (place: Place): string => `bolide.queries.${keyOf(place)}`;
+/** The name under which the browser keeps them. */
+export const storedAs = (place: Place): string => `bolide.queries.${keyOf(place)}`;
 
 export function readTabs(place: Place): Tabs {
   const first: Tabs = { list: [{ id: 1, text: NEW }], shown: 1 };
   try {
-    const found = JSON.parse(localStorage.getItem(stored(place)) ?? "null") as Tabs | null;
+    const found = JSON.parse(localStorage.getItem(storedAs(place)) ?? "null") as Tabs | null;
     const list = (found?.list ?? []).filter(({ id, text }) => Number.isInteger(id) && typeof text === "string").slice(0, MOST_TABS);
     if (list.length === 0) return first;
-    const shown = list.find((tab) => tab.id === found?.shown) ?? list[0];
-    return { list, shown: shown?.id ?? 1 };
+    return withShown({ list, shown: found?.shown ?? 1 }, found?.shown ?? 1);
   } catch {
     return first;
   }
@@ -35,7 +35,7 @@ export function readTabs(place: Place): Tabs {
 
 export function keepTabs(place: Place, tabs: Tabs): void {
   try {
-    localStorage.setItem(stored(place), JSON.stringify(tabs));
+    localStorage.setItem(storedAs(place), JSON.stringify(tabs));
   } catch {
     // The browser keeps no more: they are there until the page is closed.
   }
@@ -52,4 +52,10 @@ export function without(tabs: Tabs, id: number): Tabs {
   const list = tabs.list.filter((tab) => tab.id !== id);
   const next = list[Math.min(at, list.length - 1)];
   return next === undefined ? tabs : { list, shown: tabs.shown === id ? next.id : tabs.shown };
+}
+
+/** With a tab shown, or the first one if there is none of that id. */
+export function withShown({ list }: Tabs, id: number): Tabs {
+  const shown = list.find((tab) => tab.id === id) ?? list[0];
+  return { list, shown: shown?.id ?? 1 };
 }

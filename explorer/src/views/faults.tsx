@@ -27,12 +27,18 @@ export function Faults() {
       }
     });
   useEffect(() => void load(), [known]);
+  const change = (typed: string): void => {
+    setText(typed);
+    setSaid(null);
+  };
   const save = (rules: string): Promise<void> =>
     attempt(async () => {
       setSaid(null);
       if (known === null) return;
       await setFaultRules(known, rules);
-      await load();
+      const left = JSON.stringify(await faultRules(known), null, 2);
+      // Unless something was typed since then.
+      setText((typed) => (typed === text ? left : typed));
       setSaid("Set.");
     });
   return (
@@ -48,13 +54,13 @@ export function Faults() {
             Requests that fit a rule are answered so: members of “match” are method, resource, operation and container; then status, subStatus, retryAfterMs, delayMs,
             and how many times. The first rule that fits counts.
           </p>
-          {text !== null && <Editor language="json" label="Rules as JSON" text={text} onChange={setText} onRun={() => void save(text)} />}
+          {text !== null && <Editor language="json" label="Rules as JSON" text={text} onChange={change} onRun={() => void save(text)} />}
           <Problem text={problem} />
           <div class="tools">
             <button class="primary" disabled={text === null} onClick={() => void save(text ?? "[]")}>
               Set
             </button>
-            <button onClick={() => setText(JSON.stringify(EXAMPLE, null, 2))}>Example</button>
+            <button onClick={() => change(JSON.stringify(EXAMPLE, null, 2))}>Example</button>
             <button onClick={() => void load()}>What is left</button>
             <button onClick={() => void save("[]")}>Clear</button>
             {said !== null && <span role="status">{said}</span>}

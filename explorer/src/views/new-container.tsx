@@ -44,7 +44,7 @@ export function NewContainer({ database, onDone }: { database: string; onDone: (
       {text !== null && (
         <>
           <Editor language="json" label="Definition as JSON" text={text} onChange={setText} />
-          <button type="button" onClick={() => setText(null)}>
+          <button type="button" onClick={() => confirm("Drop the definition as JSON? The form has what was in it before.") && setText(null)}>
             Back to the form
           </button>
         </>
@@ -180,6 +180,7 @@ function fieldsOf(form: HTMLFormElement): Fields {
 
 function throughputOf(form: HTMLFormElement): Throughput | null {
   const units = valueOf(form, "throughput");
-  if (units === "") return null;
-  return { kind: valueOf(form, "isAutoscale") === "" ? "manual" : "autoscale", units: Number(units) };
+  const isAutoscale = valueOf(form, "isAutoscale") !== "";
+  if (units === "" && isAutoscale) throw new Error("Autoscale needs a number of request units per second.");
+  return units === "" ? null : { kind: isAutoscale ? "autoscale" : "manual", units: Number(units) };
 }

@@ -501,6 +501,9 @@ fn the_last_requests_are_told_with_their_answers() {
         .send(&Request::get("/dbs/d/colls/c/docs/missing").pk())
         .expect_error(404);
     client.send(&Request::get("/dbs/d").unsigned()).expect_error(401);
+    // Those of a browser that opens the data explorer are not among them.
+    let page = Request::get("/").unsigned().header("accept", "text/html");
+    client.send(&page).expect(200);
     let told = client
         .send(&Request::get("/_bolide/requests?after=2"))
         .expect(200)

@@ -1,12 +1,12 @@
 // Queries, and their results as a table or as JSON.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Container, explain, type IndexUse, keyOf, type Place, query, type QueryMetrics } from "../../api/account";
 import type { Client } from "../../api/client";
 import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
 import { history, remember } from "../../state/history";
-import { keepTabs, MOST_TABS, readTabs, type Tabs, without, withNew } from "../../state/queries";
+import { keepTabs, MOST_TABS, readTabs, storedAs, type Tabs, without, withNew, withShown } from "../../state/queries";
 import { server, wordsOf } from "../../state/session";
 import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
@@ -40,6 +40,14 @@ export function Query({ client, place, container }: Properties) {
       keepTabs(place, after);
       return after;
     });
+  useEffect(() => {
+    // Another window has changed them: what is shown here stays the one that is shown.
+    const take = (event: StorageEvent): void => {
+      if (event.key === storedAs(place)) setTabs((before) => withShown(readTabs(place), before.shown));
+    };
+    addEventListener("storage", take);
+    return () => removeEventListener("storage", take);
+  }, []);
   const retype = (id: number, text: string): void =>
     change((before) => ({ ...before, list: before.list.map((tab) => (tab.id === id ? { id, text } : tab)) }));
   return (
@@ -95,13 +103,15 @@ function One({ client, place, container, text, onChange: change }: OneProperties
     setBusy(true);
     try {
       await what(mine.signal);
-      setProblem(null);
+      if (!mine.signal.aborted) setProblem(null);
     } catch (error) {
       if (!mine.signal.aborted) setProblem(wordsOf(error));
     } finally {
       if (stop.current === mine) setBusy(false);
     }
   };
+  // Nobody waits for it any more.
+  useEffect(() => () => stop.current?.abort(), []);
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
       const of = after?.of ?? text;
@@ -122,9 +132,10 @@ function One({ client, place, container, text, onChange: change }: OneProperties
       });
     });
   const showPlan = (): Promise<void> =>
-    attempt(async () => {
+    attempt(async (signal) => {
       setLanguage(null);
-      setPlan(await explain(client, place, text));
+      const found = await explain(client, place, text, signal);
+      if (!signal.aborted) setPlan(found);
     });
   const codes = codeOf(place, text, server.value?.endpoint ?? "");
   const code = codes.find((code) => code.language === language) ?? null;

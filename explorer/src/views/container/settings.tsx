@@ -18,12 +18,15 @@ interface Properties {
 
 export function Settings({ client, place, container, onChange }: Properties) {
   const [text, setText] = useState(textOf(container));
+  /** Of what the text was made from: the container may be read anew while it is edited. */
+  const [etag, setEtag] = useState(container._etag);
   const [problem, setProblem] = useState<string | null>(null);
   const [isSaved, setSaved] = useState(false);
   const save = async (): Promise<void> => {
     try {
-      const changed = await replaceContainer(client, place, JSON.parse(text), container._etag);
+      const changed = await replaceContainer(client, place, JSON.parse(text), etag);
       setText(textOf(changed));
+      setEtag(changed._etag);
       onChange(changed);
       setSaved(true);
       setProblem(null);
@@ -44,7 +47,7 @@ export function Settings({ client, place, container, onChange }: Properties) {
   };
   return (
     <div class="settings">
-      <ThroughputForm client={client} container={container} />
+      <ThroughputForm key={String(container["_rid"])} client={client} container={container} />
       <Editor
         language="json"
         label="Settings as JSON"

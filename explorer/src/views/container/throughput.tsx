@@ -35,6 +35,7 @@ export function ThroughputForm({ client, container }: { client: Client; containe
     <>
       {offer !== undefined && known !== null && (
         <form
+          key={offer._etag}
           class="tools"
           aria-label="Throughput"
           onSubmit={(event) => {

@@ -445,6 +445,7 @@ async fn again(mut call: Call<'_>, container: Option<ContainerRid>, failure: Fai
     call.ctx = account.begin().await?;
     operations::run(&call).await
 }
+
 /// Whether a request is one of the protocol: none of the admin API, for the page of the explorer or its files, for the health of the server, or a preflight.
 fn is_of_the_protocol(head: &Parts, purpose: Purpose) -> bool {
     let path = head.uri.path();

@@ -102,6 +102,9 @@ export async function deleteContainer(client: Client, place: Place): Promise<voi
 export interface Page {
   rows: unknown[];
   continuation: string | null;
+}
+
+export interface MeasuredPage extends Page {
   metrics: QueryMetrics;
 }
 
@@ -127,10 +130,21 @@ export async function query(
   place: Place,
   text: string,
   continuation: string | null,
-  signal?: AbortSignal,
 ): Promise<Answer<Page>> {
+  const body = { query: text, ...(continuation === null ? {} : { continuation }) };
+  return client.admin<Page>("POST", `${pathOf(place)}/query`, { body });
+}
+
+/** The same, with what the page has cost in work. */
+export async function measuredQuery(
+  client: Client,
+  place: Place,
+  text: string,
+  continuation: string | null,
+  signal: AbortSignal,
+): Promise<Answer<MeasuredPage>> {
   const body = { query: text, metrics: true, ...(continuation === null ? {} : { continuation }) };
-  return client.admin<Page>("POST", `${pathOf(place)}/query`, { body, ...(signal === undefined ? {} : { signal }) });
+  return client.admin<MeasuredPage>("POST", `${pathOf(place)}/query`, { body, signal });
 }
 
 /** How the server would carry out a query. */

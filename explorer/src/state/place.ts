@@ -12,9 +12,8 @@ export const PAGES = { requests: "#requests", metrics: "#metrics", faults: "#fau
 export type Shown = { page: "connect" } | { page: keyof typeof PAGES } | { page: "container"; place: Place; view: View };
 
 function parse(hash: string): Shown {
-  for (const page of ["requests", "metrics", "faults"] as const) {
-    if (hash === PAGES[page]) return { page };
-  }
+  const page = (Object.keys(PAGES) as (keyof typeof PAGES)[]).find((name) => hash === PAGES[name]);
+  if (page !== undefined) return { page };
   const [database, container, view] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (database === undefined || container === undefined || database === "" || container === "") return { page: "connect" };
   const known = VIEWS.find((name) => name === view) ?? "items";

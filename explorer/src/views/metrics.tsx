@@ -1,10 +1,11 @@
 // What the server does, as lines that go on while the page is open.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { metrics, type Sample, sum } from "../api/metrics";
-import { client, wordsOf } from "../state/session";
+import { client } from "../state/session";
 import { Chart } from "../ui/chart";
 import { Problem } from "../ui/notice";
+import { usePolling } from "../ui/poll";
 
 const ASK_EVERY_MS = 1_000;
 /** Seconds that are shown. */
@@ -40,34 +41,24 @@ export function Metrics() {
   const known = client.value;
   const [lines, setLines] = useState<number[][]>(LINES.map(() => []));
   const [operations, setOperations] = useState<[name: string, requests: number][]>([]);
-  const [problem, setProblem] = useState<string | null>(null);
-  useEffect(() => {
-    if (known === null) return;
-    let isOver = false;
-    let before: { samples: Sample[]; at: number } | null = null;
-    const ask = async (): Promise<void> => {
-      if (document.hidden) return;
-      try {
-        const [samples, at] = [await metrics(known), performance.now()];
-        if (isOver) return;
-        setProblem(null);
-        const last = before;
-        before = { samples, at };
-        setOperations(byOperation(samples));
-        if (last === null) return;
-        const seconds = (at - last.at) / 1_000;
-        setLines((shown) => shown.map((values, line) => [...values, LINES[line]?.[2](samples, last.samples, seconds) ?? 0].slice(-KEPT)));
-      } catch (error) {
-        if (!isOver) setProblem(wordsOf(error));
-      }
-    };
-    void ask();
-    const timer = setInterval(() => void ask(), ASK_EVERY_MS);
-    return () => {
-      isOver = true;
-      clearInterval(timer);
-    };
-  }, [known]);
+  const problem = usePolling(
+    ASK_EVERY_MS,
+    () => {
+      let before: { samples: Sample[]; at: number } | null = null;
+      return {
+        ask: async () => (known === null ? null : metrics(known)),
+        take: (samples) => {
+          const [last, at] = [before, performance.now()];
+          before = { samples, at };
+          setOperations(byOperation(samples));
+          if (last === null) return;
+          const seconds = (at - last.at) / 1_000;
+          setLines((shown) => shown.map((values, line) => [...values, LINES[line]?.[2](samples, last.samples, seconds) ?? 0].slice(-KEPT)));
+        },
+      };
+    },
+    [known],
+  );
   return (
     <section class="page">
       <h1>Metrics</h1>

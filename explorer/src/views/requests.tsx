@@ -1,9 +1,10 @@
 // The requests that the server has answered last, as they come.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Answered, requestsAfter } from "../api/requests";
-import { client, wordsOf } from "../state/session";
+import { client } from "../state/session";
 import { Empty, Problem } from "../ui/notice";
+import { usePolling } from "../ui/poll";
 import { VirtualList } from "../ui/virtual-list";
 
 const ASK_EVERY_MS = 1_000;
@@ -15,39 +16,26 @@ export function Requests() {
   const [requests, setRequests] = useState<Answered[]>([]);
   const [chosen, setChosen] = useState<Answered | null>(null);
   const [filter, setFilter] = useState("");
-  const [problem, setProblem] = useState<string | null>(null);
   const [isPaused, setPaused] = useState(false);
   const paused = useRef(isPaused);
   paused.current = isPaused;
-  useEffect(() => {
-    if (known === null) return;
-    let isOver = false;
-    let last = 0;
-    let timer = 0;
-    const follow = async (): Promise<void> => {
-      if (!paused.current && !document.hidden) {
-        try {
-          const found = await requestsAfter(known, last);
-          if (isOver) return;
-          setProblem(null);
+  const problem = usePolling(
+    ASK_EVERY_MS,
+    () => {
+      let last = 0;
+      return {
+        ask: async () => (known === null || paused.current ? null : requestsAfter(known, last)),
+        take: (found) => {
           // A server that has begun anew counts from the beginning.
           const isAnother = found.last < last;
           last = isAnother ? 0 : found.last;
           if (isAnother) setRequests([]);
           else if (found.requests.length > 0) setRequests((before) => [...found.requests.reverse(), ...before].slice(0, KEPT));
-        } catch (error) {
-          if (isOver) return;
-          setProblem(wordsOf(error));
-        }
-      }
-      timer = window.setTimeout(() => void follow(), ASK_EVERY_MS);
-    };
-    void follow();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [known]);
+        },
+      };
+    },
+    [known],
+  );
   const wanted = filter.trim().toLowerCase();
   const shown = wanted === "" ? requests : requests.filter((request) => textOf(request).toLowerCase().includes(wanted));
   return (

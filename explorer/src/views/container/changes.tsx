@@ -1,11 +1,11 @@
 // The change feed, as it goes on.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Place } from "../../api/account";
 import { type Change, Feed, type Mode } from "../../api/changes";
 import type { Client } from "../../api/client";
-import { wordsOf } from "../../state/session";
 import { Empty, Problem } from "../../ui/notice";
+import { usePolling } from "../../ui/poll";
 import { VirtualList } from "../../ui/virtual-list";
 
 const ASK_EVERY_MS = 1_000;
@@ -29,42 +29,29 @@ export function Changes({ client, place }: { client: Client; place: Place }) {
   const [start, setStart] = useState<"beginning" | "now">("now");
   const [changes, setChanges] = useState<Numbered[]>([]);
   const [chosen, setChosen] = useState<Numbered | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
   const [isPaused, setPaused] = useState(false);
   const paused = useRef(isPaused);
   paused.current = isPaused;
   const from = mode === "all" ? "now" : start;
 
-  useEffect(() => {
-    let isOver = false;
-    let count = 0;
-    let timer = 0;
-    const feed = new Feed(client, place, mode, from);
-    setChanges([]);
-    setChosen(null);
-    const follow = async (): Promise<void> => {
-      if (!paused.current && !document.hidden) {
-        try {
-          const found = await feed.next();
-          if (isOver) return;
-          setProblem(null);
-          if (found.length > 0) {
-            const numbered = found.map((change) => ({ ...change, number: count++ }));
-            setChanges((before) => [...numbered.reverse(), ...before].slice(0, KEPT));
-          }
-        } catch (error) {
-          if (isOver) return;
-          setProblem(wordsOf(error));
-        }
-      }
-      timer = window.setTimeout(() => void follow(), ASK_EVERY_MS);
-    };
-    void follow();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [mode, from]);
+  const problem = usePolling(
+    ASK_EVERY_MS,
+    () => {
+      let count = 0;
+      const feed = new Feed(client, place, mode, from);
+      setChanges([]);
+      setChosen(null);
+      return {
+        ask: async () => (paused.current ? null : feed.next()),
+        take: (found) => {
+          if (found.length === 0) return;
+          const numbered = found.map((change) => ({ ...change, number: count++ }));
+          setChanges((before) => [...numbered.reverse(), ...before].slice(0, KEPT));
+        },
+      };
+    },
+    [mode, from],
+  );
 
   return (
     <div class="items">

@@ -1,7 +1,7 @@
 // Queries, and their results as a table or as JSON.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Container, explain, type IndexUse, keyOf, type Place, query, type QueryMetrics } from "../../api/account";
+import { type Container, explain, type IndexUse, keyOf, measuredQuery, type Place, type QueryMetrics } from "../../api/account";
 import type { Client } from "../../api/client";
 import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
@@ -115,7 +115,7 @@ function One({ client, place, container, text, onChange: change }: OneProperties
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
       const of = after?.of ?? text;
-      const answer = await query(client, place, of, after?.continuation ?? null, signal);
+      const answer = await measuredQuery(client, place, of, after?.continuation ?? null, signal);
       for (const row of answer.body.rows.slice(0, 100)) {
         if (typeof row === "object" && row !== null) Object.keys(row).forEach((name) => names.current.add(name));
       }

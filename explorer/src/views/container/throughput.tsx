@@ -4,26 +4,18 @@ import { useEffect, useState } from "preact/hooks";
 import type { Container } from "../../api/account";
 import type { Client } from "../../api/client";
 import { type Offer, offerOf, replaceOffer, throughputOf } from "../../api/offers";
-import { wordsOf } from "../../state/session";
+import { useAttempt } from "../../ui/attempt";
 import { Problem } from "../../ui/notice";
 
 export function ThroughputForm({ client, container }: { client: Client; container: Container }) {
   /** `undefined`: not read yet. */
   const [offer, setOffer] = useState<Offer | null | undefined>(undefined);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, attempt] = useAttempt();
   const [isSaved, setSaved] = useState(false);
-  const attempt = async (what: () => Promise<void>): Promise<void> => {
-    try {
-      await what();
-      setProblem(null);
-    } catch (error) {
-      setSaved(false);
-      setProblem(wordsOf(error));
-    }
-  };
   useEffect(() => void attempt(async () => setOffer(await offerOf(client, container))), []);
   const save = (of: Offer, form: HTMLFormElement): Promise<void> =>
     attempt(async () => {
+      setSaved(false);
       const fields = new FormData(form);
       const kind = fields.get("isAutoscale") === null ? "manual" : "autoscale";
       setOffer(await replaceOffer(client, of, { kind, units: Number(fields.get("units")) }));

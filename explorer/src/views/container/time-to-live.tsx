@@ -1,6 +1,6 @@
 // When items of a container end: the default, what another one would end, and what comes.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import {
   type Container,
   type Page,
@@ -21,6 +21,7 @@ import { wordsOf } from "../../state/session";
 import { useAttempt } from "../../ui/attempt";
 import { Countdown } from "../../ui/countdown";
 import { Problem } from "../../ui/notice";
+import { usePolling } from "../../ui/poll";
 
 interface Properties {
   client: Client;
@@ -36,27 +37,8 @@ const SAMPLE_PAGES = 5;
 
 export function TimeToLive({ client, place, container, onChange }: Properties) {
   const [report, setReport] = useState<TtlReport | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
   const second = Math.floor(now.value / 1_000);
-  useEffect(() => {
-    let isOver = false;
-    const ask = async (): Promise<void> => {
-      try {
-        const found = await ttlReport(client, place);
-        if (isOver) return;
-        setReport(found);
-        setProblem(null);
-      } catch (error) {
-        if (!isOver) setProblem(wordsOf(error));
-      }
-    };
-    void ask();
-    const timer = setInterval(() => document.hidden || void ask(), ASK_EVERY_MS);
-    return () => {
-      isOver = true;
-      clearInterval(timer);
-    };
-  }, [container]);
+  const problem = usePolling(ASK_EVERY_MS, () => ({ ask: () => ttlReport(client, place), take: setReport }), [container]);
   return (
     <div class="ttl">
       <Problem text={problem} />

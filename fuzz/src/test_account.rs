@@ -88,6 +88,8 @@ impl TestAccount {
             emulation: None,
             snapshots: None,
             peers: None,
+            recent_requests: Arc::default(),
+            mongo: None,
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

@@ -37,6 +37,7 @@ mod items;
 mod memory;
 mod partition;
 mod query;
+mod recent_requests;
 mod response;
 mod runtime;
 mod scan;
@@ -74,6 +75,7 @@ pub use items::{
 };
 pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage, QueryUsage};
+pub use recent_requests::{AnsweredRequest, Protocol, RecentRequests};
 pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
 pub use runtime::{AccountOptions, IndexUse, RequestContext, ScriptErrors};
 pub use scan::ScanScope;

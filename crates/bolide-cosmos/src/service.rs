@@ -11,8 +11,9 @@
 //!   9. The request is logged ([`crate::request_log`]).
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bolide_core::{Account, MemoryShare};
+use bolide_core::{Account, AnsweredRequest, MemoryShare, Protocol};
 use bolide_model::account_key::WELL_KNOWN_KEY;
 use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, limits};
@@ -122,13 +123,29 @@ impl CosmosService {
             self.state.metrics.observe(operation, &reply, duration);
         }
         if is_of_the_protocol(&head, listener.purpose) {
-            let now = self.state.account.server_time();
-            self.state.recent_requests.note(&head, operation, &reply, now, duration);
+            self.note(&head, operation, &reply, duration);
         }
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }
         reply.into_response()
+    }
+
+    /// Keeps a request of the protocol with its answer, for people who look at the server.
+    fn note(&self, head: &Parts, operation: Option<Operation>, reply: &Reply, duration: Duration) {
+        let sub_status = reply.headers.get(&headers::SUB_STATUS);
+        let sub_status = sub_status.and_then(|sub| str::from_utf8(sub).ok()?.parse().ok());
+        self.state.options.recent_requests.note(&AnsweredRequest {
+            protocol: Protocol::Cosmos,
+            at: self.state.account.server_time(),
+            method: head.method.as_str(),
+            path: head.uri.path(),
+            operation: operation.map(Operation::name),
+            status: reply.status.as_u16().into(),
+            sub_status: sub_status.unwrap_or(0),
+            charge: reply.charge,
+            duration,
+        });
     }
 
     /// Delays the refusal of a client without a key, by the rate limit.
@@ -351,21 +368,24 @@ impl CosmosService {
         let state = &self.state;
         if Admin::is_public(route) {
             self.delay_public(body).await;
-            return Admin::new(state, head, &Bytes::new(), route).answer().await;
+            return Admin::new(state, head, &Bytes::new(), route, None).answer().await;
         }
-        if let Err(failure) = Admin::authenticate(state, head, route) {
-            return Err(self.refuse_unknown(body, failure).await);
-        }
+        let access = match Admin::authenticate(state, head, route) {
+            Ok(access) => Some(access),
+            Err(failure) => return Err(self.refuse_unknown(body, failure).await),
+        };
         if Admin::is_import(head, route) {
             let body = readable(head, body)?;
             let parts = body.parts(Counted::new(state.account.memory(), head.version));
-            return Admin::new(state, head, &Bytes::new(), route).import(parts).await;
+            return Admin::new(state, head, &Bytes::new(), route, access)
+                .import(parts)
+                .await;
         }
         let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
         let working = working_bytes(&received.bytes, Operation::QueryItems, false);
         self.reserve_working_memory(head.version, &mut received, working)
             .await?;
-        let reply = Admin::new(state, head, &received.bytes, route).answer().await?;
+        let reply = Admin::new(state, head, &received.bytes, route, access).answer().await?;
         self.bind(reply, head.version, received.share, None).await
     }
 

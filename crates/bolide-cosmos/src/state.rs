@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use bolide_core::Account;
+use bolide_core::{Account, RecentRequests};
 use bolide_model::time::Clock;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -15,8 +15,8 @@ use crate::faults::FaultRules;
 use crate::forwarding::{Forwarding, Openings, Peers};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
+use crate::mongo_commands::MongoCommands;
 use crate::names::{Endpoint, Names, Origins};
-use crate::recent_requests::RecentRequests;
 use crate::snapshots::Snapshots;
 
 /// Number of export pages that are made at the same time, because each needs memory.
@@ -51,6 +51,10 @@ pub struct CosmosOptions {
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// Reaches the other servers of the store, for writes that one of them had better commit; `None`: all are committed here.
     pub peers: Option<Arc<dyn Peers>>,
+    /// The requests that were answered last, over all protocols.
+    pub recent_requests: Arc<RecentRequests>,
+    /// Runs commands of MongoDB; `None`: the server has no front end for them.
+    pub mongo: Option<Arc<dyn MongoCommands>>,
 }
 
 /// How a server that replaces the official emulator differs from others.
@@ -69,7 +73,6 @@ pub(crate) struct State {
     pub options: CosmosOptions,
     pub metrics: Arc<Metrics>,
     pub faults: Arc<FaultRules>,
-    pub recent_requests: Arc<RecentRequests>,
     pub forwarding: Option<Forwarding>,
     pub openings: Openings,
     pub content_paths: ContentPathCache,
@@ -92,7 +95,6 @@ impl State {
             openings: Openings::default(),
             metrics: Arc::default(),
             faults: Arc::default(),
-            recent_requests: Arc::default(),
             content_paths: ContentPathCache::default(),
             decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
@@ -109,7 +111,6 @@ impl State {
         State {
             metrics: self.metrics.clone(),
             faults: self.faults.clone(),
-            recent_requests: self.recent_requests.clone(),
             ..State::new(account, self.keys.clone(), options)
         }
     }

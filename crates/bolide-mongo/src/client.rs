@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bolide_model::RequestUnits;
+use bolide_model::account_key::Access;
 use bolide_mql::{Code, Error, Result};
 use bson::{RawDocument, RawDocumentBuf};
 use parking_lot::Mutex;
@@ -35,6 +36,8 @@ pub struct Client {
     /// What the client tells about itself in its first hello, and the name of its application in it.
     metadata: OnceLock<(RawDocumentBuf, Arc<str>)>,
     authentication: Mutex<Authentication>,
+    /// Of a client without a connection: the rights of the key that it has shown elsewhere.
+    key: Option<Access>,
     /// What its previous command consumed.
     last_request: Mutex<Option<RequestStatistics>>,
 }
@@ -78,8 +81,22 @@ impl Client {
             peer,
             metadata: OnceLock::new(),
             authentication: Mutex::default(),
+            key: None,
             last_request: Mutex::default(),
         }
+    }
+
+    /// A client without a connection, who has shown an account key elsewhere.
+    pub fn of_key(number: i32, peer: Peer, access: Access) -> Client {
+        Client {
+            key: Some(access),
+            ..Client::new(number, peer)
+        }
+    }
+
+    /// The rights of the key that a client without a connection has shown; `None` of one with a connection.
+    pub fn key(&self) -> Option<Access> {
+        self.key
     }
 
     /// Keeps what a command consumed.

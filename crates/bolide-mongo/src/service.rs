@@ -1,5 +1,7 @@
 //! The front end, as a server uses it.
 
+mod without_connection;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use tokio::sync::watch;
 use crate::client::Peer;
 use crate::connection::{self, Activity, Timeouts};
 use crate::state::{MongoOptions, MongoState};
+
+pub use without_connection::JsonReply;
 
 /// Time between searches for sessions and cursors that were unused for too long.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Instant;
 
-use bolide_core::Account;
+use bolide_core::{Account, RecentRequests};
 use bolide_model::UnixMillis;
 use bolide_model::time::Monotonic;
 use bolide_mql::Error;
@@ -41,6 +41,8 @@ pub struct MongoOptions {
     pub max_connections: usize,
     /// Facts on the machine.
     pub host: Host,
+    /// The requests that were answered last, over all protocols.
+    pub recent_requests: Arc<RecentRequests>,
 }
 
 /// The machine, as `hostInfo` and `serverStatus` report it.

@@ -54,6 +54,13 @@ impl From<i32> for Code {
     }
 }
 
+impl Code {
+    /// Returns `codeName` as clients get it: the name, or `Location<n>`.
+    pub fn shown_name(self) -> String {
+        self.name().map_or_else(|| format!("Location{}", self.0), str::to_owned)
+    }
+}
+
 macro_rules! codes {
     ($($number:literal $constant:ident $name:literal,)*) => {
         impl Code {

@@ -219,6 +219,7 @@ fn private_options() -> MongoOptions {
         faults_enabled: false,
         max_connections: 1,
         host: Host::default(),
+        recent_requests: Arc::default(),
     }
 }
 

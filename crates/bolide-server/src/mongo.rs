@@ -3,11 +3,13 @@
 //! TLS is told apart by the first bytes. A message begins with its length, so the first byte alone does not tell: 0x16 is the low byte of some
 //! lengths. The first three of a TLS handshake would be a message of more than 64 KiB, which nobody may send before authentication.
 
+pub mod commands;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_core::{Account, TtlMode};
+use bolide_core::{Account, RecentRequests, TtlMode};
 use bolide_model::account_key::AccountKey;
 use bolide_mongo::authentication::Credentials;
 use bolide_mongo::client::Peer;
@@ -127,7 +129,13 @@ impl MongoListenerOptions {
 }
 
 /// The front end for `account`, with the options of a server that listens on `port`.
-pub fn service(settings: &Settings, account: Arc<Account>, port: u16, max_connections: usize) -> MongoService {
+pub fn service(
+    settings: &Settings,
+    account: Arc<Account>,
+    port: u16,
+    max_connections: usize,
+    recent_requests: Arc<RecentRequests>,
+) -> MongoService {
     let options = &settings.options.mongo;
     let keys = settings.keys.keys.iter();
     let keys = keys
@@ -146,6 +154,7 @@ pub fn service(settings: &Settings, account: Arc<Account>, port: u16, max_connec
             memory_mib: i64::try_from(mib).unwrap_or(i64::MAX),
             port,
         },
+        recent_requests,
     };
     MongoService::new(account, options)
 }

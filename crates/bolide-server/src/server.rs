@@ -94,19 +94,22 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     {
         demo::fill(&account, &settings).await?;
     }
+    let options = cosmos_options(&settings, &certificate, &shared, ports);
+    let recent = options.recent_requests.clone();
     let mongo = |account| {
+        let port = ports.mongo?;
         Some(mongo::service(
             &settings,
             account,
-            ports.mongo?,
+            port,
             descriptors.connections,
+            recent,
         ))
     };
     if let Some(account) = host.account().await {
         account.set_endpoint(own_endpoint(&settings, ports)).await;
     }
-    host.start(cosmos_options(&settings, &certificate, &shared, ports), mongo)
-        .await;
+    host.start(options, mongo).await;
     // Requests are served while this syncs its files; the server is reported as ready after it.
     certificate.keep(&settings.options)?;
     if settings.emulator.is_some() {
@@ -190,6 +193,8 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         }),
         snapshots: None,
         peers: peers(settings),
+        recent_requests: Arc::default(),
+        mongo: None,
     }
 }
 

@@ -218,6 +218,8 @@ impl WireStore {
             emulation: None,
             snapshots: None,
             peers: None,
+            recent_requests: Arc::default(),
+            mongo: None,
         };
         let key = AccountKey::parse(&cosmos::account_key()).map_err(|error| error.to_string())?;
         Ok(WireStore {

@@ -9,6 +9,7 @@ mod containers;
 mod copies;
 mod export;
 mod faults;
+mod mongo;
 mod query;
 mod routes;
 mod snapshots;
@@ -43,6 +44,8 @@ pub(crate) struct Admin<'r> {
     head: &'r Parts,
     body: &'r Bytes,
     path: &'r str,
+    /// That of the sender's key; `None` on routes that need none.
+    access: Option<Access>,
 }
 
 /// The response of the health check until the store is recovered.
@@ -51,12 +54,19 @@ pub(crate) fn starting() -> Value {
 }
 
 impl<'r> Admin<'r> {
-    pub(crate) fn new(state: &'r State, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
+    pub(crate) fn new(
+        state: &'r State,
+        head: &'r Parts,
+        body: &'r Bytes,
+        route: &Route<'r>,
+        access: Option<Access>,
+    ) -> Admin<'r> {
         Admin {
             state,
             head,
             body,
             path: route.path,
+            access,
         }
     }
 
@@ -100,11 +110,11 @@ impl<'r> Admin<'r> {
         containers::import(self, &container, parts).await
     }
 
-    /// Refuses senders without the required right.
+    /// Refuses senders without the required right; returns what the sender's key gives.
     ///
     /// # Errors
     /// 401 without a key; 403 if the key does not have the right.
-    pub(crate) fn authenticate(state: &State, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
+    pub(crate) fn authenticate(state: &State, head: &Parts, route: &Route<'_>) -> Result<Access, Failure> {
         let access = auth::authenticate_admin(&state.keys, head)?;
         let needed = routes::key_for(&head.method, &segments_of(route.path));
         if access == Access::ReadOnly && needed == Some(Access::Full) {
@@ -113,7 +123,7 @@ impl<'r> Admin<'r> {
                 "a read-only key opens only GET and queries here",
             ));
         }
-        Ok(())
+        Ok(access)
     }
 
     /// The container in the path of a route.
@@ -204,7 +214,11 @@ async fn requests(admin: &Admin<'_>) -> Result<Reply> {
             .parse()
             .map_err(|_| Error::bad_request("`after` must be a whole number from 0"))
     });
-    Ok(ok(&admin.state.recent_requests.after(after.transpose()?.unwrap_or(0))))
+    Ok(ok(&admin
+        .state
+        .options
+        .recent_requests
+        .after(after.transpose()?.unwrap_or(0))))
 }
 
 async fn settings(admin: &Admin<'_>) -> Result<Reply> {

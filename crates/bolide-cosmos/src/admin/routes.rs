@@ -8,7 +8,7 @@ use bolide_model::account_key::Access;
 use futures_util::future::BoxFuture;
 use http::Method;
 
-use super::{Admin, clock, cluster, containers, copies, export, faults, query, snapshots, ttl};
+use super::{Admin, clock, cluster, containers, copies, export, faults, mongo, query, snapshots, ttl};
 use crate::wire::Reply;
 
 /// A route outside the protocol.
@@ -60,7 +60,7 @@ const fn route(method: Method, path: &'static str, key: Option<Access>, handler:
 
 /// All routes.
 #[rustfmt::skip]
-pub(crate) static ROUTES: [AdminRoute; 36] = [
+pub(crate) static ROUTES: [AdminRoute; 38] = [
     route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
     route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
     route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
@@ -85,11 +85,13 @@ pub(crate) static ROUTES: [AdminRoute; 36] = [
     route(Method::DELETE, "snapshots/{name}",             FULL,      server!(snapshots::remove)),
     route(Method::POST, "snapshots/{name}/restore",       FULL,      server!(snapshots::restore)),
     route(Method::POST, "reset",                          FULL,      server!(snapshots::reset)),
+    route(Method::POST, "dbs/{db}/mongo",                 READ_ONLY, server!(mongo::run)),
     route(Method::POST, "dbs/{db}/colls/{c}/query",       READ_ONLY, container!(query::answer)),
     route(Method::GET,  "dbs/{db}/colls/{c}/export",      READ_ONLY, container!(export::answer)),
     route(Method::GET,  "dbs/{db}/colls/{c}/indexes",     READ_ONLY, container!(containers::indexes)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl",         READ_ONLY, container!(ttl::report)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl/preview", READ_ONLY, container!(ttl::preview)),
+    route(Method::POST, "dbs/{db}/colls/{c}/ttl/ends",    READ_ONLY, container!(ttl::ends)),
     route(Method::GET,  "dbs/{db}/colls/{c}/ttl/why",     READ_ONLY, container!(ttl::why)),
     route(Method::POST, "dbs/{db}/colls/{c}/purge",       FULL,      container!(containers::purge)),
     route(Method::POST, "dbs/{db}/colls/{c}/verify",      FULL,      container!(containers::verify)),

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use super::{Admin, ok};
 use crate::wire::Reply;
 
+/// Items of one question for their ends.
+const ENDS_AT_ONCE: usize = 100;
+
 /// `…/ttl`: the values of TTL-272.
 pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let report = admin.state.account.ttl_report(container).await?;
@@ -66,13 +69,9 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
 /// `…/ttl/why`: the state of one item, and the rule for it.
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let id = admin.required("id")?;
-    let key = match container.collection() {
-        // Documents of an unsharded collection have no partition key.
-        Some(collection) if collection.shard_key.is_none() => PartitionKey::default(),
-        _ => {
-            let key = PartitionKey::from_text(&admin.required("pk")?)?;
-            container.properties().partition_key.meant_by(key).unwrap_or_default()
-        }
+    let key = match has_keys(container) {
+        false => PartitionKey::default(),
+        true => meant_by(container, &admin.required("pk")?)?,
     };
     let why = admin.state.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
@@ -97,6 +96,43 @@ pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result
         answer["index"] = why.index.into();
     }
     Ok(ok(&answer))
+}
+
+/// `…/ttl/ends`: when each of some items ends, in milliseconds; `null` for one that never does, or is not live.
+pub(super) async fn ends(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
+    let members = admin.members()?;
+    let asked = members.get("items").and_then(Value::as_array);
+    let asked = asked.ok_or_else(|| Error::bad_request("`items` must be an array of {\"id\", \"pk\"}"))?;
+    if asked.len() > ENDS_AT_ONCE {
+        let message = format!("too many items. items={}, limit={ENDS_AT_ONCE}", asked.len());
+        return Err(Error::bad_request(message));
+    }
+    let mut ends = Vec::with_capacity(asked.len());
+    for item in asked {
+        let id = item.get("id").and_then(Value::as_str);
+        let id = id.ok_or_else(|| Error::bad_request("the `id` of an item must be a string"))?;
+        let key = match (has_keys(container), item.get("pk")) {
+            (false, _) => PartitionKey::default(),
+            (true, Some(key @ Value::Array(_))) => meant_by(container, &key.to_string())?,
+            (true, _) => return Err(Error::bad_request("the `pk` of an item must be an array")),
+        };
+        let why = admin.state.account.ttl_why(container, id, &key).await?;
+        let end = why.expires_at_millis.or(why.expires_at_seconds.map(|at| at * 1_000));
+        ends.push(end.filter(|_| why.is_live));
+    }
+    Ok(ok(&json!({ "endsMs": ends })))
+}
+
+/// Whether items have partition keys: documents of an unsharded collection have none.
+fn has_keys(container: &Container) -> bool {
+    container
+        .collection()
+        .is_none_or(|collection| collection.shard_key.is_some())
+}
+
+fn meant_by(container: &Container, text: &str) -> Result<PartitionKey> {
+    let key = PartitionKey::from_text(text)?;
+    Ok(container.properties().partition_key.meant_by(key).unwrap_or_default())
 }
 
 /// The own ttl of a document of a MongoDB collection, as it counts.

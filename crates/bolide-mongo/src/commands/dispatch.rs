@@ -8,6 +8,7 @@
 
 mod authorization;
 mod labels;
+mod outcome;
 mod repeat;
 mod replies;
 
@@ -15,9 +16,10 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_core::{Consumed, MemoryShare};
+use bolide_model::RequestUnits;
 use bolide_mql::{Code, Error, Result};
 use bson::raw::{RawBsonRef, cstr};
 use bson::{RawDocument, RawDocumentBuf};
@@ -29,7 +31,7 @@ use super::context::{CommandContext, Reply};
 use super::data::views;
 use super::global::GlobalArguments;
 use super::table::{Command, Rights};
-use crate::client::{self, Client, RequestStatistics};
+use crate::client::{self, Client};
 use crate::codes;
 use crate::fail_points::FailCommand;
 use crate::message::OpMsg;
@@ -112,7 +114,13 @@ pub async fn dispatch(
 ) -> Answer {
     let mut labels = Labels::default();
     let result = match Call::new(state, client, request) {
-        Ok(call) => call.run(&mut labels, gone).await,
+        Ok(call) => {
+            let begun = state.monotonic().now();
+            let mut charge = RequestUnits(0.0);
+            let result = call.run(&mut labels, &mut charge, gone).await;
+            call.note(begun, charge, &result);
+            result
+        }
         Err(error) => Err(error.into()),
     };
     let reply = match result {
@@ -195,7 +203,12 @@ impl<'a> Call<'a> {
     }
 
     // Long: the steps of every command, in their order.
-    async fn run(self, labels: &mut Labels, gone: impl Future<Output = ()> + Send) -> Result<Reply, Ended> {
+    async fn run(
+        &self,
+        labels: &mut Labels,
+        charge: &mut RequestUnits,
+        gone: impl Future<Output = ()> + Send,
+    ) -> Result<Reply, Ended> {
         if !COUNTED_BY_HANDLERS.contains(&self.command.name) {
             self.state.metrics.operations.command.add(1);
         }
@@ -272,6 +285,7 @@ impl<'a> Call<'a> {
             false => error,
         });
         self.conclude(&context, begun, &result);
+        *charge = context.consumed.sum();
         if context.closes_connection.load(Ordering::Relaxed) {
             return Err(Ended::Close);
         }
@@ -285,22 +299,6 @@ impl<'a> Call<'a> {
         let id = self.message.command().get("getMore").ok().flatten();
         let id = id.and_then(bolide_mql::value::number::whole);
         self.command.name == "getMore" && id.is_some_and(|id| self.state.cursors.is_change_stream(id))
-    }
-
-    /// Keeps what the command consumed, and ends its transaction if it failed.
-    fn conclude(&self, context: &CommandContext<'_>, begun: Instant, result: &Result<Reply>) {
-        if self.command.name != "getLastRequestStatistics" {
-            self.client.note_request(RequestStatistics {
-                command: self.command.name,
-                charge: context.consumed.sum(),
-                duration: self.state.monotonic().since(begun),
-            });
-        }
-        if let Some(transaction) = &context.transaction
-            && result.as_ref().map_or(true, |reply| reply.aborts_transaction)
-        {
-            transaction.fail();
-        }
     }
 
     /// Looks whether another server has made the collection, if it is not known here, or has changed what writes depend on: its indexes, its validator.

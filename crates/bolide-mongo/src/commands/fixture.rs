@@ -41,6 +41,7 @@ pub fn options() -> MongoOptions {
             memory_mib: 1024,
             port: 10255,
         },
+        recent_requests: Arc::default(),
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Command {
     pub is_admin_only: bool,
     /// Whether it is in version 1 of the stable API.
     pub is_in_stable_api: bool,
+    /// Whether it is about the connection itself, so that it is for clients with one.
+    pub is_of_a_connection: bool,
     /// Whether it exists only with `--enable-faults`.
     needs_faults: bool,
     /// Runs it.
@@ -73,6 +75,7 @@ const fn command(name: &'static str, rights: Rights, handler: Handler, help: &'s
         reads_snapshots: false,
         is_admin_only: false,
         is_in_stable_api: false,
+        is_of_a_connection: false,
         needs_faults: false,
         handler,
         help,
@@ -133,6 +136,11 @@ impl Command {
         self
     }
 
+    const fn of_a_connection(mut self) -> Command {
+        self.is_of_a_connection = true;
+        self
+    }
+
     const fn with_faults(mut self) -> Command {
         self.needs_faults = true;
         self
@@ -169,7 +177,7 @@ pub static COMMANDS: &[Command] = &[
     command("configureFailPoint", Rights::Admin, run!(configure_fail_point), "injects errors, for tests")
         .on_admin().with_faults(),
     command("connectionStatus", Rights::None, run!(connection_status), "who is authenticated on this connection")
-        .before_authentication(),
+        .before_authentication().of_a_connection(),
     command("connPoolStats", Rights::None, run!(conn_pool_stats), "connections to other members, of which there are none"),
     command("convertToCapped", Rights::Write, run!(capped::refuse), "nothing: there are no capped collections"),
     command("count", Rights::Read, run!(count), "the number of documents that match a filter")
@@ -218,7 +226,8 @@ pub static COMMANDS: &[Command] = &[
         .on_admin(),
     command("getCmdLineOpts", Rights::Admin, run!(get_cmd_line_opts), "the options of the server")
         .on_admin(),
-    command("getLastRequestStatistics", Rights::None, run!(get_last_request_statistics), "the request units of the previous command"),
+    command("getLastRequestStatistics", Rights::None, run!(get_last_request_statistics), "the request units of the previous command")
+        .of_a_connection(),
     command("getLog", Rights::Admin, run!(get_log), "lines of the log, of which none are kept")
         .on_admin(),
     command("getMore", Rights::Read, run!(get_more), "the next documents of a cursor")
@@ -229,12 +238,12 @@ pub static COMMANDS: &[Command] = &[
     command("grantRolesToRole", Rights::Write, run!(roles_info::custom), "changes a custom role, which is not supported"),
     command("grantRolesToUser", Rights::Write, run!(user_roles::grant), "gives roles to a user"),
     command("hello", Rights::None, run!(hello::hello), "the server's place in the replica set, and its limits")
-        .before_authentication().in_stable_api(),
+        .before_authentication().in_stable_api().of_a_connection(),
     command("hostInfo", Rights::Admin, run!(host_info), "the machine"),
     command("insert", Rights::Write, run!(insert), "inserts documents")
         .in_stable_api().in_transactions(),
     command("isMaster", Rights::None, run!(hello::is_master), "as hello, for old clients")
-        .or(&["ismaster"]).before_authentication(),
+        .or(&["ismaster"]).before_authentication().of_a_connection(),
     command("killAllSessions", Rights::Admin, run!(sessions::kill_all), "ends all sessions of users"),
     command("killAllSessionsByPattern", Rights::Admin, run!(sessions::kill_all_by_pattern), "ends sessions that match"),
     command("killCursors", Rights::Read, run!(kill_cursors), "closes cursors")
@@ -250,7 +259,7 @@ pub static COMMANDS: &[Command] = &[
     command("listIndexes", Rights::Read, run!(list_indexes), "the indexes of a collection")
         .in_stable_api(),
     command("logout", Rights::None, run!(logout), "ends the authentication of this connection")
-        .before_authentication(),
+        .before_authentication().of_a_connection(),
     command("logRotate", Rights::Admin, run!(log_rotate), "begins a new log file, of which there is none")
         .on_admin(),
     command("ping", Rights::None, run!(ping), "nothing")
@@ -270,9 +279,9 @@ pub static COMMANDS: &[Command] = &[
     command("revokeRolesFromUser", Rights::Write, run!(user_roles::revoke), "takes roles from a user"),
     command("rolesInfo", Rights::Admin, run!(roles_info), "the built-in roles"),
     command("saslContinue", Rights::None, run!(sasl::proceed), "goes on with an authentication")
-        .before_authentication().in_stable_api(),
+        .before_authentication().in_stable_api().of_a_connection(),
     command("saslStart", Rights::None, run!(sasl::start), "begins an authentication")
-        .before_authentication().in_stable_api(),
+        .before_authentication().in_stable_api().of_a_connection(),
     command("serverStatus", Rights::Admin, run!(server_status), "counters of the server"),
     command("setParameter", Rights::Admin, run!(parameters::set), "changes parameters of the server")
         .on_admin(),
@@ -287,7 +296,7 @@ pub static COMMANDS: &[Command] = &[
     command("usersInfo", Rights::Admin, run!(users_info), "users and their roles"),
     command("validate", Rights::Admin, run!(validate), "checks the storage of a collection"),
     command("whatsmyuri", Rights::None, run!(whatsmyuri), "the client's address")
-        .before_authentication(),
+        .before_authentication().of_a_connection(),
 ];
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! The item's `id` is the `_id` if that is a string, otherwise the canonical extended JSON of the `_id`. Root fields that have the name of a property of
 //! items ([`HIDDEN`]) are left out.
 
+mod extended;
 mod line;
 mod parse;
 
@@ -27,6 +28,7 @@ use bson::{DateTime, RawArray, RawBinaryRef, RawBsonRef, RawDocument};
 use super::depth::RECURSION_LIMIT;
 use super::order::DbPointerParts;
 
+pub use extended::parse_extended;
 pub use line::{read_line, write_line};
 pub use parse::parse_canonical;
 

@@ -23,6 +23,7 @@ use bolide_storage_lsm::{Issued, Steps};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::connection::Shared;
+use crate::mongo::commands::Commands;
 use crate::options::Settings;
 use crate::script_host;
 use crate::server::{self, Failure};
@@ -102,14 +103,16 @@ impl Host {
     ) {
         let current = self.current.lock().await;
         let Some(current) = current.as_ref() else { return };
+        let mongo = mongo(current.account.clone());
         let options = CosmosOptions {
+            mongo: mongo.clone().map(|service| Arc::new(Commands(service)) as _),
             snapshots: self.store.has_snapshots().then(|| self.snapshots(&current.waiting)),
             ..options
         };
         let keys = self.settings.keys.keys.clone();
         let service = CosmosService::new(current.account.clone(), keys, options);
         self.shared.serving().start(service);
-        if let Some(service) = mongo(current.account.clone()) {
+        if let Some(service) = mongo {
             let background = service.clone();
             tokio::spawn(async move { background.run_background().await });
             self.shared.start_mongo(service.clone());

@@ -44,6 +44,8 @@ impl InProcess {
             emulation: None,
             snapshots: None,
             peers: None,
+            recent_requests: Arc::default(),
+            mongo: None,
         };
         InProcess {
             service: CosmosService::new(store.account.clone(), Keys::new(key.clone()), options),

@@ -25,6 +25,7 @@ mod memory;
 mod mongo;
 mod mongo_bad_input;
 mod mongo_client;
+mod mongo_commands;
 mod mongo_sharded;
 mod names;
 mod permissions;

@@ -5,7 +5,7 @@ use bolide_model::epk::Epk;
 use bolide_model::ttl::{Class, DateRules, Deadline, Own, Settings};
 use bolide_model::{Error, Result, UnixMillis};
 use bolide_mql::bson::RawBson;
-use bolide_mql::bson::oid::ObjectId;
+use bolide_mql::value::json::parse_canonical;
 use bolide_storage::{Head, ReadRequest, Space};
 use serde_json::Value;
 
@@ -81,10 +81,10 @@ async fn for_each_record(partition: &Partition, watch: Option<&Watch>, mut visit
     }
 }
 
-/// Returns the encoded `_id` that a text names: JSON, with object ids as `{"$oid": "…"}`; any other text is a string.
+/// Returns the encoded `_id` that a text names: JSON, with other types than JSON has as canonical Extended JSON; any other text is a string.
 ///
 /// # Errors
-/// `BadRequest` for JSON arrays and other objects.
+/// `BadRequest` for JSON that is neither.
 fn id_of_text(text: &str, collection: &CollectionDefinition) -> Result<DocumentId> {
     let id = match serde_json::from_str(text) {
         Err(_) => RawBson::String(text.to_owned()),
@@ -95,16 +95,10 @@ fn id_of_text(text: &str, collection: &CollectionDefinition) -> Result<DocumentI
             Some(whole) => RawBson::Int64(whole),
             None => RawBson::Double(number.as_f64().unwrap_or_default()),
         },
-        Ok(other) => {
-            let hex = other.as_object().filter(|object| object.len() == 1);
-            let hex = hex.and_then(|object| object.get("$oid")?.as_str());
-            let id = hex.and_then(|hex| ObjectId::parse_str(hex).ok());
-            RawBson::ObjectId(id.ok_or_else(|| {
-                Error::bad_request(
-                    "the id of a document must be a JSON string, number, boolean, null or {\"$oid\": \"…\"}",
-                )
-            })?)
-        }
+        Ok(Value::Array(_)) => return Err(Error::bad_request("the id of a document is never an array")),
+        Ok(Value::Object(_)) => parse_canonical(text).ok_or_else(|| {
+            Error::bad_request("the id of a document must be canonical Extended JSON if it is an object")
+        })?,
     };
     Ok(DocumentId::of(id.as_raw_bson_ref(), collection.collation.as_deref()))
 }

@@ -18,6 +18,21 @@ impl<'a> Call<'a> {
             let text = format!("{} may only be run against the admin database.", command.name);
             return Err(Error::new(Code::UNAUTHORIZED, text));
         }
+        if let Some(access) = self.client.key() {
+            if command.is_of_a_connection {
+                let text = format!(
+                    "{} is about a connection, and this command came without one",
+                    command.name
+                );
+                return Err(Error::new(Code::COMMAND_NOT_SUPPORTED, text));
+            }
+            let grants = Grants::Key(access);
+            if !grants.allow_command(command, self.database) {
+                return Err(self.unauthorized(self.database));
+            }
+            self.refuse_stored_users()?;
+            return Ok((grants, None));
+        }
         let principal = self.client.principal();
         let user = principal.as_ref().map(|principal| principal.full_name());
         if !self.state.options.requires_authentication {

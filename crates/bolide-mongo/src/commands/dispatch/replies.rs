@@ -40,15 +40,11 @@ pub fn add_write_concern_error(
 
 /// The document of an error.
 pub fn error_document(state: &MongoState, error: &Error, labels: &Labels) -> RawDocumentBuf {
-    let name = match error.code.name() {
-        Some(name) => name.to_owned(),
-        None => format!("Location{}", error.code.0),
-    };
     let mut document = rawdoc! {
         "ok": 0.0,
         "errmsg": error.message.as_str(),
         "code": error.code.0,
-        "codeName": name,
+        "codeName": error.code.shown_name(),
     };
     let details = error.details.as_deref();
     for (key, value) in details.into_iter().flat_map(|details| details.iter()).flatten() {

@@ -168,3 +168,57 @@ fn lines_give_the_same_bytes_again() {
         assert_eq!((time, again.as_bytes()), (17, document.as_bytes()));
     }
 }
+
+#[test]
+fn canonical_and_relaxed_extended_json_are_read_alike() {
+    let object_id = object_id();
+    for (text, expected) in [
+        (r#"{"n": 7}"#, rawdoc! {"n": 7_i32}),
+        (r#"{"n": 2147483648}"#, rawdoc! {"n": 2_147_483_648_i64}),
+        (r#"{"n": {"$numberLong": "7"}}"#, rawdoc! {"n": 7_i64}),
+        (r#"{"n": 7.0}"#, rawdoc! {"n": 7.0}),
+        (
+            r#"{"n": {"$numberDouble": "-Infinity"}}"#,
+            rawdoc! {"n": f64::NEG_INFINITY},
+        ),
+        (
+            r#"{"_id": {"$oid": "0123456789abcdef01234567"}}"#,
+            rawdoc! {"_id": object_id},
+        ),
+        (
+            r#"{"at": {"$date": "1970-01-01T00:00:00.001Z"}}"#,
+            rawdoc! {"at": DateTime::from_millis(1)},
+        ),
+        (
+            r#"{"at": {"$lt": {"$date": {"$numberLong": "-1"}}}}"#,
+            rawdoc! {"at": {"$lt": DateTime::from_millis(-1)}},
+        ),
+        // Operators are not types.
+        (
+            r#"{"s": {"$regex": "a", "$options": "i"}, "t": {"$type": "int"}}"#,
+            rawdoc! {"s": {"$regex": "a", "$options": "i"}, "t": {"$type": "int"}},
+        ),
+        // The order of fields stays.
+        (r#"{"b": 1, "a": 2}"#, rawdoc! {"b": 1, "a": 2}),
+    ] {
+        assert_eq!(parse_extended(text.as_bytes()).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_canonical_writes_is_read_again() {
+    let document = rawdoc! {
+        "binary": Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] },
+        "regex": Regex { pattern: cstr!("a/b").into(), options: cstr!("im").into() },
+        "at": Timestamp { time: 1, increment: 2 },
+        "decimal": RawBson::Decimal128("1.10".parse().unwrap()),
+        "code": RawBson::JavaScriptCode("f()".to_owned()),
+        "min": RawBson::MinKey,
+        "max": RawBson::MaxKey,
+        "nothing": RawBson::Undefined,
+        "old": RawBson::Symbol("s".to_owned()),
+        "within": [{"a": i64::MAX}, f64::MIN_POSITIVE, DateTime::from_millis(i64::MIN)],
+    };
+    let text = canonical(RawBsonRef::Document(&document));
+    assert_eq!(parse_extended(text.as_bytes()).unwrap(), document);
+}

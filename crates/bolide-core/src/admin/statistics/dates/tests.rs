@@ -1,5 +1,6 @@
 use bolide_model::ttl::{DateRule, RuleId};
-use bolide_mql::bson::{RawBsonRef, RawDocumentBuf};
+use bolide_mql::bson::oid::ObjectId;
+use bolide_mql::bson::{DateTime, RawBsonRef, RawDocumentBuf};
 use bolide_mql::index::IndexDefinition;
 
 use super::*;
@@ -18,6 +19,10 @@ fn a_text_names_the_id_of_a_document() {
         ("true", RawBsonRef::Boolean(true)),
         ("null", RawBsonRef::Null),
         (&format!("{{\"$oid\": \"{hex}\"}}"), RawBsonRef::ObjectId(oid)),
+        (
+            "{\"$date\": {\"$numberLong\": \"5\"}}",
+            RawBsonRef::DateTime(DateTime::from_millis(5)),
+        ),
     ] {
         assert_eq!(
             id_of_text(text, &collection).ok(),
@@ -27,7 +32,7 @@ fn a_text_names_the_id_of_a_document() {
     }
     for text in [
         "[1]",
-        "{}",
+        "{\"a\": 1}",
         "{\"$oid\": \"x\"}",
         "{\"$oid\": \"\", \"a\": 1}",
         "{\"$date\": 5}",

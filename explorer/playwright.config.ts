@@ -14,7 +14,7 @@ export default defineConfig<Options>({
   projects: [
     { name: "memory" },
     // The same tour over HTTPS, with the certificate that the server has made, and with its data on the disk.
-    { name: "disk", testMatch: "tour.spec.ts", use: { isOnDisk: true, ignoreHTTPSErrors: true } },
+    { name: "disk", testMatch: ["tour.spec.ts", "mongo.spec.ts"], use: { isOnDisk: true, ignoreHTTPSErrors: true } },
   ],
   use: {
     viewport: { width: 1280, height: 800 },

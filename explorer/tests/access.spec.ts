@@ -22,6 +22,24 @@ for (const scheme of ["light", "dark"] as const) {
       expect(await findings(page), view).toEqual([]);
       await page.screenshot({ path: info.outputPath(`${view}.png`) });
     }
+    await server.admin("POST", "dbs/shop/mongo", { insert: "carts", documents: [{ _id: 1, at: { $date: "2030-01-01T00:00:00Z" } }] });
+    await server.admin("POST", "dbs/shop/mongo", { createIndexes: "carts", indexes: [{ key: { at: 1 }, name: "at_1", expireAfterSeconds: 90 }] });
+    await page.getByRole("button", { name: "List again" }).click();
+    await page.getByRole("link", { name: "carts" }).click();
+    for (const view of ["Documents", "Aggregate", "SQL", "Time to live", "Changes", "Settings"]) {
+      await page.getByRole("link", { name: view }).click();
+      if (view === "Documents") await page.getByRole("option").click();
+      if (view === "Aggregate") {
+        await page.getByRole("button", { name: "Run" }).click();
+        await page.getByRole("button", { name: "Tree" }).click();
+      }
+      await page.waitForLoadState("networkidle");
+      expect(await findings(page), view).toEqual([]);
+      await page.screenshot({ path: info.outputPath(`collection ${view}.png`) });
+    }
+    await page.getByRole("button", { name: "New container" }).first().click();
+    await page.getByRole("button", { name: "MongoDB collection" }).click();
+    expect(await findings(page), "new collection").toEqual([]);
     await page.getByRole("link", { name: "Bolide" }).click();
     expect(await findings(page), "connect").toEqual([]);
   });

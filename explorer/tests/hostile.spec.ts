@@ -16,6 +16,19 @@ test("script in items, names and errors is text", async ({ page, server }) => {
   await type(page, "Query", `SELECT '${SCRIPT.replaceAll("'", "")}' FROM ${SCRIPT}`);
   await page.getByRole("button", { name: "Run" }).click();
   await expect(page.getByRole("alert")).toBeVisible();
+  const name = "a<img src=x onerror=document.title=1>";
+  await server.admin("POST", "dbs/shop/mongo", { insert: name, documents: [{ _id: SCRIPT, [SCRIPT]: SCRIPT }] });
+  await page.getByRole("button", { name: "List again" }).click();
+  await page.getByRole("link", { name }).click();
+  await page.getByRole("option").click();
+  await expect(page.getByRole("textbox", { name: "Document" })).toContainText("onerror");
+  await page.getByRole("link", { name: "Aggregate" }).click();
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("button", { name: "Table" }).click();
+  await expect(page.getByRole("columnheader", { name: SCRIPT })).toBeVisible();
+  await type(page, "Pipeline", `[ { ${JSON.stringify(SCRIPT)}: 1 } ]`);
+  await page.getByRole("button", { name: "Run" }).click();
+  await expect(page.getByRole("alert")).toContainText("onerror");
   expect(await page.title()).toBe("Bolide");
 });
 

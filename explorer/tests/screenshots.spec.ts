@@ -1,7 +1,7 @@
 // The pictures of the documentation, made when BOLIDE_SCREENSHOTS names a directory.
 
 import { join } from "node:path";
-import { expect, Server, test, type } from "./server";
+import { expect, Server, START, test, type } from "./server";
 
 const DIRECTORY = process.env["BOLIDE_SCREENSHOTS"];
 
@@ -27,10 +27,20 @@ async function fill(server: Server): Promise<void> {
     await server.item("dbs/shop/colls/carts/docs", user, at % 4 === 1 ? { ...cart, ttl: 60 + at * 40 } : at % 7 === 3 ? { ...cart, ttl: -1 } : cart);
     await server.admin("PUT", "clock", { advanceMs: 9_000 });
   }
+  const pages = ["/shop/tea", "/shop/coffee", "/about"];
+  const visits = Array.from({ length: 40 }, (_, at) => ({
+    _id: { $oid: (0x65a00000 + at).toString(16).padStart(24, "0") },
+    page: pages[at % pages.length],
+    ms: { $numberDouble: String(12.5 + at) },
+    visitor: { $numberLong: String(9_007_199_254_740_993n + BigInt(at)) },
+    at: { $date: new Date(START + at * 5_000).toISOString() },
+  }));
+  await server.admin("POST", "dbs/shop/mongo", { insert: "visits", documents: visits });
+  await server.admin("POST", "dbs/shop/mongo", { createIndexes: "visits", indexes: [{ key: { at: 1 }, name: "at_1", expireAfterSeconds: 600 }] });
 }
 
 test("pictures of each page", async ({ page }) => {
-  const server = await Server.start();
+  const server = await Server.start({ args: ["--enable-faults"] });
   try {
     await fill(server);
     const take = async (name: string): Promise<void> => {
@@ -82,6 +92,35 @@ test("pictures of each page", async ({ page }) => {
     await expect(page.getByRole("row", { name: /CreateItem/ })).toBeVisible();
     await page.waitForTimeout(8_000);
     await take("metrics");
+
+    await page.getByRole("link", { name: "Requests" }).click();
+    await page.getByRole("option").nth(3).click();
+    await take("requests");
+
+    await page.getByRole("link", { name: "Faults" }).click();
+    const rules = [
+      { match: { operation: "ReadItem" }, status: 429, retryAfterMs: 50, times: 5 },
+      { match: { operation: "QueryItems" }, delayMs: 800 },
+    ];
+    await type(page, "Rules as JSON", JSON.stringify(rules, null, 2));
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    await expect(page.getByRole("status")).toHaveText("Set.");
+    await take("faults");
+    await page.getByRole("button", { name: "Clear" }).click();
+
+    await page.getByRole("button", { name: "List again" }).click();
+    await page.getByRole("link", { name: "visits" }).click();
+    await page.getByLabel("Filter").fill('{ page: /^\\/shop/, at: { $gte: ISODate("2030-01-01T00:01:00Z") } }');
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("option").nth(1).click();
+    await page.getByRole("button", { name: "Why?" }).click();
+    await expect(page.getByText("an index of the collection")).toBeVisible();
+    await take("documents");
+    await page.getByRole("link", { name: "Aggregate" }).click();
+    await type(page, "Pipeline", '[\n  { $match: { ms: { $gt: 20 } } },\n  { $group: { _id: "$page", visits: { $sum: 1 }, ms: { $avg: "$ms" } } },\n  { $sort: { visits: -1 } }\n]');
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("button", { name: "Table" }).click();
+    await expect(page.getByRole("cell").first()).toBeVisible();
 
     await page.getByRole("button", { name: "New container" }).first().click();
     await page.getByText("Unique keys and indexes").click();

@@ -26,6 +26,8 @@ export class Server {
     readonly https: string,
     /** Where the page is opened: one of the two. */
     readonly url: string,
+    /** The port for MongoDB's drivers. */
+    readonly mongo: number,
   ) {
     Server.origins.add(http).add(https);
   }
@@ -41,9 +43,9 @@ export class Server {
     const child = spawn(binary, [...where, clock, ...ports, ...(options.args ?? [])], { stdio: ["ignore", "ignore", "inherit"] });
     for (let tries = 0; ; tries += 1) {
       try {
-        const said = JSON.parse(await readFile(ready, "utf8")) as { cosmos: string; cosmosTls: string };
+        const said = JSON.parse(await readFile(ready, "utf8")) as { cosmos: string; cosmosTls: string; mongo: string };
         const [http, https] = [said.cosmos, said.cosmosTls].map((url) => url.replace(/\/$/, "")) as [string, string];
-        return new Server(child, files, http, https, options.isHttps === true ? https : http);
+        return new Server(child, files, http, https, options.isHttps === true ? https : http, Number(said.mongo.split(":").at(-1)));
       } catch (error) {
         if (child.exitCode !== null || tries > 600) throw error;
         await pause(50);

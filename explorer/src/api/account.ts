@@ -2,7 +2,7 @@
 
 import { type Answer, type Client, ServerError, segment } from "./client";
 import { isKept } from "./json";
-import { type Throughput, throughputHeaders } from "./definition";
+import { type Throughput, throughputHeaders } from "./throughput";
 
 export interface Database {
   id: string;

@@ -58,37 +58,38 @@ export class Client {
       "x-ms-version": VERSION,
       ...options.headers,
     };
-    return send<T>(method, `/${path}`, { ...options, headers });
+    return parsed<T>(await send(method, `/${path}`, { ...options, headers }));
   }
 
   /** A request of the admin API. `path`: encoded, below `/_bolide/`. */
   async admin<T>(method: string, path: string, options: Options = {}): Promise<Answer<T>> {
-    const headers = { authorization: `Bearer ${this.key}`, ...options.headers };
-    return send<T>(method, `/_bolide/${path}`, { ...options, headers });
+    return parsed<T>(await this.adminText(method, path, options));
   }
 
-  /** An answer of the admin API that is not JSON. */
-  async text(path: string): Promise<string> {
-    const response = await ask("GET", `/_bolide/${path}`, { headers: { authorization: `Bearer ${this.key}`, accept: "*/*" } });
-    const text = await response.text();
-    if (!response.ok) throw errorOf(response.status, text);
-    return text;
+  /** The same, with the text of the answer. */
+  async adminText(method: string, path: string, options: Options = {}): Promise<Answer<string>> {
+    const headers = { authorization: `Bearer ${this.key}`, ...options.headers };
+    return send(method, `/_bolide/${path}`, { ...options, headers });
   }
 }
 
 /** A request that needs no key. */
 export async function open<T>(path: string): Promise<T> {
-  return (await send<T>("GET", path, {})).body;
+  return parsed<T>(await send("GET", path, {})).body;
 }
 
-async function send<T>(method: string, url: string, options: Options): Promise<Answer<T>> {
+function parsed<T>(answer: Answer<string>): Answer<T> {
+  return { ...answer, body: (answer.body === "" ? null : parse(answer.body)) as T };
+}
+
+async function send(method: string, url: string, options: Options): Promise<Answer<string>> {
   const began = performance.now();
   const response = await ask(method, url, options);
   const text = await response.text();
   // 304: nothing has changed, which is an answer of the change feed.
   if (!response.ok && response.status !== 304) throw errorOf(response.status, text);
   return {
-    body: (text === "" ? null : parse(text)) as T,
+    body: text,
     headers: response.headers,
     charge: Number(response.headers.get("x-ms-request-charge") ?? 0),
     took: performance.now() - began,

@@ -27,7 +27,7 @@ function unescape(text: string): string {
 }
 
 export async function metrics(client: Client): Promise<Sample[]> {
-  return parse(await client.text("metrics"));
+  return parse((await client.adminText("GET", "metrics", { headers: { accept: "*/*" } })).body);
 }
 
 /** The sum of a metric over all labels, or over those that fit. */

@@ -2,7 +2,7 @@
 
 import { all, type Container } from "./account";
 import type { Client } from "./client";
-import type { Throughput } from "./definition";
+import type { Throughput } from "./throughput";
 
 export interface Offer {
   _rid: string;

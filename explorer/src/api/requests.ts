@@ -4,12 +4,16 @@ import type { Client } from "./client";
 
 export interface Answered {
   number: number;
+  protocol: "cosmos" | "mongodb";
   /** Server time. */
   atMs: number;
+  /** Of MongoDB: the name of the command. */
   method: string;
+  /** Of MongoDB: the namespace. */
   path: string;
   /** `null`: it was refused before that was known. */
   operation: string | null;
+  /** Of MongoDB: the code of the error, 0 without one. */
   status: number;
   subStatus: number;
   /** Request units. */
@@ -17,9 +21,18 @@ export interface Answered {
   ms: number;
 }
 
-/** Those after a number, oldest first, and the number of the newest. */
-export async function requestsAfter(client: Client, number: number): Promise<{ last: number; requests: Answered[] }> {
-  return (await client.admin<{ last: number; requests: Answered[] }>("GET", `requests?after=${number}`)).body;
+export interface Recent {
+  /** Another one for each start of the server, with which the numbers begin anew. */
+  run: string;
+  /** The number of the newest. */
+  last: number;
+  /** Oldest first. */
+  requests: Answered[];
+}
+
+/** Those after a number. */
+export async function requestsAfter(client: Client, number: number): Promise<Recent> {
+  return (await client.admin<Recent>("GET", `requests?after=${number}`)).body;
 }
 
 /** The rules that still apply. */

@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import type { Place } from "../api/account";
 
-export const VIEWS = ["items", "query", "ttl", "changes", "scripts", "settings"] as const;
+/** Views of a container, or of a collection of MongoDB. */
+export const VIEWS = ["items", "aggregate", "query", "ttl", "changes", "scripts", "settings"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** Pages of the server, and their addresses: without a slash, so that none is that of a container. */

@@ -4,7 +4,13 @@ import { keyOf, type Place } from "../api/account";
 
 /** Tabs of a container: at most. */
 export const MOST_TABS = 20;
-const NEW = "SELECT * FROM c";
+
+/** The language of queries, and the first one. */
+const NEW = {
+  sql: "SELECT * FROM c",
+  pipeline: "[\n  { $match: { } },\n  { $limit: 20 }\n]",
+} as const;
+export type Kind = keyof typeof NEW;
 
 export interface Tab {
   /** Another one for each tab of the container. */
@@ -19,12 +25,12 @@ export interface Tabs {
 }
 
 /** The name under which the browser keeps them. */
-export const storedAs = (place: Place): string => `bolide.queries.${keyOf(place)}`;
+export const storedAs = (place: Place, kind: Kind): string => `bolide.${kind === "sql" ? "queries" : kind}.${keyOf(place)}`;
 
-export function readTabs(place: Place): Tabs {
-  const first: Tabs = { list: [{ id: 1, text: NEW }], shown: 1 };
+export function readTabs(place: Place, kind: Kind): Tabs {
+  const first: Tabs = { list: [{ id: 1, text: NEW[kind] }], shown: 1 };
   try {
-    const found = JSON.parse(localStorage.getItem(storedAs(place)) ?? "null") as Tabs | null;
+    const found = JSON.parse(localStorage.getItem(storedAs(place, kind)) ?? "null") as Tabs | null;
     const list = (found?.list ?? []).filter(({ id, text }) => Number.isInteger(id) && typeof text === "string").slice(0, MOST_TABS);
     if (list.length === 0) return first;
     return withShown({ list, shown: found?.shown ?? 1 }, found?.shown ?? 1);
@@ -33,17 +39,17 @@ export function readTabs(place: Place): Tabs {
   }
 }
 
-export function keepTabs(place: Place, tabs: Tabs): void {
+export function keepTabs(place: Place, kind: Kind, tabs: Tabs): void {
   try {
-    localStorage.setItem(storedAs(place), JSON.stringify(tabs));
+    localStorage.setItem(storedAs(place, kind), JSON.stringify(tabs));
   } catch {
     // The browser keeps no more: they are there until the page is closed.
   }
 }
 
-export function withNew(tabs: Tabs): Tabs {
+export function withNew(tabs: Tabs, kind: Kind): Tabs {
   const id = Math.max(...tabs.list.map((tab) => tab.id)) + 1;
-  return { list: [...tabs.list, { id, text: NEW }], shown: id };
+  return { list: [...tabs.list, { id, text: NEW[kind] }], shown: id };
 }
 
 /** Without a tab; the last one stays. */

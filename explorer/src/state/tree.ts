@@ -1,14 +1,21 @@
 // Databases and their containers, as the server has listed them.
 
 import { signal } from "@preact/signals";
-import { type Container, containers, databases } from "../api/account";
+import { containers, databases } from "../api/account";
 import type { Client } from "../api/client";
+import { collections } from "../mongo/commands";
 import { wordsOf } from "./session";
+
+/** A container, and what it is for MongoDB's drivers. */
+export interface Leaf {
+  id: string;
+  kind: "container" | "collection" | "view";
+}
 
 export interface Branch {
   id: string;
   /** `null`: not asked yet. */
-  containers: Container[] | null;
+  containers: Leaf[] | null;
   isOpen: boolean;
 }
 
@@ -26,7 +33,7 @@ export async function refresh(client: Client): Promise<void> {
     tree.value = await Promise.all(
       found.map(async ({ id }) => {
         const isOpen = before.get(id)?.isOpen ?? opens;
-        return { id, isOpen, containers: isOpen ? await containers(client, id) : null };
+        return { id, isOpen, containers: isOpen ? await leaves(client, id) : null };
       }),
     );
     treeError.value = null;
@@ -45,8 +52,18 @@ export async function toggle(client: Client, id: string): Promise<void> {
   change({ isOpen: !branch.isOpen });
   if (branch.isOpen || branch.containers !== null) return;
   try {
-    change({ containers: await containers(client, id) });
+    change({ containers: await leaves(client, id) });
   } catch (error) {
     treeError.value = wordsOf(error);
   }
+}
+
+async function leaves(client: Client, database: string): Promise<Leaf[]> {
+  // A server with --no-mongo has collections, too, but shows them as containers.
+  const [all, known] = await Promise.all([containers(client, database), collections(client, database).catch(() => [])]);
+  const views = new Map(known.map(({ name, isView }) => [name, isView]));
+  return all.map(({ id }) => {
+    const isView = views.get(id);
+    return { id, kind: isView === undefined ? "container" : isView ? "view" : "collection" };
+  });
 }

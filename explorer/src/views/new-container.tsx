@@ -2,14 +2,83 @@
 
 import { useState } from "preact/hooks";
 import { createContainer, ensureDatabase } from "../api/account";
-import { definitionOf, type Fields, type Throughput } from "../api/definition";
+import { definitionOf, type Fields } from "../api/definition";
+import type { Throughput } from "../api/throughput";
 import { Editor } from "../editor/editor";
+import { createCollection } from "../mongo/commands";
 import { show } from "../state/place";
 import { client, wordsOf } from "../state/session";
 import { refresh } from "../state/tree";
+import { useAttempt } from "../ui/attempt";
 import { Problem } from "../ui/notice";
 
-export function NewContainer({ database, onDone }: { database: string; onDone: () => void }) {
+interface Properties {
+  database: string;
+  onDone: () => void;
+}
+
+export function NewContainer(properties: Properties) {
+  const [isCollection, setCollection] = useState(false);
+  return (
+    <>
+      <div class="tools kinds" role="group" aria-label="Kind">
+        <button aria-pressed={!isCollection} onClick={() => setCollection(false)}>
+          Container
+        </button>
+        <button aria-pressed={isCollection} onClick={() => setCollection(true)}>
+          MongoDB collection
+        </button>
+      </div>
+      {isCollection ? <CollectionForm {...properties} /> : <ContainerForm {...properties} />}
+    </>
+  );
+}
+
+function CollectionForm({ database, onDone }: Properties) {
+  const [problem, attempt] = useAttempt();
+  const submit = (form: HTMLFormElement): Promise<void> =>
+    attempt(async () => {
+      const known = client.peek();
+      if (known === null) return;
+      const place = { database: valueOf(form, "database"), container: valueOf(form, "id") };
+      const [ttlField, ttlSeconds] = [valueOf(form, "ttlField"), valueOf(form, "ttl")];
+      if ((ttlField === "") !== (ttlSeconds === "")) throw new Error("A TTL index needs a field and a number of seconds.");
+      const throughput = throughputOf(form);
+      await ensureDatabase(known, place.database);
+      await createCollection(known, place, { shardKey: valueOf(form, "key"), throughput, ttlField, ttlSeconds: Number(ttlSeconds) });
+      await refresh(known);
+      onDone();
+      show(place);
+    });
+  return (
+    <form
+      class="card"
+      aria-label="New collection"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit(event.currentTarget);
+      }}
+    >
+      <Field name="database" label="Database" isRequired value={database} />
+      <Field name="id" label="Collection" isRequired />
+      <Field name="key" label="Shard key" placeholder="tenant" hint="Empty: not sharded" />
+      <Field name="ttlField" label="TTL index on" placeholder="expireAt" hint="A field with a date, or _ts for the last change" />
+      <Field name="ttl" label="Seconds after it" least={-1} />
+      <ThroughputFields />
+      <Problem text={problem} />
+      <div class="tools">
+        <button class="primary" type="submit">
+          Create
+        </button>
+        <button type="button" onClick={onDone}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function ContainerForm({ database, onDone }: Properties) {
   const [problem, setProblem] = useState<string | null>(null);
   /** The definition, once it is edited as JSON. */
   const [text, setText] = useState<string | null>(null);
@@ -75,7 +144,7 @@ export function NewContainer({ database, onDone }: { database: string; onDone: (
 }
 
 interface FieldProperties {
-  name: keyof Fields | "database" | "throughput";
+  name: keyof Fields | "database" | "throughput" | "ttlField";
   label: string;
   hint?: string;
   placeholder?: string;

@@ -22,14 +22,18 @@ export function Requests() {
   const problem = usePolling(
     ASK_EVERY_MS,
     () => {
-      let last = 0;
+      let [run, last] = ["", 0];
       return {
-        ask: async () => (known === null || paused.current ? null : requestsAfter(known, last)),
+        ask: async () => {
+          if (known === null || paused.current) return null;
+          const found = await requestsAfter(known, last);
+          // A server that was started again counts from the beginning.
+          return found.run === run || last === 0 ? found : requestsAfter(known, 0);
+        },
         take: (found) => {
-          // A server that has begun anew counts from the beginning.
-          const isAnother = found.last < last;
-          last = isAnother ? 0 : found.last;
-          if (isAnother) setRequests([]);
+          const isAnother = run !== "" && found.run !== run;
+          [run, last] = [found.run, found.last];
+          if (isAnother) setRequests(found.requests.reverse());
           else if (found.requests.length > 0) setRequests((before) => [...found.requests.reverse(), ...before].slice(0, KEPT));
         },
       };
@@ -58,7 +62,7 @@ export function Requests() {
       </div>
       <Problem text={problem} />
       <div class="split">
-        <div class="pane">
+        <div class="pane wide">
           {shown.length > 0 && (
             <VirtualList
               rows={shown}
@@ -68,7 +72,7 @@ export function Requests() {
               onSelect={setChosen}
               render={(request) => (
                 <>
-                  <span class={`status class-${Math.floor(request.status / 100)}`}>{statusOf(request)}</span>
+                  <span class={`status class-${classOf(request)}`}>{statusOf(request)}</span>
                   <span class="method">{request.method}</span>
                   <span class="grow clip">{request.path}</span>
                   <span class="muted clip">{request.operation}</span>
@@ -95,7 +99,16 @@ export function Requests() {
   );
 }
 
-const statusOf = ({ status, subStatus }: Answered): string => (subStatus === 0 ? String(status) : `${status}/${subStatus}`);
+function statusOf({ protocol, status, subStatus }: Answered): string {
+  if (protocol === "mongodb") return status === 0 ? "ok" : String(status);
+  return subStatus === 0 ? String(status) : `${status}/${subStatus}`;
+}
+
+/** Whether it was well: 2; refused: 4; or has failed: 5. */
+function classOf({ protocol, status }: Answered): number {
+  if (protocol === "mongodb") return status === 0 ? 2 : 4;
+  return Math.floor(status / 100);
+}
 
 const timeOf = ({ atMs }: Answered): string => new Date(atMs).toISOString().slice(11, 23);
 

@@ -50,6 +50,7 @@ export function Tree() {
                       aria-current={isShown(branch.id, container.id) ? "page" : undefined}
                     >
                       {container.id}
+                      {container.kind !== "container" && <span class="tag">{container.kind}</span>}
                     </a>
                   </li>
                 ))}

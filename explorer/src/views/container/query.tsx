@@ -6,10 +6,10 @@ import type { Client } from "../../api/client";
 import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
 import { history, remember } from "../../state/history";
-import { keepTabs, MOST_TABS, readTabs, storedAs, type Tabs, without, withNew, withShown } from "../../state/queries";
 import { server, wordsOf } from "../../state/session";
 import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
+import { QueryTabs } from "../../ui/query-tabs";
 import { ValueTree } from "../../ui/value-tree";
 
 const SHAPES = ["Table", "JSON", "Tree"] as const;
@@ -33,49 +33,12 @@ interface Properties {
 }
 
 export function Query({ client, place, container }: Properties) {
-  const [tabs, setTabs] = useState(() => readTabs(place));
-  const change = (next: (before: Tabs) => Tabs): void =>
-    setTabs((before) => {
-      const after = next(before);
-      keepTabs(place, after);
-      return after;
-    });
-  useEffect(() => {
-    // Another window has changed them: what is shown here stays the one that is shown.
-    const take = (event: StorageEvent): void => {
-      if (event.key === storedAs(place)) setTabs((before) => withShown(readTabs(place), before.shown));
-    };
-    addEventListener("storage", take);
-    return () => removeEventListener("storage", take);
-  }, []);
-  const retype = (id: number, text: string): void =>
-    change((before) => ({ ...before, list: before.list.map((tab) => (tab.id === id ? { id, text } : tab)) }));
   return (
-    <div class="query">
-      <div class="tools" role="group" aria-label="Queries">
-        {tabs.list.map(({ id }) => (
-          <button key={id} aria-pressed={id === tabs.shown} onClick={() => change((before) => ({ ...before, shown: id }))}>
-            Query {id}
-          </button>
-        ))}
-        {tabs.list.length < MOST_TABS && (
-          <button class="quiet" aria-label="New query" onClick={() => change(withNew)}>
-            +
-          </button>
-        )}
-        {tabs.list.length > 1 && (
-          <button class="quiet" onClick={() => change((before) => without(before, before.shown))}>
-            Close
-          </button>
-        )}
-      </div>
-      {tabs.list.map(({ id, text }) => (
-        // Those that are not shown keep their results.
-        <div class="query-tab" key={id} hidden={id !== tabs.shown}>
-          <One client={client} place={place} container={container} text={text} onChange={(typed) => retype(id, typed)} />
-        </div>
-      ))}
-    </div>
+    <QueryTabs
+      place={place}
+      kind="sql"
+      render={(text, onChange) => <One client={client} place={place} container={container} text={text} onChange={onChange} />}
+    />
   );
 }
 

@@ -46,21 +46,30 @@ export function TimeToLive({ client, place, container, onChange }: Properties) {
         <>
           <dl class="figures">
             <Figure name="Default">{report.defaultTtl === null ? "off" : report.defaultTtl === -1 ? "−1: on, without an end" : span(report.defaultTtl)}</Figure>
-            <Figure name="Next end">{report.nextExpirySeconds === null ? "none" : <Countdown end={report.nextExpirySeconds} />}</Figure>
-            <Figure name="Ended, not purged yet">{report.backlogItems.toLocaleString()}</Figure>
-            <Figure name="Oldest of them">{span(report.oldestPendingSeconds)}</Figure>
-            <Figure name="Purged so far">{report.purgedTotal.toLocaleString()}</Figure>
-            <Figure name="Purged per second">{report.purgeRate.toFixed(1)}</Figure>
-            <Figure name="Request units spent">{report.ruSpentTotal.toFixed(1)}</Figure>
+            <PurgeFigures report={report} />
           </dl>
           <Forecast report={report} second={second} />
         </>
       )}
       <div class="cards">
         <Change client={client} place={place} container={container} onChange={onChange} />
-        <Ask client={client} place={place} />
+        <Ask client={client} place={place} hasKeys />
       </div>
     </div>
+  );
+}
+
+/** What comes next, and what the purge has done. */
+export function PurgeFigures({ report }: { report: TtlReport }) {
+  return (
+    <>
+      <Figure name="Next end">{report.nextExpirySeconds === null ? "none" : <Countdown end={report.nextExpirySeconds} />}</Figure>
+      <Figure name="Ended, not purged yet">{report.backlogItems.toLocaleString()}</Figure>
+      <Figure name="Oldest of them">{span(report.oldestPendingSeconds)}</Figure>
+      <Figure name="Purged so far">{report.purgedTotal.toLocaleString()}</Figure>
+      <Figure name="Purged per second">{report.purgeRate.toFixed(1)}</Figure>
+      <Figure name="Request units spent">{report.ruSpentTotal.toFixed(1)}</Figure>
+    </>
   );
 }
 
@@ -74,7 +83,7 @@ function Figure({ name, children }: { name: string; children: preact.ComponentCh
 }
 
 /** How many items end when, as bars. */
-function Forecast({ report, second }: { report: TtlReport; second: number }) {
+export function Forecast({ report, second }: { report: TtlReport; second: number }) {
   const most = Math.max(1, ...report.forecast.map((slice) => slice.items));
   return (
     <table class="forecast">
@@ -95,14 +104,14 @@ function Forecast({ report, second }: { report: TtlReport; second: number }) {
 }
 
 /** Why an item is there or gone: also one that is in no list any more. */
-function Ask({ client, place }: { client: Client; place: Place }) {
+export function Ask({ client, place, hasKeys }: { client: Client; place: Place; hasKeys: boolean }) {
   const [answer, setAnswer] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
     try {
-      const key = JSON.parse(String(fields.get("key"))) as unknown;
+      const key = hasKeys ? (JSON.parse(String(fields.get("key"))) as unknown) : [];
       if (!Array.isArray(key)) throw new Error("The partition key is an array: a value for each path.");
       setAnswer(inWords(await ttlWhy(client, place, String(fields.get("id")), key)));
       setProblem(null);
@@ -117,10 +126,12 @@ function Ask({ client, place }: { client: Client; place: Place }) {
         Why is this item there or gone?
         <input name="id" required placeholder="id" autocomplete="off" />
       </label>
-      <label>
-        Its partition key
-        <input name="key" class="code" required placeholder='["value"]' autocomplete="off" />
-      </label>
+      {hasKeys && (
+        <label>
+          Its partition key
+          <input name="key" class="code" required placeholder='["value"]' autocomplete="off" />
+        </label>
+      )}
       <Problem text={problem} />
       {answer !== null && (
         <p class="note" role="status">

@@ -1,0 +1,137 @@
+// Pipelines, and their results with the types of their values.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Place } from "../../api/account";
+import type { Client } from "../../api/client";
+import { Editor } from "../../editor/editor";
+import { aggregateCommand, type Cursor, close, explain, next } from "../../mongo/commands";
+import { type Document, print, toExtended } from "../../mongo/value";
+import { wordsOf } from "../../state/session";
+import { DocumentTable, DocumentTree } from "../../ui/documents";
+import { download } from "../../ui/download";
+import { Problem } from "../../ui/notice";
+import { QueryTabs } from "../../ui/query-tabs";
+
+const SHAPES = ["Text", "Table", "Tree"] as const;
+type Shape = (typeof SHAPES)[number];
+
+interface Properties {
+  client: Client;
+  place: Place;
+}
+
+interface Result {
+  documents: Document[];
+  charge: number;
+  took: number;
+  rest: Cursor | null;
+}
+
+export function Aggregate({ client, place }: Properties) {
+  return (
+    <QueryTabs
+      place={place}
+      kind="pipeline"
+      render={(text, onChange) => <One client={client} place={place} text={text} onChange={onChange} />}
+    />
+  );
+}
+
+interface OneProperties extends Properties {
+  text: string;
+  onChange: (text: string) => void;
+}
+
+function One({ client, place, text, onChange: change }: OneProperties) {
+  const [result, setResult] = useState<Result | null>(null);
+  const [plan, setPlan] = useState<Document | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [shape, setShape] = useState<Shape>("Text");
+  const [isBusy, setBusy] = useState(false);
+  const stop = useRef<AbortController | null>(null);
+  const open = useRef<Cursor | null>(null);
+
+  const attempt = async (what: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+    stop.current?.abort();
+    const mine = new AbortController();
+    stop.current = mine;
+    setBusy(true);
+    try {
+      await what(mine.signal);
+      if (!mine.signal.aborted) setProblem(null);
+    } catch (error) {
+      if (!mine.signal.aborted) setProblem(wordsOf(error));
+    } finally {
+      if (stop.current === mine) setBusy(false);
+    }
+  };
+  const forget = (): void => {
+    // The server closes it later if this fails.
+    if (open.current !== null) void close(client, open.current).catch(() => undefined);
+    open.current = null;
+  };
+  // Nobody waits for it any more.
+  useEffect(
+    () => () => {
+      stop.current?.abort();
+      forget();
+    },
+    [],
+  );
+  const run = (after: Result | null): Promise<void> =>
+    attempt(async (signal) => {
+      if (after === null) forget();
+      const found = await next(client, after?.rest ?? aggregateCommand(place, text), signal);
+      open.current = found.rest;
+      if (signal.aborted) return;
+      setPlan(null);
+      setResult({
+        documents: [...(after?.documents ?? []), ...found.documents],
+        charge: (after?.charge ?? 0) + found.charge,
+        took: (after?.took ?? 0) + found.took,
+        rest: found.rest,
+      });
+    });
+  const showPlan = (): Promise<void> =>
+    attempt(async (signal) => {
+      const found = await explain(client, aggregateCommand(place, text), signal);
+      if (!signal.aborted) setPlan(found);
+    });
+  return (
+    <>
+      <Editor language="javascript" label="Pipeline" text={text} onChange={change} onRun={() => void run(null)} />
+      <div class="tools">
+        <button class="primary" onClick={() => void run(null)} title="Ctrl+Enter">
+          Run
+        </button>
+        {isBusy && <button onClick={() => stop.current?.abort()}>Stop</button>}
+        <button onClick={() => void showPlan()}>Plan</button>
+        <span class="space" />
+        {result !== null && (
+          <>
+            <span class="muted" role="status">
+              {result.documents.length} {result.documents.length === 1 ? "document" : "documents"}
+              {result.rest !== null && " so far"} · {result.charge.toFixed(2)} RU · {result.took.toFixed(0)} ms
+            </span>
+            {SHAPES.map((name) => (
+              <button key={name} aria-pressed={shape === name} onClick={() => setShape(name)}>
+                {name}
+              </button>
+            ))}
+            <button onClick={() => download(`${place.container}.json`, toExtended(result.documents))}>Download</button>
+          </>
+        )}
+      </div>
+      <Problem text={problem} />
+      {plan !== null && <Editor language="javascript" label="Plan" isReadOnly text={print(plan)} />}
+      {plan === null && result !== null && (
+        <>
+          {shape === "Text" && <Editor language="javascript" label="Results" isReadOnly text={result.documents.map((one) => print(one)).join("\n")} />}
+          {shape === "Table" && <DocumentTable documents={result.documents} />}
+          {shape === "Tree" && <DocumentTree documents={result.documents} />}
+          {result.rest !== null && <button onClick={() => void run(result)}>More</button>}
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,175 @@
+// When documents of a collection end: its TTL indexes, what another time would end, and what comes.
+
+import { useEffect, useState } from "preact/hooks";
+import { type Place, type TtlReport, ttlPreview, ttlReport } from "../../api/account";
+import type { Client } from "../../api/client";
+import { span } from "../../api/ttl";
+import { count, createIndex, type Index, indexes, next, setExpiry } from "../../mongo/commands";
+import { date, doc, type Document, int, printShort } from "../../mongo/value";
+import { now } from "../../state/clock";
+import { useAttempt } from "../../ui/attempt";
+import { Problem } from "../../ui/notice";
+import { usePolling } from "../../ui/poll";
+import { Ask, Forecast, PurgeFigures } from "../container/time-to-live";
+
+interface Properties {
+  client: Client;
+  place: Place;
+  shardKey: string | null;
+}
+
+const ASK_EVERY_MS = 2_000;
+/** Documents of a sample. */
+const SAMPLE = 5;
+
+export function CollectionTimeToLive({ client, place, shardKey }: Properties) {
+  const [report, setReport] = useState<TtlReport | null>(null);
+  const [known, setKnown] = useState<Index[] | null>(null);
+  const [failure, attempt] = useAttempt();
+  const load = (): Promise<void> =>
+    attempt(async () => setKnown((await indexes(client, place)).filter((index) => index.expireAfterSeconds !== null)));
+  useEffect(() => void load(), []);
+  const problem = usePolling(ASK_EVERY_MS, () => ({ ask: () => ttlReport(client, place), take: setReport }), [known]);
+  const second = Math.floor(now.value / 1_000);
+  return (
+    <div class="ttl">
+      <Problem text={problem ?? failure} />
+      {report !== null && (
+        <>
+          <dl class="figures">
+            <PurgeFigures report={report} />
+          </dl>
+          <Forecast report={report} second={second} />
+        </>
+      )}
+      <div class="cards">
+        {known?.map((index) => <Change key={index.name} client={client} place={place} index={index} onChanged={load} />)}
+        <Create client={client} place={place} onChanged={load} />
+        <Ask client={client} place={place} hasKeys={shardKey !== null} />
+      </div>
+    </div>
+  );
+}
+
+interface ChangeProperties {
+  client: Client;
+  place: Place;
+  onChanged: () => Promise<void>;
+}
+
+interface Preview {
+  of: string;
+  ends: number;
+  sample: string[];
+}
+
+/** Another time for an index: first what it would end, then whether to set it. */
+function Change({ client, place, index, onChanged }: ChangeProperties & { index: Index }) {
+  const [wanted, setWanted] = useState(String(index.expireAfterSeconds));
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const [problem, attempt] = useAttempt();
+  const [field] = [...index.key.keys()];
+  const look = (): Promise<void> =>
+    attempt(async () => setPreview({ of: wanted, ...(await endedBy(client, place, field ?? "", Number(wanted))) }));
+  const apply = (): Promise<void> =>
+    attempt(async () => {
+      await setExpiry(client, place, index.name, Number(wanted));
+      setPreview(null);
+      await onChanged();
+    });
+  const isSeen = preview !== null && preview.of === wanted;
+  return (
+    <form
+      class="card"
+      aria-label={`Index ${index.name}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void (isSeen ? apply() : look());
+      }}
+    >
+      <label>
+        {`Seconds after ${field === "_ts" ? "the last change" : field}`}
+        <input type="number" min={field === "_ts" ? "-1" : "0"} required value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+        <small>
+          Index {index.name}, now {index.expireAfterSeconds === -1 ? "without an end" : span(index.expireAfterSeconds ?? 0)}
+        </small>
+      </label>
+      <Problem text={problem} />
+      {isSeen && (
+        <p class="note" role="status">
+          <strong>{preview.ends.toLocaleString()}</strong> {preview.ends === 1 ? "document ends" : "documents end"} at once.
+          {preview.sample.length > 0 && ` Among them: ${preview.sample.join(", ")}.`}
+        </p>
+      )}
+      <div class="tools">
+        <button type="button" onClick={() => void look()}>
+          Preview
+        </button>
+        <button type="submit" class={isSeen && preview.ends > 0 ? "danger" : "primary"} disabled={!isSeen}>
+          Apply
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Live documents that an index on a field would end at once if it had this time. */
+async function endedBy(client: Client, place: Place, field: string, seconds: number): Promise<Omit<Preview, "of">> {
+  if (field === "_ts") return { ends: (await ttlPreview(client, place, seconds)).expireNow, sample: [] };
+  // The earliest date of an array counts: a condition on one of its elements is the same.
+  const until = date(now.peek() - seconds * 1_000);
+  const filter: Document = doc([field, doc(["$lte", until])]);
+  const ends = await count(client, place, filter);
+  if (ends === 0) return { ends, sample: [] };
+  const command = doc(["find", place.container], ["filter", filter], ["projection", doc(["_id", int(1)])], ["limit", int(SAMPLE)]);
+  const { documents } = await next(client, { of: place, id: null, command });
+  return { ends, sample: documents.map((document) => printShort(document.get("_id") ?? null, 60)) };
+}
+
+function Create({ client, place, onChanged }: ChangeProperties) {
+  const [field, setField] = useState("");
+  const [seconds, setSeconds] = useState("");
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const [problem, attempt] = useAttempt();
+  const wanted = `${field} ${seconds}`;
+  const look = (): Promise<void> => attempt(async () => setPreview({ of: wanted, ...(await endedBy(client, place, field, Number(seconds))) }));
+  const apply = (): Promise<void> =>
+    attempt(async () => {
+      await createIndex(client, place, doc([field, int(1)]), doc(["expireAfterSeconds", int(Number(seconds))]));
+      setPreview(null);
+      setField("");
+      await onChanged();
+    });
+  const isSeen = preview !== null && preview.of === wanted;
+  return (
+    <form
+      class="card"
+      aria-label="New TTL index"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void (isSeen ? apply() : look());
+      }}
+    >
+      <label>
+        New TTL index on
+        <input required placeholder="expireAt, or _ts" autocomplete="off" spellcheck={false} value={field} onInput={(event) => setField(event.currentTarget.value)} />
+      </label>
+      <label>
+        Seconds after its date
+        <input type="number" min="-1" required value={seconds} onInput={(event) => setSeconds(event.currentTarget.value)} />
+      </label>
+      <Problem text={problem} />
+      {isSeen && (
+        <p class="note" role="status">
+          <strong>{preview.ends.toLocaleString()}</strong> {preview.ends === 1 ? "document ends" : "documents end"} at once.
+          {preview.sample.length > 0 && ` Among them: ${preview.sample.join(", ")}.`}
+        </p>
+      )}
+      <div class="tools">
+        <button type="submit" class={isSeen && preview.ends > 0 ? "danger" : "primary"}>
+          {isSeen ? "Create" : "Preview"}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -17,7 +17,7 @@ use flate2::read::GzDecoder;
 use http::header::{ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::auth;
@@ -75,7 +75,7 @@ pub(crate) struct Session<'s> {
 /// 404 for a file that it does not have.
 pub(crate) fn answer(head: &Parts, name: &str, session: &Session<'_>) -> Result<Reply, Failure> {
     let mut reply = match name {
-        "" | INDEX => page()?,
+        "" | INDEX => page(session)?,
         SESSION => session.reply(),
         name => file(&head.headers, name)?,
     };
@@ -87,18 +87,22 @@ pub(crate) fn answer(head: &Parts, name: &str, session: &Session<'_>) -> Result<
 }
 
 impl Session<'_> {
+    fn to_json(&self) -> Value {
+        json!({"version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "key": self.key})
+    }
+
     fn reply(&self) -> Reply {
-        let session = json!({"version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "key": self.key});
-        let mut reply = Reply::value(StatusCode::OK, &session);
+        let mut reply = Reply::value(StatusCode::OK, &self.to_json());
         reply.fixed(&headers::CACHE_CONTROL, "no-store");
         reply
     }
 }
 
-/// The page itself, with a new nonce for the styles that its editor makes. It may load and ask nothing but this server, and run nothing but its file.
-fn page() -> Result<Reply, Failure> {
+/// The page itself, with a new nonce for the styles that its editor makes, and with what it would ask first. It may load and ask nothing but this server, and run nothing but its file.
+fn page(session: &Session<'_>) -> Result<Reply, Failure> {
     let nonce = Uuid::new_v4().simple().to_string();
     let html = String::from_utf8_lossy(&named(INDEX)?.text()).replace("{nonce}", &nonce);
+    let html = html.replace("{session}", &in_attribute(&session.to_json().to_string()));
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; connect-src 'self'; \
          frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -109,6 +113,12 @@ fn page() -> Result<Reply, Failure> {
     reply.fixed(&headers::CACHE_CONTROL, "no-store");
     reply.payload = Payload::Whole(html.into());
     Ok(reply)
+}
+
+/// A text as it is written in an attribute of HTML with quotation marks.
+fn in_attribute(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('"', "&quot;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Another file of the page. Browsers keep it and ask whether it has changed.

@@ -9,10 +9,10 @@ use futures_util::future::BoxFuture;
 pub trait MongoCommands: Send + Sync {
     /// Runs a command on a database, with the rights of a key. `command`: Extended JSON, canonical or relaxed.
     ///
-    /// A command that writes is carried out to its end even if the future is dropped; one that reads is ended then.
+    /// A command that writes is carried out to its end even if the future is dropped; one that reads is ended then, an `aggregate` with `$out`, too.
     ///
     /// # Errors
-    /// No memory for the text of the reply. What the command itself refuses is a reply.
+    /// `Throttled`: no memory for the command or for the text of its reply, or too many run. What the command itself refuses is a reply.
     fn run(&self, database: String, command: Bytes, access: Access) -> BoxFuture<'_, Result<CommandReply>>;
 }
 

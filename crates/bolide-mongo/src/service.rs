@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bolide_core::Account;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::client::Peer;
 use crate::connection::{self, Activity, Timeouts};
@@ -22,13 +22,20 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct MongoService {
     states: Arc<watch::Sender<Arc<MongoState>>>,
+    /// Permits to run commands without a connection.
+    turns: Arc<Semaphore>,
 }
 
 impl MongoService {
     /// A front end for `account`.
     pub fn new(account: Arc<Account>, options: MongoOptions) -> MongoService {
+        MongoService::over(Arc::new(MongoState::new(account, options)))
+    }
+
+    fn over(state: Arc<MongoState>) -> MongoService {
         MongoService {
-            states: Arc::new(watch::Sender::new(Arc::new(MongoState::new(account, options)))),
+            states: Arc::new(watch::Sender::new(state)),
+            turns: Arc::new(Semaphore::new(without_connection::AT_A_TIME)),
         }
     }
 

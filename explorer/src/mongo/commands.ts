@@ -3,7 +3,7 @@
 import { type Place, pathOf } from "../api/account";
 import { type Answer, type Client, segment } from "../api/client";
 import type { Throughput } from "../api/throughput";
-import { parse, parseDocument } from "./parse";
+import { parse, parseDocument, parseReply } from "./parse";
 import { doc, type Document, documentAt, documentsAt, fromExtended, int, numberAt, textAt, toExtended, Typed, type Value } from "./value";
 
 /** Milliseconds after which the server ends a read of this page. */
@@ -15,7 +15,7 @@ export const BATCH = 50;
 export async function run(client: Client, database: string, command: Document, signal?: AbortSignal): Promise<Answer<Document>> {
   const options = { body: toExtended(command), ...(signal === undefined ? {} : { signal }) };
   const { body, ...rest } = await client.adminText("POST", `dbs/${segment(database)}/mongo`, options);
-  const reply = fromExtended(parse(body)) as Document;
+  const reply = fromExtended(parseReply(body)) as Document;
   const [refused] = documentsAt(reply, "writeErrors");
   if (refused !== undefined) throw new Error(textAt(refused, "errmsg"));
   return { ...rest, body: reply };
@@ -51,6 +51,8 @@ export interface Cursor {
   /** `null`: at its beginning. */
   id: Value | null;
   command: Document;
+  /** Documents of a batch after the first one, if it is another number than `BATCH`. */
+  batch?: number;
 }
 
 export interface Batch {
@@ -59,12 +61,14 @@ export interface Batch {
   took: number;
   /** `null`: there are no more. */
   rest: Cursor | null;
+  /** Of a change stream: where it goes on with another cursor. */
+  token: Document | null;
 }
 
 /** The next documents of a read. */
 export async function next(client: Client, cursor: Cursor, signal?: AbortSignal): Promise<Batch> {
   const { of, id } = cursor;
-  const command = id === null ? cursor.command : doc(["getMore", id], ["collection", of.container], ["batchSize", int(BATCH)]);
+  const command = id === null ? cursor.command : doc(["getMore", id], ["collection", of.container], ["batchSize", int(cursor.batch ?? BATCH)]);
   const { body, charge, took } = await run(client, of.database, command, signal);
   const found = documentAt(body, "cursor");
   const more = found?.get("id") ?? null;
@@ -74,6 +78,7 @@ export async function next(client: Client, cursor: Cursor, signal?: AbortSignal)
     charge,
     took,
     rest: isOver ? null : { ...cursor, id: more },
+    token: documentAt(found, "postBatchResumeToken") ?? null,
   };
 }
 
@@ -126,44 +131,71 @@ export async function explain(client: Client, { of, command }: Cursor, signal: A
   return body;
 }
 
-/** Nobody reads on. */
-export async function close(client: Client, { of, id }: Cursor): Promise<void> {
-  if (id !== null) await run(client, of.database, doc(["killCursors", of.container], ["cursors", [id]]));
+/** Nobody reads on. The server closes what is left open after some minutes. */
+export function close(client: Client, cursor: Cursor | null): void {
+  if (cursor === null || cursor.id === null) return;
+  const command = doc(["killCursors", cursor.of.container], ["cursors", [cursor.id]]);
+  run(client, cursor.of.database, command).catch(() => undefined);
 }
 
-export async function insert(client: Client, of: Place, documents: Document[]): Promise<void> {
+export async function insert(client: Client, of: Sharded, documents: Document[]): Promise<void> {
   await run(client, of.database, doc(["insert", of.container], ["documents", documents]));
 }
 
-/** Replaces a document, unless somebody else has changed it, or it has ended, since it was read. */
-export async function replace(client: Client, of: Place, before: Document, after: Document): Promise<void> {
+/** Stores documents, and replaces those that are there. They have ids. */
+export async function upsert(client: Client, of: Sharded, documents: Document[]): Promise<void> {
+  const statements = documents.map((document) => doc(["q", identityOf(of, document)], ["u", document], ["upsert", true]));
+  await run(client, of.database, doc(["update", of.container], ["updates", statements]));
+}
+
+/**
+ * Replaces a document, unless somebody else has changed it, or it has ended, since it was read. Numbers of equal value are the same for this: a change of
+ * nothing but the type of a number is not noticed.
+ */
+export async function replace(client: Client, of: Sharded, before: Document, after: Document): Promise<void> {
   const isSame = doc(["$expr", doc(["$eq", ["$$ROOT", doc(["$literal", before])]])]);
-  const query = new Map([...identityOf(before), ...isSame]);
-  const update = doc(["q", query], ["u", after], ["multi", false]);
+  const query = new Map([...identityOf(of, before), ...isSame]);
+  const update = doc(["q", query], ["u", after], ["multi", false], ["collation", doc(["locale", "simple"])]);
   const { body } = await run(client, of.database, doc(["update", of.container], ["updates", [update]]));
   if (numberAt(body, "n") === 0) throw new Error("Somebody else has changed the document since it was read, or it is gone. Reload it.");
 }
 
-export async function remove(client: Client, of: Place, document: Document): Promise<void> {
-  const statement = doc(["q", identityOf(document)], ["limit", int(1)]);
-  await run(client, of.database, doc(["delete", of.container], ["deletes", [statement]]));
+/** Throws if it is not there. */
+export async function remove(client: Client, of: Sharded, document: Document): Promise<void> {
+  const statement = doc(["q", identityOf(of, document)], ["limit", int(1)]);
+  const { body } = await run(client, of.database, doc(["delete", of.container], ["deletes", [statement]]));
+  if (numberAt(body, "n") === 0) throw new Error(`The document ${idText(document)} was gone already.`);
 }
 
 /** The document as it is now; `null` if it is gone. */
-export async function reread(client: Client, of: Place, document: Document): Promise<Document | null> {
-  const command = doc(["find", of.container], ["filter", identityOf(document)], ["limit", int(1)]);
+export async function reread(client: Client, of: Sharded, document: Document): Promise<Document | null> {
+  const command = doc(["find", of.container], ["filter", identityOf(of, document)], ["limit", int(1)]);
   const { documents } = await next(client, { of, id: null, command });
   return documents[0] ?? null;
 }
 
 export async function count(client: Client, of: Place, query: Document): Promise<number> {
-  const { body } = await run(client, of.database, doc(["count", of.container], ["query", query]));
+  const { body } = await run(client, of.database, doc(["count", of.container], ["query", query], ["maxTimeMS", int(LONGEST_READ_MS)]));
   return numberAt(body, "n") ?? 0;
 }
 
-/** What finds one document: its `_id`, also one that an operator could be taken for. */
-export function identityOf(document: Document): Document {
-  return doc(["_id", doc(["$eq", document.get("_id") ?? null])]);
+/** A collection with the path of its shard key; `null`: it is not sharded. */
+export interface Sharded extends Place {
+  shardKey: string | null;
+}
+
+/** What finds one document, also by an `_id` that an operator could be taken for. In a sharded collection an `_id` may be there for each shard key. */
+export function identityOf(of: Sharded, document: Document): Document {
+  const equal = (value: Value): Document => doc(["$eq", value]);
+  const identity = doc(["_id", equal(document.get("_id") ?? null)]);
+  return of.shardKey === null || of.shardKey === "_id" ? identity : identity.set(of.shardKey, equal(at(document, of.shardKey) ?? null));
+}
+
+/** A value at a path of names with dots between. */
+function at(document: Document, path: string): Value | undefined {
+  let value: Value | undefined = document;
+  for (const name of path.split(".")) value = value instanceof Map ? value.get(name) : undefined;
+  return value;
 }
 
 /** An index, as `listIndexes` tells it. */
@@ -187,10 +219,14 @@ export async function indexes(client: Client, of: Place): Promise<Index[]> {
   }));
 }
 
-export async function createIndex(client: Client, of: Place, key: Document, options: Document): Promise<void> {
+/** An index with the name that drivers give it. */
+function indexOf(key: Document, options: Document): Document {
   const name = [...key].map(([field, order]) => `${field}_${order instanceof Typed ? order.text : String(order)}`).join("_");
-  const index = new Map<string, Value>([["key", key], ["name", name], ...options]);
-  await run(client, of.database, doc(["createIndexes", of.container], ["indexes", [index]]));
+  return new Map<string, Value>([["key", key], ["name", name], ...options]);
+}
+
+export async function createIndex(client: Client, of: Place, key: Document, options: Document): Promise<void> {
+  await run(client, of.database, doc(["createIndexes", of.container], ["indexes", [indexOf(key, options)]]));
 }
 
 export async function dropIndex(client: Client, of: Place, name: string): Promise<void> {
@@ -219,20 +255,30 @@ export async function createCollection(client: Client, of: Place, wanted: NewCol
   if (shardKey !== "") command.set("shardKey", shardKey);
   if (throughput?.kind === "manual") command.set("offerThroughput", int(throughput.units));
   if (throughput?.kind === "autoscale") command.set("autoScaleSettings", doc(["maxThroughput", int(throughput.units)]));
+  if (ttlField !== "") {
+    const ofId = indexOf(doc(["_id", int(1)]), new Map());
+    command.set("indexes", [ofId, indexOf(doc([ttlField, int(1)]), doc(["expireAfterSeconds", int(ttlSeconds)]))]);
+  }
   await run(client, of.database, command);
-  if (ttlField !== "") await createIndex(client, of, doc([ttlField, int(1)]), doc(["expireAfterSeconds", int(ttlSeconds)]));
 }
 
 export async function dropCollection(client: Client, of: Place): Promise<void> {
   await run(client, of.database, doc(["drop", of.container]));
 }
 
-/** When each document ends, in milliseconds; `null`: never, or that is not known. In their order. */
-export async function endsOf(client: Client, of: Place, documents: readonly Document[], shardKey: string | null): Promise<(number | null)[]> {
-  const ends: (number | null)[] = [];
-  for (let from = 0; from < documents.length; from += 100) {
-    const items = documents.slice(from, from + 100).map((document) => ({ id: idText(document), pk: keyValue(document, shardKey) }));
-    ends.push(...(await client.admin<{ endsMs: (number | null)[] }>("POST", `${pathOf(of)}/ttl/ends`, { body: { items } })).body.endsMs);
+/** When a document ends, in milliseconds; `null`: never; `undefined`: that is not known. */
+export type End = number | null | undefined;
+
+/** The ends of documents, in their order. */
+export async function endsOf(client: Client, of: Sharded, documents: readonly Document[]): Promise<End[]> {
+  const asked = documents.map((document) => ({ id: idText(document), pk: keyValue(of, document) }));
+  if (asked.some(({ pk }) => pk === null)) return [];
+  const ends: End[] = [];
+  for (let from = 0; from < asked.length; from += 100) {
+    const { body } = await client.admin<{ items: { state: string; endsMs: number | null }[] }>("POST", `${pathOf(of)}/ttl/ends`, {
+      body: { items: asked.slice(from, from + 100) },
+    });
+    ends.push(...body.items.map(({ state, endsMs }) => (state === "absent" ? undefined : endsMs)));
   }
   return ends;
 }
@@ -240,12 +286,13 @@ export async function endsOf(client: Client, of: Place, documents: readonly Docu
 /** The `_id` as the admin API takes it. */
 export const idText = (document: Document): string => toExtended(document.get("_id") ?? null);
 
-/** The value of the shard key as the admin API takes it. */
-export function keyValue(document: Document, shardKey: string | null): unknown[] {
-  if (shardKey === null) return [];
-  let value: Value | undefined = document;
-  for (const name of shardKey.split(".")) value = value instanceof Map ? value.get(name) : undefined;
-  if (value === undefined) return [{}];
-  if (value instanceof Typed) return [["int", "long", "double"].includes(value.type) ? Number(value.text) : value.text];
-  return [typeof value === "object" && value !== null ? {} : value];
+/** The value of the shard key as the admin API takes it; `null`: it does not take its type. */
+export function keyValue(of: Sharded, document: Document): unknown[] | null {
+  if (of.shardKey === null) return [];
+  const value = at(document, of.shardKey);
+  if (value instanceof Typed) {
+    const number = ["int", "long", "double"].includes(value.type) ? Number(value.text) : Number.NaN;
+    return Number.isSafeInteger(number) || (value.type === "double" && Number.isFinite(number)) ? [number] : null;
+  }
+  return value === null || typeof value === "string" || typeof value === "boolean" ? [value] : null;
 }

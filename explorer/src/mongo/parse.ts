@@ -1,15 +1,23 @@
 // Reads values in the syntax of MongoDB's shell, of which JSON is a part. Nothing is run: the page's policy allows no such thing.
 
-import { type Document, Typed, type Value } from "./value";
+import { type Document, Repeated, Typed, type Value } from "./value";
 
-/** JSON's own limit in the server. */
-const DEEPEST = 100;
+/** Levels that the server takes, and those that a reply may have: what drivers have stored may be deeper. */
+const [DEEPEST, DEEPEST_REPLY] = [100, 400];
 const INT = [-2_147_483_648n, 2_147_483_647n] as const;
 const LONG = [-9_223_372_036_854_775_808n, 9_223_372_036_854_775_807n] as const;
 
 /** Reads one value. Throws with the place of what is wrong. */
 export function parse(text: string): Value {
   const reader = new Reader(text);
+  const value = reader.value(0);
+  reader.end();
+  return value;
+}
+
+/** Reads a reply of the server, of which nothing is refused: a document in which a name is there twice becomes a `Repeated`. */
+export function parseReply(text: string): Value {
+  const reader = new Reader(text, true);
   const value = reader.value(0);
   reader.end();
   return value;
@@ -39,7 +47,10 @@ export function parseDocuments(text: string): Document[] {
 class Reader {
   private at = 0;
 
-  constructor(private readonly text: string) {}
+  constructor(
+    private readonly text: string,
+    private readonly isReply = false,
+  ) {}
 
   private fail(what: string): never {
     const before = this.text.slice(0, this.at);
@@ -86,7 +97,8 @@ class Reader {
 
   value(depth: number): Value {
     this.blanks();
-    if (depth > DEEPEST) this.fail(`more than ${DEEPEST} levels`);
+    const deepest = this.isReply ? DEEPEST_REPLY : DEEPEST;
+    if (depth > deepest) this.fail(`more than ${deepest} levels`);
     switch (this.text[this.at]) {
       case undefined:
         return this.fail("a value is missing");
@@ -107,13 +119,17 @@ class Reader {
 
   private document(depth: number): Document {
     this.expect("{");
-    const document: Document = new Map();
+    let document: Document = new Map();
     while (!this.has("}")) {
       const start = this.at;
-      const name = this.name();
+      let name = this.name();
       if (document.has(name)) {
-        this.at = start;
-        this.fail(`"${name}" is there twice`);
+        if (!this.isReply) {
+          this.at = start;
+          this.fail(`"${name}" is there twice`);
+        }
+        if (!(document instanceof Repeated)) document = new Repeated(document);
+        while (document.has(name)) name += " (again)";
       }
       this.expect(":");
       document.set(name, this.value(depth + 1));
@@ -173,7 +189,7 @@ class Reader {
   private regex(): Typed {
     const found = this.take(/\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y) ?? this.fail("a regular expression without its end");
     const end = found.lastIndexOf("/");
-    return new Typed("regex", found.slice(1, end).replaceAll("\\/", "/"), [...found.slice(end + 1)].sort().join(""));
+    return new Typed("regex", found.slice(1, end).replace(/\\(.)/g, (escape, one: string) => (one === "/" ? "/" : escape)), [...found.slice(end + 1)].sort().join(""));
   }
 
   private number(): Typed | null {
@@ -217,7 +233,8 @@ class Reader {
     } else if (name !== "MinKey" && name !== "MaxKey") {
       return this.fail(`"(" is missing after ${name}`);
     }
-    const value = made(given);
+    const [most, make] = made;
+    const value = given.length > most ? null : make(given);
     if (value === null) {
       this.at = start;
       return this.fail(`${name} cannot be made of this`);
@@ -277,13 +294,18 @@ const date: Maker = ([value]) => {
     const ms = digits(value, WHOLE);
     return ms === null ? null : new Typed("date", ms);
   }
-  // A text without a zone is in UTC, as in the shell's ISODate.
-  const text = typeof value === "string" ? value : "";
-  const ms = Date.parse(/T[\d:.]+$/.test(text) ? `${text}Z` : text);
+  // Other forms would be read in the browser's zone.
+  const [, day, time = "T00:00", zone = "Z"] = ISO.exec(typeof value === "string" ? value : "") ?? [];
+  const ms = day === undefined ? Number.NaN : Date.parse(day + time.replace(" ", "T") + zone.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2"));
   return Number.isNaN(ms) ? null : new Typed("date", String(ms));
 };
 
+/** A day, and perhaps a time and a zone; UTC without one, as in the shell's ISODate. */
+const ISO = /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(Z|[+-]\d\d:?\d\d)?$/;
+
 const decimal: Maker = ([value]) => {
+  // The digits of a double are not those that were typed.
+  if (value instanceof Typed && value.type === "double") return null;
   const text = digits(value, /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN)$/);
   return text === null ? null : new Typed("decimal", text);
 };
@@ -294,7 +316,7 @@ const toDouble: Maker = ([value]) => {
 };
 
 const regex: Maker = ([pattern, options = ""]) =>
-  typeof pattern === "string" && typeof options === "string" && /^[a-z]*$/.test(options) ? new Typed("regex", pattern, [...options].sort().join("")) : null;
+  typeof pattern === "string" && typeof options === "string" && /^[a-zA-Z]*$/.test(options) ? new Typed("regex", pattern, [...options].sort().join("")) : null;
 
 const binary: Maker = ([subType, base64]) => {
   const number = Number(digits(subType, /^\d{1,3}$/) ?? Number.NaN);
@@ -321,25 +343,26 @@ const code: Maker = ([text, scope]) => {
   return new Typed("code", text, scope ?? "");
 };
 
-const MAKERS: Record<string, Maker> = {
-  ObjectId: objectId,
-  ISODate: date,
-  Date: date,
-  NumberInt: ranged("int", INT),
-  Int32: ranged("int", INT),
-  NumberLong: ranged("long", LONG),
-  Long: ranged("long", LONG),
-  NumberDecimal: decimal,
-  Decimal128: decimal,
-  Double: toDouble,
-  RegExp: regex,
-  BSONRegExp: regex,
-  BinData: binary,
-  UUID: uuid,
-  Timestamp: timestamp,
-  Code: code,
-  BSONSymbol: ([text]) => (typeof text === "string" ? new Typed("symbol", text) : null),
-  DBPointer: ([text, id]) => (typeof text === "string" && id instanceof Typed && id.type === "objectId" ? new Typed("dbPointer", text, id.text) : null),
-  MinKey: () => new Typed("minKey", ""),
-  MaxKey: () => new Typed("maxKey", ""),
+/** How many values each takes at most. */
+const MAKERS: Record<string, readonly [most: number, make: Maker]> = {
+  ObjectId: [1, objectId],
+  ISODate: [1, date],
+  Date: [1, date],
+  NumberInt: [1, ranged("int", INT)],
+  Int32: [1, ranged("int", INT)],
+  NumberLong: [1, ranged("long", LONG)],
+  Long: [1, ranged("long", LONG)],
+  NumberDecimal: [1, decimal],
+  Decimal128: [1, decimal],
+  Double: [1, toDouble],
+  RegExp: [2, regex],
+  BSONRegExp: [2, regex],
+  BinData: [2, binary],
+  UUID: [1, uuid],
+  Timestamp: [2, timestamp],
+  Code: [2, code],
+  BSONSymbol: [1, ([text]) => (typeof text === "string" ? new Typed("symbol", text) : null)],
+  DBPointer: [2, ([text, id]) => (typeof text === "string" && id instanceof Typed && id.type === "objectId" ? new Typed("dbPointer", text, id.text) : null)],
+  MinKey: [0, () => new Typed("minKey", "")],
+  MaxKey: [0, () => new Typed("maxKey", "")],
 };

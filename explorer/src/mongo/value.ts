@@ -33,6 +33,21 @@ export type TypeName =
 export type Document = Map<string, Value>;
 export type Value = null | boolean | string | Typed | Value[] | Document;
 
+/** A document in which a name is there more than once. It is shown, but what is shown is not the document. */
+export class Repeated extends Map<string, Value> {}
+
+/** Whether the text of a value is that value, so that it may be edited. */
+export function isFaithful(value: Value): boolean {
+  if (Array.isArray(value)) return value.every(isFaithful);
+  return !(value instanceof Map) || (!(value instanceof Repeated) && [...value.values()].every(isFaithful));
+}
+
+/** How many levels of documents and arrays a value has. */
+export function depthOf(value: Value): number {
+  const within = Array.isArray(value) ? value : value instanceof Map ? [...value.values()] : null;
+  return within === null ? 0 : 1 + within.reduce<number>((most, one) => Math.max(most, depthOf(one)), 0);
+}
+
 /** The name of a value's type, as `$type` knows it. */
 export function typeOf(value: Value): string {
   if (value === null) return "null";
@@ -78,7 +93,8 @@ const textOf = (value: Value | undefined): string | null => (typeof value === "s
 export function fromExtended(value: Value): Value {
   if (Array.isArray(value)) return value.map(fromExtended);
   if (!(value instanceof Map)) return value;
-  return typed(value) ?? new Map([...value].map(([name, member]) => [name, fromExtended(member)]));
+  const members = [...value].map(([name, member]): [string, Value] => [name, fromExtended(member)]);
+  return typed(value) ?? (value instanceof Repeated ? new Repeated(members) : new Map(members));
 }
 
 const SIMPLE: Record<string, TypeName> = {

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { Client, open } from "../api/client";
 
-/** Of `GET /_explorer/session`. */
+/** What the server says of itself, in the page or at `/_explorer/session`. */
 export interface Server {
   version: string;
   endpoint: string;
@@ -19,12 +19,18 @@ export const broken = signal<string | null>(null);
 /** Asks the server what it is, and signs in if its key is the one that everybody knows. */
 export async function begin(): Promise<void> {
   try {
-    server.value = await open<Server>("/_explorer/session");
+    server.value = said() ?? (await open<Server>("/_explorer/session"));
     const key = server.value.key;
-    if (key !== null) await signIn(key);
+    if (key !== null) client.value = await Client.withKey(key);
   } catch (error) {
     broken.value = wordsOf(error);
   }
+}
+
+/** `null`: the page is served by something else, as while it is developed. */
+function said(): Server | null {
+  const text = document.querySelector('meta[name="session"]')?.getAttribute("content") ?? "";
+  return text.startsWith('{"') ? (JSON.parse(text) as Server) : null;
 }
 
 /** Throws if the key is not one of the server's. */

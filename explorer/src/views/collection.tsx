@@ -21,7 +21,7 @@ interface Properties {
 }
 
 export function CollectionView({ client, place, container, collection, view }: Properties) {
-  const views = { client, place, collection, shardKey: shardKeyOf(container) };
+  const views = { client, place: { ...place, shardKey: shardKeyOf(container) }, collection };
   if (collection.isView && ["query", "ttl", "changes"].includes(view)) {
     return (
       <Empty title="This is a view">

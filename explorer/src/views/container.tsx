@@ -6,8 +6,8 @@ import { type Collection, collections } from "../mongo/commands";
 import { linkTo, type View } from "../state/place";
 import { type Client, ServerError } from "../api/client";
 import { client, wordsOf } from "../state/session";
+import { lazily } from "../ui/lazy";
 import { Problem } from "../ui/notice";
-import { CollectionView } from "./collection";
 import { Changes } from "./container/changes";
 import { Items } from "./container/items";
 import { Query } from "./container/query";
@@ -31,6 +31,11 @@ const OF_COLLECTION: [View, string][] = [
   ["changes", "Changes"],
   ["settings", "Settings"],
 ];
+
+const CollectionView = lazily(
+  async () => (await import("./collection")).CollectionView,
+  () => null,
+);
 
 /** What a place is. */
 interface Found {

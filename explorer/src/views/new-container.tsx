@@ -44,7 +44,6 @@ function CollectionForm({ database, onDone }: Properties) {
       const [ttlField, ttlSeconds] = [valueOf(form, "ttlField"), valueOf(form, "ttl")];
       if ((ttlField === "") !== (ttlSeconds === "")) throw new Error("A TTL index needs a field and a number of seconds.");
       const throughput = throughputOf(form);
-      await ensureDatabase(known, place.database);
       await createCollection(known, place, { shardKey: valueOf(form, "key"), throughput, ttlField, ttlSeconds: Number(ttlSeconds) });
       await refresh(known);
       onDone();

@@ -118,10 +118,7 @@ impl<'r> Admin<'r> {
         let access = auth::authenticate_admin(&state.keys, head)?;
         let needed = routes::key_for(&head.method, &segments_of(route.path));
         if access == Access::ReadOnly && needed == Some(Access::Full) {
-            return Err(Failure::new(
-                FORBIDDEN,
-                "a read-only key opens only GET and queries here",
-            ));
+            return Err(Failure::new(FORBIDDEN, "a read-only key does not open this"));
         }
         Ok(access)
     }

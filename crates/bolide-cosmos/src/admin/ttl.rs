@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, StoredItem, TtlRule};
+use bolide_core::{Container, StoredItem, TtlRule, TtlWhy};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Own, Policy};
 use bolide_model::{Error, Result};
@@ -74,17 +74,12 @@ pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result
         true => meant_by(container, &admin.required("pk")?)?,
     };
     let why = admin.state.account.ttl_why(container, &id, &key).await?;
-    let state = match (&why.item, why.is_live) {
-        (None, _) => "absent",
-        (Some(_), true) => "live",
-        (Some(_), false) => "expired",
-    };
     let ttl = match container.collection() {
         Some(_) => counted_ttl(why.own),
         None => why.item.as_ref().and_then(own_ttl),
     };
     let mut answer = json!({
-        "state": state,
+        "state": state_name(&why),
         "_ts": why.item.as_ref().map(|item| item.last_modified().0),
         "ttl": ttl,
         "defaultTtl": why.policy.to_number(),
@@ -98,7 +93,7 @@ pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result
     Ok(ok(&answer))
 }
 
-/// `…/ttl/ends`: when each of some items ends, in milliseconds; `null` for one that never does, or is not live.
+/// `…/ttl/ends`: the state of each of some items, and when it ends or has ended, in milliseconds; `null` for one that never does or is not there.
 pub(super) async fn ends(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
     let asked = members.get("items").and_then(Value::as_array);
@@ -118,9 +113,17 @@ pub(super) async fn ends(admin: &Admin<'_>, container: &Arc<Container>) -> Resul
         };
         let why = admin.state.account.ttl_why(container, id, &key).await?;
         let end = why.expires_at_millis.or(why.expires_at_seconds.map(|at| at * 1_000));
-        ends.push(end.filter(|_| why.is_live));
+        ends.push(json!({ "state": state_name(&why), "endsMs": end }));
     }
-    Ok(ok(&json!({ "endsMs": ends })))
+    Ok(ok(&json!({ "items": ends })))
+}
+
+fn state_name(why: &TtlWhy) -> &'static str {
+    match (&why.item, why.is_live) {
+        (None, _) => "absent",
+        (Some(_), true) => "live",
+        (Some(_), false) => "expired",
+    }
 }
 
 /// Whether items have partition keys: documents of an unsharded collection have none.

@@ -25,6 +25,15 @@ fn what_a_client_sends_as_its_host_stays_text() {
     let Payload::Whole(body) = session.reply().payload else {
         panic!("it is whole")
     };
-    let read: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+    let read: Value = serde_json::from_slice(&body).expect("JSON");
     assert_eq!(read["endpoint"], "http://</script>\"");
+    let Payload::Whole(body) = page(&session).expect("a page").payload else {
+        panic!("it is whole")
+    };
+    let html = str::from_utf8(&body).expect("text");
+    assert!(
+        html.contains("&quot;endpoint&quot;:&quot;http://&lt;/script&gt;\\&quot;&quot;"),
+        "{html}"
+    );
+    assert!(!html.contains("http://<") && !html.contains("{session}"), "{html}");
 }

@@ -11,6 +11,7 @@ mod labels;
 mod outcome;
 mod repeat;
 mod replies;
+mod target;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -21,8 +22,8 @@ use std::time::Duration;
 use bolide_core::{Consumed, MemoryShare};
 use bolide_model::RequestUnits;
 use bolide_mql::{Code, Error, Result};
-use bson::raw::{RawBsonRef, cstr};
-use bson::{RawDocument, RawDocumentBuf};
+use bson::RawDocumentBuf;
+use bson::raw::cstr;
 use futures_util::FutureExt as _;
 
 use super::arguments::Arguments;
@@ -41,9 +42,6 @@ use crate::state::MongoState;
 use crate::transactions::SessionTransaction;
 use labels::Labels;
 use replies::{add_write_concern_error, error_document, with_times};
-
-/// MongoDB's code for a message without database.
-const NO_DATABASE: i32 = 40571;
 
 /// Commands that have `opcounters` of their own.
 const COUNTED_BY_HANDLERS: [&str; 6] = ["aggregate", "delete", "find", "getMore", "insert", "update"];
@@ -121,7 +119,10 @@ pub async fn dispatch(
             call.note(begun, charge, &result);
             result
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            outcome::note_unknown(state, client, request, &error);
+            Err(error.into())
+        }
     };
     let reply = match result {
         Ok(reply) => {
@@ -179,18 +180,12 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     fn new(state: &'a Arc<MongoState>, client: &'a Client, request: Request<'a>) -> Result<Call<'a>> {
         let document = request.message.command();
-        let (name, value) = match document.iter().next() {
-            Some(Ok((name, value))) => (name.as_str(), Some(value)),
-            _ => ("", None),
-        };
+        let name = target::name(document);
         let command = Command::named(name).filter(|command| command.exists_in(state));
         let command =
             command.ok_or_else(|| Error::new(Code::COMMAND_NOT_FOUND, format!("no such command: '{name}'")))?;
-        let database = database(document, request.database)?;
-        let namespace = match value {
-            Some(RawBsonRef::String(collection)) => format!("{database}.{collection}"),
-            _ => database.to_owned(),
-        };
+        let database = target::database(document, request.database)?;
+        let namespace = target::namespace(command, document, database);
         namespace::check_database_of(database, &namespace)?;
         Ok(Call {
             state,
@@ -437,16 +432,6 @@ impl<'a> Call<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// The database of a command.
-fn database<'a>(document: &'a RawDocument, outside: Option<&'a str>) -> Result<&'a str> {
-    let database = match (outside, document.get("$db")) {
-        (Some(database), _) => database,
-        (None, Ok(Some(RawBsonRef::String(database)))) => database,
-        _ => return Err(Error::new(NO_DATABASE, "OP_MSG requests require a $db argument")),
-    };
-    Ok(database)
 }
 
 /// Runs the handler. Commands that only read end early when nobody waits for them; others always run to their end.

@@ -21,10 +21,14 @@ use crate::limits;
 use crate::message::OpMsg;
 use crate::state::MongoState;
 
-/// Bytes of canonical Extended JSON for one byte of BSON, at most in what people store: an int is an element of seven bytes, and `{"$numberInt":"7"},`.
-const JSON_BYTES_PER_BYTE: usize = 4;
-/// How long a reply waits for the memory for its text.
-const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Commands that run at a time: who leaves does not end those that write, so that the number of connections does not limit them.
+pub(super) const AT_A_TIME: usize = 100;
+/// How long a command waits for others to end, and for memory.
+const WAIT: Duration = Duration::from_secs(5);
+/// Memory of a value while a command is read, at most: JSON and BSON keep it as an entry of a map each, before it becomes bytes.
+const VALUE_BYTES: usize = 512;
+/// Bytes of canonical Extended JSON for a byte of BSON, at most: an undefined is three bytes, and `{"$undefined":true},`. Twice, because the text grows by doubling.
+const JSON_BYTES_PER_BYTE: usize = 14;
 
 /// The reply to a command without a connection.
 #[derive(Debug)]
@@ -37,9 +41,6 @@ pub struct JsonReply {
     pub charge: RequestUnits,
 }
 
-/// A reply, and what its command has consumed.
-type Answered = (CompleteReply, RequestUnits);
-
 impl MongoService {
     /// Runs a command on a database with the rights of an account key. `command`: Extended JSON, canonical or relaxed. What it refuses is a reply with a
     /// failure.
@@ -48,63 +49,83 @@ impl MongoService {
     /// refused.
     ///
     /// # Errors
-    /// No memory for the text of the reply; the command has run then.
+    /// `Throttled`: too many run, or there is no memory for the command, or for the text of its reply; in the last case it has run.
     pub async fn run_without_connection(
         &self,
         database: String,
         command: Bytes,
         access: Access,
     ) -> bolide_model::Result<JsonReply> {
+        let turn = self.turns.clone().acquire_owned();
+        let monotonic = self.state().monotonic().clone();
+        let turn = monotonic.timeout_at(monotonic.now() + WAIT, turn).await;
+        let turn = turn.and_then(Result::ok).ok_or_else(too_many)?;
         let state = self.state();
-        let refused = |error| JsonReply {
-            failure: Some(error),
-            body: Vec::new(),
-            charge: RequestUnits(0.0),
+        let (waiting, gone) = oneshot::channel::<()>();
+        let work = async move {
+            let _turn = turn;
+            run(&state, database, command, access, gone.map(|_| ())).await
         };
-        let command = match read(command).await {
-            Ok(command) => command,
-            Err(error) => return Ok(refused(error)),
-        };
-        let (reply, charge) = match run(&state, database, command, access).await {
-            Ok(answered) => answered,
-            Err(error) => return Ok(refused(error)),
-        };
-        let failure = error_of(&reply);
-        Ok(JsonReply {
-            failure,
-            body: write(&state.account, reply).await?,
-            charge,
-        })
+        let done = tokio::spawn(work).await;
+        // Until here: when the sender leaves, this future is dropped, and with it what the command listens to.
+        drop(waiting);
+        done.unwrap_or_else(|_| Err(bolide_model::Error::internal("the command has not ended")))
     }
 }
 
-async fn run(state: &Arc<MongoState>, database: String, command: RawDocumentBuf, access: Access) -> Result<Answered> {
-    let (waiting, gone) = oneshot::channel::<()>();
-    let state = state.clone();
-    let work = async move {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, state.options.host.port));
-        let peer = Peer {
-            local: address,
-            remote: address,
-            is_tls: false,
-        };
-        let client = Client::of_key(state.next_connection(), peer, access);
-        let message = OpMsg::of_document(&command);
-        let request = Request {
-            message: &message,
-            database: Some(&database),
-        };
-        let answer = dispatch::dispatch(&state, &client, request, gone.map(|_| ())).await;
-        let charge = client.last_request().map(|request| request.charge);
-        (answer, charge.unwrap_or(RequestUnits(0.0)))
+fn too_many() -> bolide_model::Error {
+    let kind = bolide_model::ErrorKind::Throttled { retry_after: WAIT };
+    bolide_model::Error::new(
+        kind,
+        format!("too many commands without a connection run. limit={AT_A_TIME}"),
+    )
+}
+
+/// Reads a command, runs it, and writes its reply. All of it has its memory until it is done, whoever waits for it.
+async fn run(
+    state: &Arc<MongoState>,
+    database: String,
+    command: Bytes,
+    access: Access,
+    gone: impl Future<Output = ()> + Send,
+) -> bolide_model::Result<JsonReply> {
+    let refused = |error| JsonReply {
+        failure: Some(error),
+        body: Vec::new(),
+        charge: RequestUnits(0.0),
     };
-    let done = tokio::spawn(work).await;
-    // Until here: when the sender leaves, this future is dropped, and with it what the command listens to.
-    drop(waiting);
-    match done {
-        Ok((Answer::Reply(reply), charge)) => Ok((reply, charge)),
-        Ok((Answer::Close, _)) => Err(Error::new(Code::INTERRUPTED, "a fail point closes the connection")),
-        Err(_) => Err(Error::new(Code::INTERNAL_ERROR, "the command has not ended")),
+    let values = 1 + command.iter().filter(|byte| b",[{".contains(byte)).count();
+    let memory = state.account.memory();
+    let mut share = memory.take(command.len() + values * VALUE_BYTES, WAIT).await?;
+    let command = match read(command).await {
+        Ok(command) => command,
+        Err(error) => return Ok(refused(error)),
+    };
+    share.shrink_to(2 * command.as_bytes().len());
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, state.options.host.port));
+    let peer = Peer {
+        local: address,
+        remote: address,
+        is_tls: false,
+    };
+    let client = Client::of_key(state.next_connection(), peer, access);
+    let message = OpMsg::of_document(&command);
+    let request = Request {
+        message: &message,
+        database: Some(&database),
+    };
+    let answer = dispatch::dispatch(state, &client, request, gone).await;
+    let charge = client.last_request().map(|request| request.charge);
+    match answer {
+        Answer::Reply(reply) => Ok(JsonReply {
+            failure: error_of(&reply),
+            body: write(&state.account, reply).await?,
+            charge: charge.unwrap_or(RequestUnits(0.0)),
+        }),
+        Answer::Close => {
+            let error = Error::new(Code::INTERRUPTED, "a fail point closes the connection");
+            Ok(refused(error))
+        }
     }
 }
 
@@ -127,12 +148,12 @@ async fn read(text: Bytes) -> Result<RawDocumentBuf> {
 async fn write(account: &Account, reply: CompleteReply) -> bolide_model::Result<Vec<u8>> {
     let text = |reply: &CompleteReply| canonical(RawBsonRef::Document(&reply.body)).into_bytes();
     let bytes = reply.body.as_bytes().len();
+    let needed = bytes.saturating_mul(JSON_BYTES_PER_BYTE);
+    let needed = needed.min(account.memory().longest_share());
+    let _share = account.memory().take(needed, WAIT).await?;
     if bytes < limits::LONG_MESSAGE_BYTES {
         return Ok(text(&reply));
     }
-    let needed = bytes.saturating_mul(JSON_BYTES_PER_BYTE);
-    let needed = needed.min(account.memory().longest_share());
-    let _share = account.memory().take(needed, MEMORY_TIMEOUT).await?;
     let written = tokio::task::spawn_blocking(move || text(&reply)).await;
     written.map_err(|_| bolide_model::Error::internal("the reply cannot be written"))
 }

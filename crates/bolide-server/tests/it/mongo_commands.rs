@@ -105,13 +105,18 @@ fn the_ends_of_documents_and_items_are_told_together() {
         client
             .send(&Request::post(&path, json!({"items": items}).to_string()))
             .expect(200)
-            .json()["endsMs"]
+            .json()["items"]
             .clone()
     };
     let asked = json!([{"id": "a"}, {"id": "{\"$numberInt\":\"7\"}"}, {"id": "gone"}, {"id": "none"}]);
     assert_eq!(
         ends(&mut client, "carts", asked),
-        json!([now + 60_250, null, null, null])
+        json!([
+            {"state": "live", "endsMs": now + 60_250},
+            {"state": "live", "endsMs": null},
+            {"state": "expired", "endsMs": now},
+            {"state": "absent", "endsMs": null},
+        ])
     );
     let items = json!({"id": "items", "partitionKey": {"paths": ["/pk"]}, "defaultTtl": 100}).to_string();
     client.send(&Request::post("/dbs/shop/colls", items)).expect(201);
@@ -121,7 +126,14 @@ fn the_ends_of_documents_and_items_are_told_together() {
             .expect(201);
     }
     let asked = json!([{"id": "a", "pk": ["p"]}, {"id": "b", "pk": ["p"]}, {"id": "a", "pk": ["q"]}]);
-    assert_eq!(ends(&mut client, "items", asked), json!([now + 100_000, null, null]));
+    assert_eq!(
+        ends(&mut client, "items", asked),
+        json!([
+            {"state": "live", "endsMs": now + 100_000},
+            {"state": "live", "endsMs": null},
+            {"state": "absent", "endsMs": null},
+        ])
+    );
     let mut refused = |items: Value| {
         let body = json!({ "items": items }).to_string();
         client

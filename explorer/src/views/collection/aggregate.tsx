@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Place } from "../../api/account";
 import type { Client } from "../../api/client";
 import { Editor } from "../../editor/editor";
-import { aggregateCommand, type Cursor, close, explain, next } from "../../mongo/commands";
+import { aggregateCommand, type Batch, type Cursor, close, explain, next } from "../../mongo/commands";
 import { type Document, print, toExtended } from "../../mongo/value";
 import { wordsOf } from "../../state/session";
 import { DocumentTable, DocumentTree } from "../../ui/documents";
@@ -66,8 +66,7 @@ function One({ client, place, text, onChange: change }: OneProperties) {
     }
   };
   const forget = (): void => {
-    // The server closes it later if this fails.
-    if (open.current !== null) void close(client, open.current).catch(() => undefined);
+    close(client, open.current);
     open.current = null;
   };
   // Nobody waits for it any more.
@@ -81,9 +80,17 @@ function One({ client, place, text, onChange: change }: OneProperties) {
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
       if (after === null) forget();
-      const found = await next(client, after?.rest ?? aggregateCommand(place, text), signal);
+      let found: Batch;
+      try {
+        found = await next(client, after?.rest ?? aggregateCommand(place, text), signal);
+      } catch (error) {
+        // A cursor whose batch has failed, or was given up, does not go on.
+        if (after !== null) setResult({ ...after, rest: null });
+        open.current = null;
+        throw error;
+      }
+      if (signal.aborted) return close(client, found.rest);
       open.current = found.rest;
-      if (signal.aborted) return;
       setPlan(null);
       setResult({
         documents: [...(after?.documents ?? []), ...found.documents],
@@ -129,7 +136,11 @@ function One({ client, place, text, onChange: change }: OneProperties) {
           {shape === "Text" && <Editor language="javascript" label="Results" isReadOnly text={result.documents.map((one) => print(one)).join("\n")} />}
           {shape === "Table" && <DocumentTable documents={result.documents} />}
           {shape === "Tree" && <DocumentTree documents={result.documents} />}
-          {result.rest !== null && <button onClick={() => void run(result)}>More</button>}
+          {result.rest !== null && (
+            <button disabled={isBusy} onClick={() => void run(result)}>
+              More
+            </button>
+          )}
         </>
       )}
     </>

@@ -1,16 +1,19 @@
 // Documents in a list, found by a query, and one of them as text with its types.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type Place, type TtlWhy, ttlWhy } from "../../api/account";
+import { type TtlWhy, ttlWhy } from "../../api/account";
 import type { Client } from "../../api/client";
 import { inWords } from "../../api/why";
 import { Editor } from "../../editor/editor";
 import {
+  close,
   type Collection,
   type Cursor,
+  type End,
   endsOf,
   type Find,
   findCommand,
+  identityOf,
   idText,
   indexes,
   insert,
@@ -19,9 +22,11 @@ import {
   remove,
   replace,
   reread,
+  type Sharded,
+  upsert,
 } from "../../mongo/commands";
 import { parse, parseDocuments } from "../../mongo/parse";
-import { type Document, print, printShort, toExtended, Typed } from "../../mongo/value";
+import { depthOf, type Document, isFaithful, print, printShort, toExtended, Typed } from "../../mongo/value";
 import { now } from "../../state/clock";
 import { useAttempt } from "../../ui/attempt";
 import { Countdown } from "../../ui/countdown";
@@ -29,36 +34,44 @@ import { download } from "../../ui/download";
 import { Empty, Problem } from "../../ui/notice";
 import { VirtualList } from "../../ui/virtual-list";
 
-/** Documents of an upload that are sent together. */
-const TOGETHER = 100;
+/** Documents of an upload that are sent together, and about how many characters. */
+const [TOGETHER, TOGETHER_LENGTH] = [100, 500_000];
+/** Levels that a document has at most to be edited here: the server reads no deeper text. */
+const DEEPEST = 90;
 const NOTHING: Find = { filter: "", projection: "", sort: "", limit: "" };
 
 interface Properties {
   client: Client;
-  place: Place;
+  place: Sharded;
   collection: Collection;
-  /** `null`: it is not sharded. */
-  shardKey: string | null;
 }
 
 /** A document of the list. */
 interface Row {
   document: Document;
-  /** Milliseconds since 1970; `null`: it does not end. */
-  end: number | null;
+  end: End;
+}
+
+/** What a find has found so far. */
+interface Found {
+  rows: Row[];
+  /** Whether the rows are documents, and not what a projection or a view has made of them: only then is something done with them. */
+  isWhole: boolean;
 }
 
 /** What the editor holds. */
 interface Draft {
+  /** Another one for each document that is opened; it stays when a new one is saved. */
+  id: number;
   /** `null`: a new document. */
   row: Row | null;
   text: string;
-  /** Another one for each time that something is opened. */
+  /** Another one for each time that the text is set. */
   version: number;
 }
 
-export function Documents({ client, place, collection, shardKey }: Properties) {
-  const [rows, setRows] = useState<Row[] | null>(null);
+export function Documents({ client, place, collection }: Properties) {
+  const [found, setFound] = useState<Found | null>(null);
   const [find, setFind] = useState(NOTHING);
   const [showsMore, setShowsMore] = useState(false);
   const [rest, setRest] = useState<Cursor | null>(null);
@@ -67,20 +80,27 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
   const [progress, setProgress] = useState<string | null>(null);
   const [problem, attempt] = useAttempt();
   const [versions, run, isLoading] = [useRef(0), useRef(0), useRef(false)];
-  const open = (row: Row | null, text: string): void => setDraft({ row, text, version: ++versions.current });
-  // Parts of documents are not for editing.
-  const isWhole = find.projection.trim() === "" && !collection.isView;
+  const open = (row: Row | null, text: string): void => {
+    const version = ++versions.current;
+    setDraft({ id: version, row, text, version });
+  };
+  const cursor = useRef<Cursor | null>(null);
+  const isWhole = found?.isWhole === true;
+  const identity = (row: Row): string => identityIn(place, row, isWhole);
 
-  const load = async (cursor: Cursor): Promise<void> => {
+  const load = async (from: Cursor): Promise<void> => {
     const mine = ++run.current;
     isLoading.current = true;
     try {
-      const found = await next(client, cursor);
-      const ends = collection.isView ? [] : await endsIfAny(client, place, found.documents, shardKey);
+      const batch = await next(client, from);
+      if (mine !== run.current) return close(client, batch.rest);
+      cursor.current = batch.rest;
+      const isWhole = !collection.isView && !from.command.has("projection");
+      const ends = isWhole ? await endsIfAny(client, place, batch.documents) : [];
       if (mine !== run.current) return;
-      const more = found.documents.map((document, at) => ({ document, end: ends[at] ?? null }));
-      setRows((before) => (cursor.id === null ? more : [...(before ?? []), ...more]));
-      setRest(found.rest);
+      const more = batch.documents.map((document, at): Row => ({ document, end: ends[at] }));
+      setFound((before) => ({ isWhole, rows: from.id === null ? more : [...(before?.rows ?? []), ...more] }));
+      setRest(batch.rest);
     } catch (error) {
       if (mine !== run.current) return;
       setRest(null);
@@ -89,14 +109,31 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
       if (mine === run.current) isLoading.current = false;
     }
   };
-  const again = (): Promise<void> => attempt(() => load(findCommand(place, find)));
-  useEffect(() => void again(), []);
+  const forget = (): void => {
+    close(client, cursor.current);
+    cursor.current = null;
+  };
+  const again = (): Promise<void> =>
+    attempt(async () => {
+      const command = findCommand(place, find);
+      forget();
+      setMarked(new Set());
+      await load(command);
+    });
+  useEffect(() => {
+    void again();
+    return () => {
+      run.current += 1;
+      forget();
+    };
+  }, []);
   const more = useCallback(() => {
     if (!isLoading.current && rest !== null) void attempt(() => load(rest));
   }, [rest]);
+  const setRows = (change: (before: Row[]) => Row[]): void => setFound((before) => before && { ...before, rows: change(before.rows) });
 
   // What has ended leaves the list when it does.
-  const live = rows?.filter(({ end }) => end === null || end > now.value) ?? null;
+  const live = found?.rows.filter(({ end }) => (end ?? Number.POSITIVE_INFINITY) > now.value) ?? null;
   const hasNone = live !== null && live.length === 0;
   useEffect(() => {
     // All that were read have ended: the list, which asks for more, is not there.
@@ -108,15 +145,19 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
     setMarked((before) => new Set(before.has(name) ? [...before].filter((one) => one !== name) : [...before, name]));
   };
   const chosen = marked.size === 0 ? [] : (live?.filter((row) => marked.has(identity(row))) ?? []);
-  const drop = (gone: string): void => setRows((before) => (before ?? []).filter((row) => identity(row) !== gone));
+  const drop = (gone: string): void => setRows((before) => before.filter((row) => identity(row) !== gone));
   const removeMany = (): Promise<void> =>
     attempt(async () => {
       if (!confirm(`Delete ${chosen.length} documents?`)) return;
       try {
         for (const [at, row] of chosen.entries()) {
           setProgress(`${at} of ${chosen.length} deleted`);
-          await remove(client, place, row.document);
-          drop(identity(row));
+          try {
+            await remove(client, place, row.document);
+          } finally {
+            // Also one that was gone already.
+            drop(identity(row));
+          }
         }
         setMarked(new Set());
         setDraft(null);
@@ -129,10 +170,12 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
       const file = input.files?.[0];
       if (file === undefined) return;
       try {
-        const found = parseDocuments(await file.text());
-        for (let from = 0; from < found.length; from += TOGETHER) {
-          setProgress(`${from} of ${found.length} inserted`);
-          await insert(client, place, found.slice(from, from + TOGETHER).map(withId));
+        const documents = parseDocuments(await file.text()).map(withId);
+        let done = 0;
+        for (const part of partsOf(documents)) {
+          setProgress(`${done} of ${documents.length} stored`);
+          await upsert(client, place, part);
+          done += part.length;
         }
       } finally {
         // The same file may be chosen again.
@@ -172,7 +215,7 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
           </button>
           {!collection.isView && (
             <>
-              <button type="button" onClick={() => open(null, newDocument(shardKey))}>
+              <button type="button" onClick={() => open(null, newDocument(place.shardKey))}>
                 New document
               </button>
               <label class="button">
@@ -186,7 +229,7 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
               Download
             </button>
           )}
-          {chosen.length > 0 && !collection.isView && (
+          {chosen.length > 0 && isWhole && (
             <button type="button" class="danger" onClick={() => void removeMany()}>
               Delete {chosen.length} {chosen.length === 1 ? "document" : "documents"}
             </button>
@@ -212,13 +255,13 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
               selected={draft?.row ? identity(draft.row) : null}
               onSelect={(row) => open(row, print(row.document))}
               marked={marked}
-              onMark={mark}
+              {...(isWhole && { onMark: mark })}
               onEnd={more}
               render={({ document, end }) => (
                 <>
                   <span class="clip half">{printShort(document.get("_id") ?? null, 60)}</span>
                   <span class="muted grow clip">{printShort(withoutId(document), 160)}</span>
-                  {!collection.isView && <Countdown end={end === null ? null : end / 1_000} />}
+                  <Countdown end={inSeconds(end)} />
                 </>
               )}
             />
@@ -231,18 +274,17 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
         </div>
         {draft !== null && (
           <One
-            key={draft.row === null ? "" : identity(draft.row)}
+            key={draft.id}
             client={client}
             place={place}
-            shardKey={shardKey}
-            isEditable={isWhole}
+            isEditable={draft.row === null || (isWhole && isFaithful(draft.row.document) && depthOf(draft.row.document) <= DEEPEST)}
             draft={draft}
             onSaved={(row, isAsSent) => {
-              setRows((before) => [row, ...(before ?? []).filter((other) => identity(other) !== identity(row))]);
+              setRows((before) => [row, ...before.filter((other) => identity(other) !== identity(row))]);
               setDraft((current) => {
                 // Something else was opened meanwhile.
                 if (current?.version !== draft.version) return current;
-                return isAsSent ? { row, text: print(row.document), version: ++versions.current } : { ...current, row };
+                return isAsSent ? { ...current, row, text: print(row.document), version: ++versions.current } : { ...current, row };
               });
             }}
             onDeleted={(row) => {
@@ -260,8 +302,7 @@ export function Documents({ client, place, collection, shardKey }: Properties) {
 
 interface OneProperties {
   client: Client;
-  place: Place;
-  shardKey: string | null;
+  place: Sharded;
   isEditable: boolean;
   draft: Draft;
   /** `isAsSent`: nothing was typed since. */
@@ -272,7 +313,7 @@ interface OneProperties {
 }
 
 /** One document, in the syntax of the shell, that can be changed. */
-function One({ client, place, shardKey, isEditable, draft, onSaved, onDeleted, onDuplicate, onClose }: OneProperties) {
+function One({ client, place, isEditable, draft, onSaved, onDeleted, onDuplicate, onClose }: OneProperties) {
   const [text, setText] = useState(draft.text);
   const [why, setWhy] = useState<TtlWhy | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -298,8 +339,8 @@ function One({ client, place, shardKey, isEditable, draft, onSaved, onDeleted, o
   const shown = async (document: Document): Promise<Row | null> => {
     const found = await reread(client, place, document);
     if (found === null) return null;
-    const [end] = await endsIfAny(client, place, [found], shardKey);
-    return { document: found, end: end ?? null };
+    const [end] = await endsIfAny(client, place, [found]);
+    return { document: found, end };
   };
   const save = (): Promise<void> =>
     attempt(async () => {
@@ -308,15 +349,18 @@ function One({ client, place, shardKey, isEditable, draft, onSaved, onDeleted, o
       const wanted = row === null ? withId(parsed) : parsed;
       if (row === null) await insert(client, place, [wanted]);
       else await replace(client, place, row.document, wanted);
-      const saved = await shown(row?.document ?? wanted);
+      const saved = await shown(wanted.has("_id") ? wanted : (row?.document ?? wanted));
       if (saved === null) throw new Error("It is saved, and has ended already.");
       onSaved(saved, typed.current === text);
     });
   const erase = (): Promise<void> =>
     attempt(async () => {
       if (row === null || !confirm(`Delete the document ${idText(row.document)}?`)) return;
-      await remove(client, place, row.document);
-      onDeleted(row);
+      try {
+        await remove(client, place, row.document);
+      } finally {
+        onDeleted(row);
+      }
     });
   const reload = (): Promise<void> =>
     attempt(async () => {
@@ -327,13 +371,16 @@ function One({ client, place, shardKey, isEditable, draft, onSaved, onDeleted, o
     });
   const ask = (): Promise<void> =>
     attempt(async () => {
-      if (row !== null) setWhy(await ttlWhy(client, place, idText(row.document), keyValue(row.document, shardKey)));
+      if (row === null) return;
+      const key = keyValue(place, row.document);
+      if (key === null) throw new Error("The server does not tell this for a shard key of this type.");
+      setWhy(await ttlWhy(client, place, idText(row.document), key));
     });
   return (
     <div class="pane one" role="region" aria-label={row === null ? "New document" : "Document"}>
       <div class="tools">
         <strong class="grow clip">{row === null ? "New document" : printShort(row.document.get("_id") ?? null, 60)}</strong>
-        {row !== null && <Countdown end={row.end === null ? null : row.end / 1_000} />}
+        {row !== null && <Countdown end={inSeconds(row.end)} />}
         <button class="quiet" aria-label="Close" onClick={onClose}>
           ×
         </button>
@@ -362,7 +409,30 @@ function One({ client, place, shardKey, isEditable, draft, onSaved, onDeleted, o
   );
 }
 
-const identity = ({ document }: Row): string => idText(document);
+/** Names a row. In a sharded collection an `_id` may be there for each shard key; parts of documents are the same only if all of them is. */
+function identityIn(place: Sharded, { document }: Row, isWhole: boolean): string {
+  return toExtended(isWhole ? identityOf(place, document) : document);
+}
+
+const inSeconds = (end: End): number | null | undefined => (typeof end === "number" ? end / 1_000 : end);
+
+/** Documents for one request each. */
+function partsOf(documents: readonly Document[]): Document[][] {
+  const parts: Document[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const document of documents) {
+    const own = toExtended(document).length;
+    const last = parts.at(-1);
+    if (last === undefined || last.length >= TOGETHER || length + own > TOGETHER_LENGTH) {
+      parts.push([document]);
+      length = own;
+    } else {
+      last.push(document);
+      length += own;
+    }
+  }
+  return parts;
+}
 
 const withoutId = (document: Document): Document => new Map([...document].filter(([name]) => name !== "_id"));
 
@@ -378,10 +448,10 @@ function newDocument(shardKey: string | null): string {
 }
 
 /** When documents end, if anything ends documents of the collection, or they have a ttl. */
-async function endsIfAny(client: Client, place: Place, documents: Document[], shardKey: string | null): Promise<(number | null)[]> {
+async function endsIfAny(client: Client, place: Sharded, documents: Document[]): Promise<End[]> {
   const hasOwn = documents.some((document) => document.get("ttl") instanceof Typed);
   const endsSome = hasOwn || (await indexes(client, place)).some((index) => index.expireAfterSeconds !== null);
-  if (!endsSome) return [];
-  // Shard keys of types that the admin API does not take, and parts of documents, have no countdown.
-  return endsOf(client, place, documents, shardKey).catch(() => []);
+  if (!endsSome) return documents.map(() => null);
+  // Without them, documents have no countdown.
+  return endsOf(client, place, documents).catch(() => []);
 }

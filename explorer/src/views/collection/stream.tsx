@@ -2,16 +2,16 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { Place } from "../../api/account";
-import type { Client } from "../../api/client";
-import { close, type Cursor, next } from "../../mongo/commands";
+import { type Client, ServerError } from "../../api/client";
+import { type Batch, close, type Cursor, next } from "../../mongo/commands";
 import { doc, type Document, documentAt, int, print, printShort, textAt } from "../../mongo/value";
 import { Empty, Problem } from "../../ui/notice";
 import { usePolling } from "../../ui/poll";
 import { VirtualList } from "../../ui/virtual-list";
 
 const ASK_EVERY_MS = 1_000;
-/** Events that are kept, the newest ones. */
-const KEPT = 1_000;
+/** Events that are kept, the newest ones, and those of a batch. */
+const [KEPT, BATCH] = [1_000, 500];
 
 interface Numbered {
   number: number;
@@ -29,26 +29,38 @@ export function ChangeStream({ client, place }: { client: Client; place: Place }
     () => {
       let count = 0;
       let cursor: Cursor | null = null;
-      const beginning = (): Cursor => ({
-        of: place,
-        id: null,
-        command: doc(
+      let token: Document | null = null;
+      let isOver = false;
+      const beginning = (): Cursor => {
+        const stream = doc(["fullDocument", "updateLookup"]);
+        if (token !== null) stream.set("resumeAfter", token);
+        const command = doc(
           ["aggregate", place.container],
-          ["pipeline", [doc(["$changeStream", doc(["fullDocument", "updateLookup"])])]],
-          ["cursor", doc(["batchSize", int(0)])],
-        ),
-      });
+          ["pipeline", [doc(["$changeStream", stream])]],
+          ["cursor", doc(["batchSize", int(token === null ? 0 : BATCH)])],
+        );
+        return { of: place, id: null, command, batch: BATCH };
+      };
       return {
         ask: async () => {
           if (paused.current) return null;
-          try {
-            const batch = await next(client, cursor ?? beginning());
-            cursor = batch.rest;
-            return batch.documents;
-          } catch (error) {
-            // It begins anew: the cursor may be gone.
-            cursor = null;
-            throw error;
+          const events: Document[] = [];
+          for (;;) {
+            try {
+              const batch: Batch = await next(client, cursor ?? beginning());
+              if (isOver) {
+                close(client, batch.rest);
+                return null;
+              }
+              [cursor, token] = [batch.rest, batch.token ?? token];
+              events.push(...batch.documents);
+              if (batch.documents.length < BATCH || events.length >= KEPT) return events;
+            } catch (error) {
+              // It goes on with another cursor after what was seen: the server closes those that nobody asks for some minutes.
+              const wasOpen = cursor !== null;
+              cursor = null;
+              if (!wasOpen || !(error instanceof ServerError && error.status === 404)) throw error;
+            }
           }
         },
         take: (found) => {
@@ -57,7 +69,8 @@ export function ChangeStream({ client, place }: { client: Client; place: Place }
           setEvents((before) => [...numbered.reverse(), ...before].slice(0, KEPT));
         },
         end: () => {
-          if (cursor !== null) void close(client, cursor).catch(() => undefined);
+          isOver = true;
+          close(client, cursor);
         },
       };
     },

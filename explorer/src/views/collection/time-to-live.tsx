@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { type Place, type TtlReport, ttlPreview, ttlReport } from "../../api/account";
 import type { Client } from "../../api/client";
 import { span } from "../../api/ttl";
-import { count, createIndex, type Index, indexes, next, setExpiry } from "../../mongo/commands";
-import { date, doc, type Document, int, printShort } from "../../mongo/value";
+import { count, createIndex, type Index, indexes, next, setExpiry, type Sharded } from "../../mongo/commands";
+import { date, doc, type Document, documentAt, int, printShort } from "../../mongo/value";
 import { now } from "../../state/clock";
 import { useAttempt } from "../../ui/attempt";
 import { Problem } from "../../ui/notice";
@@ -14,15 +14,14 @@ import { Ask, Forecast, PurgeFigures } from "../container/time-to-live";
 
 interface Properties {
   client: Client;
-  place: Place;
-  shardKey: string | null;
+  place: Sharded;
 }
 
 const ASK_EVERY_MS = 2_000;
 /** Documents of a sample. */
 const SAMPLE = 5;
 
-export function CollectionTimeToLive({ client, place, shardKey }: Properties) {
+export function CollectionTimeToLive({ client, place }: Properties) {
   const [report, setReport] = useState<TtlReport | null>(null);
   const [known, setKnown] = useState<Index[] | null>(null);
   const [failure, attempt] = useAttempt();
@@ -45,7 +44,7 @@ export function CollectionTimeToLive({ client, place, shardKey }: Properties) {
       <div class="cards">
         {known?.map((index) => <Change key={index.name} client={client} place={place} index={index} onChanged={load} />)}
         <Create client={client} place={place} onChanged={load} />
-        <Ask client={client} place={place} hasKeys={shardKey !== null} />
+        <Ask client={client} place={place} hasKeys={place.shardKey !== null} />
       </div>
     </div>
   );
@@ -70,7 +69,7 @@ function Change({ client, place, index, onChanged }: ChangeProperties & { index:
   const [problem, attempt] = useAttempt();
   const [field] = [...index.key.keys()];
   const look = (): Promise<void> =>
-    attempt(async () => setPreview({ of: wanted, ...(await endedBy(client, place, field ?? "", Number(wanted))) }));
+    attempt(async () => setPreview({ of: wanted, ...(await endedBy(client, place, field ?? "", Number(wanted), documentAt(index.whole, "partialFilterExpression"))) }));
   const apply = (): Promise<void> =>
     attempt(async () => {
       await setExpiry(client, place, index.name, Number(wanted));
@@ -114,11 +113,13 @@ function Change({ client, place, index, onChanged }: ChangeProperties & { index:
 }
 
 /** Live documents that an index on a field would end at once if it had this time. */
-async function endedBy(client: Client, place: Place, field: string, seconds: number): Promise<Omit<Preview, "of">> {
+async function endedBy(client: Client, place: Place, field: string, seconds: number, only?: Document): Promise<Omit<Preview, "of">> {
   if (field === "_ts") return { ends: (await ttlPreview(client, place, seconds)).expireNow, sample: [] };
   // The earliest date of an array counts: a condition on one of its elements is the same.
   const until = date(now.peek() - seconds * 1_000);
-  const filter: Document = doc([field, doc(["$lte", until])]);
+  const ended: Document = doc([field, doc(["$lte", until])]);
+  // A partial index ends only the documents that it has.
+  const filter = only === undefined ? ended : doc(["$and", [ended, only]]);
   const ends = await count(client, place, filter);
   if (ends === 0) return { ends, sample: [] };
   const command = doc(["find", place.container], ["filter", filter], ["projection", doc(["_id", int(1)])], ["limit", int(SAMPLE)]);

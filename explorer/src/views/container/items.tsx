@@ -35,11 +35,13 @@ interface Properties {
 
 /** What the editor holds. */
 interface Draft {
+  /** Another one for each item that is opened; it stays when a new one is saved. */
+  id: number;
   /** `null`: a new item. */
   item: Item | null;
   /** What the editor begins with. */
   text: string;
-  /** Another one for each time that something is opened. */
+  /** Another one for each time that the text is set. */
   version: number;
 }
 
@@ -56,7 +58,10 @@ export function Items({ client, place, container }: Properties) {
   const [problem, setProblem] = useState<string | null>(null);
   const [draft, setDraft] = useState<Draft | null>(null);
   const versions = useRef(0);
-  const open = (item: Item | null, text: string): void => setDraft({ item, text, version: ++versions.current });
+  const open = (item: Item | null, text: string): void => {
+    const version = ++versions.current;
+    setDraft({ id: version, item, text, version });
+  };
   const [rest, setRest] = useState<Rest | null>(null);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   /** What takes long, in words. */
@@ -217,7 +222,7 @@ export function Items({ client, place, container }: Properties) {
         </div>
         {draft !== null && (
           <One
-            key={draft.item === null ? "" : identity(draft.item)}
+            key={draft.id}
             client={client}
             place={place}
             container={container}
@@ -227,7 +232,7 @@ export function Items({ client, place, container }: Properties) {
               setDraft((current) => {
                 // Something else was opened meanwhile.
                 if (current?.version !== draft.version) return current;
-                return isAsSent ? { item, text: textOf(item), version: ++versions.current } : { ...current, item };
+                return isAsSent ? { ...current, item, text: textOf(item), version: ++versions.current } : { ...current, item };
               });
             }}
             onDeleted={(item) => {

@@ -1,17 +1,18 @@
 //! What is kept of a command when it has ended.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bolide_core::{AnsweredRequest, Protocol};
 use bolide_model::RequestUnits;
-use bolide_mql::Result;
+use bolide_mql::{Error, Result};
 use bson::RawDocument;
 
-use super::{Call, Ended};
-use crate::client::RequestStatistics;
+use super::{Call, Ended, Request, target};
+use crate::client::{Client, RequestStatistics};
 use crate::commands::context::{CommandContext, Reply};
 use crate::commands::table::Rights;
 use crate::operations;
+use crate::state::MongoState;
 
 impl Call<'_> {
     /// Keeps what the command consumed, and ends its transaction if it failed.
@@ -40,18 +41,34 @@ impl Call<'_> {
         if self.client.key().is_some() || (self.command.rights == Rights::None && code == 0) {
             return;
         }
-        self.state.options.recent_requests.note(&AnsweredRequest {
-            protocol: Protocol::Mongo,
-            at: self.state.account.server_time(),
-            method: self.command.name,
-            path: &self.namespace,
-            operation: None,
-            status: code.unsigned_abs(),
-            sub_status: 0,
-            charge,
-            duration: self.state.monotonic().since(begun),
-        });
+        let duration = self.state.monotonic().since(begun);
+        note(self.state, (self.command.name, &self.namespace), code, charge, duration);
     }
+}
+
+/// Keeps a command that is not known, or has no valid database.
+pub(super) fn note_unknown(state: &MongoState, client: &Client, request: Request<'_>, error: &Error) {
+    if client.key().is_some() {
+        return;
+    }
+    let document = request.message.command();
+    let database = request.database.or(document.get_str("$db").ok());
+    let target = (target::name(document), database.unwrap_or_default());
+    note(state, target, error.code.0, RequestUnits(0.0), Duration::ZERO);
+}
+
+fn note(state: &MongoState, (name, namespace): (&str, &str), code: i32, charge: RequestUnits, duration: Duration) {
+    state.options.recent_requests.note(&AnsweredRequest {
+        protocol: Protocol::Mongo,
+        at: state.account.server_time(),
+        method: name,
+        path: namespace,
+        operation: None,
+        status: code.unsigned_abs(),
+        sub_status: 0,
+        charge,
+        duration,
+    });
 }
 
 /// The code of the first statement that failed in a command that did not fail as a whole; 0 without one.

@@ -9,9 +9,7 @@ use crate::state::MongoOptions;
 
 async fn service(options: MongoOptions) -> MongoService {
     let state = fixture::state(options).await;
-    MongoService {
-        states: Arc::new(tokio::sync::watch::Sender::new(state)),
-    }
+    MongoService::over(state)
 }
 
 async fn sent(service: &MongoService, access: Access, command: &Value) -> JsonReply {
@@ -204,9 +202,7 @@ async fn a_read_ends_when_its_sender_leaves_and_a_write_does_not() {
 #[tokio::test]
 async fn commands_over_connections_are_among_the_recent_requests() {
     let state = fixture::state(fixture::options()).await;
-    let service = MongoService {
-        states: Arc::new(tokio::sync::watch::Sender::new(state.clone())),
-    };
+    let service = MongoService::over(state.clone());
     done(&service, &json!({"create": "ours"})).await;
     let client = authenticated(&state, KEY);
     for mut command in [
@@ -219,6 +215,8 @@ async fn commands_over_connections_are_among_the_recent_requests() {
         fixture::run(&state, &client, command).await;
     }
     fixture::run(&state, &fixture::client(), rawdoc! { "find": "c" }).await;
+    fixture::run(&state, &client, rawdoc! { "nonsense": 1 }).await;
+    fixture::run(&state, &client, rawdoc! { "getMore": 7_i64, "collection": "c" }).await;
     let told = state.options.recent_requests.after(0);
     let told: Vec<_> = told["requests"]
         .as_array()
@@ -248,6 +246,42 @@ async fn commands_over_connections_are_among_the_recent_requests() {
             row("find", "d.c", 0, true),
             row("find", "d.c", 40415, false),
             row("find", "admin.c", 13, false),
+            row("nonsense", "admin", 59, false),
+            row("getMore", "admin.c", 43, false),
         ]
     );
+}
+
+#[tokio::test]
+async fn commands_wait_for_a_turn_and_those_whose_sender_left_still_have_theirs() {
+    let service = service(fixture::options()).await;
+    done(&service, &json!({"create": "c"})).await;
+    let turns = service
+        .turns
+        .clone()
+        .acquire_many_owned(u32::try_from(AT_A_TIME).expect("few"))
+        .await
+        .expect("open");
+    let state = service.state();
+    let insert = json!({"insert": "c", "documents": [{"_id": 1}]});
+    let mut waiting = Box::pin(sent(&service, Access::Full, &insert));
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    assert!(state.operations.is_empty());
+    drop(turns);
+    assert!(waiting.await.failure.is_none());
+    // One that is given up after it has begun.
+    let many: Vec<Value> = (10..400).map(|id| json!({"_id": id})).collect();
+    let write = json!({"insert": "c", "documents": many});
+    let mut writing = Box::pin(sent(&service, Access::Full, &write));
+    assert!(futures_util::poll!(&mut writing).is_pending());
+    drop(writing);
+    assert_eq!(service.turns.available_permits(), AT_A_TIME - 1);
+    let all = service
+        .turns
+        .acquire_many(u32::try_from(AT_A_TIME).expect("few"))
+        .await
+        .expect("open");
+    drop(all);
+    let found = done(&service, &json!({"count": "c"})).await;
+    assert_eq!(found["n"], json!({"$numberInt": "391"}));
 }

@@ -84,6 +84,7 @@ impl TestAccount {
             names: Names::All,
             origins: Origins::default(),
             connections: Arc::default(),
+            has_direct: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

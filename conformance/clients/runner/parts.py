@@ -52,12 +52,20 @@ def run_go_tour(places, report):
 
 
 def run_java_tour(places, report):
-    """Tour with azure-cosmos for Java."""
+    """Tour with azure-cosmos for Java, in gateway mode, and in direct mode at the default and the strongest consistency."""
 
     def commands():
         yield "java", [*tools.build_java_tour(places), "--kinds", CLIENTS / "tour_queries.json"]
 
     run_tours(places, report, "java", commands)
+    try:
+        java, *words = tools.build_java_tour(places)
+        command = [java, "-Dbolide.direct=true", *words, "--kinds", CLIENTS / "tour_queries.json"]
+        for level in ("Session", "Strong"):
+            with Server(places, f"java direct {level}", options=["--direct", "--consistency", level]) as server:
+                run_tour(places, report, f"java direct, https, memory, {level}", command, server.https)
+    except (tools.Missing, ServerFailed) as problem:
+        fail(report, "java direct", problem)
 
 
 def run_dotnet_tour(places, report):

@@ -51,6 +51,38 @@ pub(crate) fn authenticate(
     }
 }
 
+/// Determines the sender of a request that signs another link than that of its path.
+///
+/// # Errors
+/// As [`authenticate`].
+pub(crate) fn authenticate_link(keys: &Keys, head: &Parts, signed: Signed<'_>) -> Result<Sender, Failure> {
+    let token =
+        percent::decode(authorization(head)?).ok_or_else(|| Failure::malformed_authorization("it is not UTF-8"))?;
+    match Token::parse(&token)? {
+        Token::Master { signature } => {
+            let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
+            let signature = decode_signature(signature, &mut bytes)?;
+            let date = SignedDate::of(head)?;
+            let verb = lower_case(&head.method);
+            let lines = payload(&verb, signed.resource_type, signed.link, &date);
+            let access = keys
+                .signer(&lines, signature)
+                .ok_or_else(|| mismatch(&verb, &signed, &date))?;
+            date.check()?;
+            Ok(Sender::Key(access))
+        }
+        Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
+        Token::Resource { sealed } => Grant::open(keys, sealed).map(|grant| Sender::Token(Box::new(grant))),
+    }
+}
+
+fn decode_signature<'b>(signature: &str, bytes: &'b mut [u8; SIGNATURE_BUFFER_BYTES]) -> Result<&'b [u8], Failure> {
+    let length = STANDARD
+        .decode_slice(signature, bytes)
+        .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
+    Ok(&bytes[..length])
+}
+
 /// The rights of the sender of an admin request, by `Authorization: Bearer <account key>`.
 ///
 /// # Errors
@@ -124,10 +156,7 @@ fn by_signature(
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Access, Failure> {
     let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
-    let length = STANDARD
-        .decode_slice(signature, &mut bytes)
-        .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
-    let signature = &bytes[..length];
+    let signature = decode_signature(signature, &mut bytes)?;
     let date = SignedDate::of(head)?;
     let signed = route.signed();
     let verb = lower_case(&head.method);

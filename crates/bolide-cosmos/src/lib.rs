@@ -14,6 +14,7 @@ mod common_headers;
 mod consistency;
 mod content_paths;
 mod decoding;
+pub mod direct;
 mod explorer;
 pub mod fallback;
 mod faults;

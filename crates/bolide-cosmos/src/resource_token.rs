@@ -117,6 +117,27 @@ impl Grant {
         })
     }
 
+    /// Checks that the grant is one for something in a container, whose addresses its holder may know then.
+    ///
+    /// # Errors
+    /// 403, with the reason.
+    pub(crate) fn check_container(&self, account: &Account, container: ContainerRid) -> Result<(), Failure> {
+        self.check_expiry(account)?;
+        match self.container == Some(container) {
+            true => Ok(()),
+            false => Err(forbidden("the resource token is for another container")),
+        }
+    }
+
+    fn check_expiry(&self, account: &Account) -> Result<(), Failure> {
+        if account.server_time().seconds().0 >= self.expires {
+            return Err(forbidden(
+                "The authorization token is not valid at the current time: the resource token has expired.",
+            ));
+        }
+        Ok(())
+    }
+
     /// Checks that the grant allows a request. Discloses nothing about existing resources: everything outside the grant is forbidden.
     ///
     /// # Errors
@@ -128,11 +149,7 @@ impl Grant {
         route: &Route<'_>,
         headers: &HeaderMap,
     ) -> Result<(), Failure> {
-        if account.server_time().seconds().0 >= self.expires {
-            return Err(forbidden(
-                "The authorization token is not valid at the current time: the resource token has expired.",
-            ));
-        }
+        self.check_expiry(account)?;
         let link = ResourceLink::parse(&self.resource)?;
         let bound = self.bound(&link);
         let needed = operation

@@ -10,6 +10,8 @@
 //!   8. The response keeps its share of memory until it is sent, and the headers of every response are added, to errors too.
 //!   9. The request is logged ([`crate::request_log`]).
 
+mod frames;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
 use crate::admin::{self, Admin};
 use crate::admission::{self, Admitted};
+use crate::direct::FromFrame;
 use crate::forwarding::{self, FromPeer, Opening, Outcome, Sent};
 use crate::keys::Keys;
 use crate::listener::{Listener, Purpose};
@@ -47,7 +50,7 @@ const DEFINITION_BYTES: usize = 64 * 1024;
 
 /// The message for clients in direct mode.
 const GATEWAY_MODE_ONLY: &str = "this server speaks gateway mode only; switch the client from direct to gateway mode \
-                                 (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`)";
+                                 (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`), or start the server with --direct";
 
 /// A response, and the operation if it was determined.
 type Answered = (Option<Operation>, Result<Reply, Failure>);
@@ -96,7 +99,8 @@ impl CosmosService {
         // The server that has forwarded a request has checked where that came from.
         let is_from_peer = head.extensions.get::<FromPeer>().is_some();
         let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(&head);
-        let source = match is_from_peer || opens_to_peer {
+        let has_no_source = head.extensions.get::<FromFrame>().is_some();
+        let source = match is_from_peer || opens_to_peer || has_no_source {
             true => Ok(None),
             false => self.check_source(&head, listener),
         };
@@ -177,6 +181,9 @@ impl CosmosService {
         };
         if listener.purpose != Purpose::Health && route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
+        }
+        if route.kind == PathKind::Addresses && self.state.options.has_direct && listener.purpose == Purpose::Database {
+            return (None, self.answer_addresses(head, body, listener).await);
         }
         if let Some(answer) = self.public_response(head, listener, &route) {
             self.delay_public(body).await;

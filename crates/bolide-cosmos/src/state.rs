@@ -43,6 +43,8 @@ pub struct CosmosOptions {
     pub log_headers: bool,
     /// Number of open connections, for the metrics.
     pub connections: Arc<AtomicUsize>,
+    /// Whether clients are told that they may send frames, in direct mode.
+    pub has_direct: bool,
     /// Whether the data explorer is served.
     pub has_explorer: bool,
     /// Set in a server that replaces the official emulator.

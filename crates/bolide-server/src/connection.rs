@@ -25,8 +25,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::begun::Begun;
 use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
+use crate::direct;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
 use crate::protocol::{Protocol, protocol};
@@ -96,6 +98,8 @@ pub struct Shared {
     /// Not set until the store is open, if there is a listener for it.
     mongo: SetOnce<MongoService>,
     tls: TlsAcceptor,
+    /// Whether frames are served, after TLS.
+    has_direct: bool,
     limits: Limits,
     large_heads: Arc<Semaphore>,
     peers: Arc<Semaphore>,
@@ -106,11 +110,12 @@ pub struct Shared {
 
 impl Shared {
     /// Connections get the response "starting" until the service is set.
-    pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
+    pub fn new(tls: TlsAcceptor, has_direct: bool, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
             serving: Serving::default(),
             mongo: SetOnce::new(),
             tls,
+            has_direct,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
             peers: Arc::new(Semaphore::new(PEERS)),
@@ -241,7 +246,17 @@ async fn serve_tls(
     };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     if is_http2 {
-        serve_http2(stream, listener, shared, shutdown, activity).await;
+        return serve_http2(stream, listener, shared, shutdown, activity).await;
+    }
+    if !shared.has_direct || listener.purpose != Purpose::Database {
+        return serve_http1(stream, listener, shared, shutdown, activity).await;
+    }
+    // The client speaks first in both protocols.
+    let Ok(Ok(stream)) = timeout(shared.limits.request, Begun::read(stream)).await else {
+        return;
+    };
+    if stream.is_direct() {
+        Box::pin(direct::serve(stream, listener, shared, shutdown, activity)).await;
     } else {
         serve_http1(stream, listener, shared, shutdown, activity).await;
     }

@@ -8,11 +8,13 @@
 mod admin_client;
 mod arguments;
 mod banner;
+mod begun;
 mod body;
 mod clock;
 mod connection;
 mod demo;
 mod descriptors;
+mod direct;
 mod doctor;
 mod emulator;
 mod endpoint;

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
+use bolide_cosmos::direct::{self, FrameRequest, Position};
 use bolide_cosmos::{Listener, Payload, Refused, RequestBody, fallback};
+use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -12,6 +14,40 @@ use http_body_util::{Either, Full, StreamBody};
 use hyper::body::Frame;
 
 use crate::serving::{Absent, Serving};
+
+/// Lets the service handle the request of a frame, if there is one. `None`: the response is longer than a frame can be.
+pub async fn respond_to_frame<B: RequestBody>(
+    serving: &Serving,
+    frame: FrameRequest,
+    activity_id: ActivityId,
+    body: B,
+    listener: Listener,
+) -> Option<(Bytes, Bytes)> {
+    let number = frame.transport_request_id;
+    let service = match serving.get().await {
+        Ok(service) => service,
+        Err(absent) => {
+            let response = match absent {
+                Absent::Starting => fallback::starting(&frame.request, listener.purpose),
+                Absent::Replaced(why) => fallback::replacing(why.as_deref()),
+            };
+            body.dismiss(Refused::Unknown);
+            return respond_with(response, activity_id, number);
+        }
+    };
+    let handled = service.handle_frame(frame, activity_id, body, listener);
+    // A panic in one request must not end the others.
+    let handled = AssertUnwindSafe(handled).catch_unwind().await;
+    handled.unwrap_or_else(|panic| {
+        tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");
+        respond_with(fallback::panicked(), activity_id, number)
+    })
+}
+
+/// A response that does not come from the service, as a frame.
+pub fn respond_with(response: Response<Payload>, activity_id: ActivityId, number: u32) -> Option<(Bytes, Bytes)> {
+    direct::to_frame(response, activity_id, number, false, Position::default())
+}
 
 /// The body of a response, for hyper.
 pub type Body = Either<Full<Bytes>, StreamBody<BoxStream<'static, bolide_model::Result<Frame<Bytes>>>>>;

@@ -65,6 +65,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     result
 }
 
+// Long: the steps of a start, in their order.
 async fn serve(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
@@ -79,6 +80,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
         certificate.acceptor()?,
+        settings.options.direct,
         settings.limits(descriptors.connections),
         ServerClock::new(monotonic.clone()),
     ));
@@ -183,6 +185,7 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
+        has_direct: settings.options.direct,
         has_explorer: match &settings.emulator {
             Some(emulator) => emulator.explorer.is_some(),
             None => !settings.options.emulator.no_explorer,

@@ -214,6 +214,7 @@ impl WireStore {
             endpoint: None,
             log_headers: false,
             connections: Arc::default(),
+            has_direct: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

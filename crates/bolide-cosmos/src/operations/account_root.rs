@@ -33,7 +33,9 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(crate) fn properties(options: &CosmosOptions, head: &Parts, listener: Listener) -> Reply {
     let endpoint = names::endpoint(options.endpoint.as_ref(), head, listener);
     let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
-    let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
+    // In direct mode clients see two replicas, so that a read by quorum asks one.
+    let replicas = if options.has_direct { 2 } else { 4 };
+    let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": replicas});
     let body = json!({
         "_self": "",
         // Not `localhost`, as in the emulator: the JavaScript SDK drops the locations of an account with that name, and then reads the account again
@@ -51,7 +53,7 @@ pub(crate) fn properties(options: &CosmosOptions, head: &Parts, listener: Listen
         "enablePerPartitionFailoverBehavior": false,
         "userReplicationPolicy": replication,
         "userConsistencyPolicy": consistency_policy(options.consistency),
-        "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
+        "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": replicas},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,
     });

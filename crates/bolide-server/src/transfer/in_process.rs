@@ -40,6 +40,7 @@ impl InProcess {
             endpoint: None,
             log_headers: false,
             connections: Arc::default(),
+            has_direct: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

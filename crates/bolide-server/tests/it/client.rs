@@ -251,6 +251,13 @@ impl Request {
         [text.into_bytes(), self.body.clone()].concat()
     }
 
+    /// The authorization of the request and its date.
+    pub fn authorization(&self) -> (String, String) {
+        let mut signed = self.signature().into_iter().map(|(_, value)| value);
+        let mut next = || signed.next().expect("three headers");
+        (next(), next())
+    }
+
     fn signature(&self) -> Vec<(String, String)> {
         let seconds = u64::try_from(wall_clock().0 / 1000 + self.date_offset).expect("after 1970");
         let date = httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_secs(seconds));

@@ -12,6 +12,7 @@ mod client;
 mod connections;
 mod containers;
 mod demo;
+mod direct;
 mod doctor;
 mod dotnet_suite;
 mod emulator;

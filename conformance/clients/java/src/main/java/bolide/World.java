@@ -53,12 +53,12 @@ final class World implements AutoCloseable {
     }
 
     static CosmosClient connect(String endpoint, String key) {
-        return new CosmosClientBuilder()
+        CosmosClientBuilder builder = new CosmosClientBuilder()
                 .endpoint(endpoint)
                 .key(key)
-                .gatewayMode()
-                .contentResponseOnWriteEnabled(true)
-                .buildClient();
+                .contentResponseOnWriteEnabled(true);
+        // The SDK's own default is direct mode.
+        return (Main.isDirect() ? builder : builder.gatewayMode()).buildClient();
     }
 
     @Override

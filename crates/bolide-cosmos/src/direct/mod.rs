@@ -1,0 +1,39 @@
+//! Direct mode: requests and responses as frames of the binary protocol, on the same service as those over HTTP.
+//!
+//! ```text
+//!   frame ──[request]──▶ what it would be over HTTP ──▶ CosmosService::handle ──▶ response ──[response]──▶ frame
+//! ```
+//!
+//! A frame says the same as a request over HTTP, so it becomes one and takes the same steps: rights, limits, charges, faults, metrics, logs. What differs by
+//! protocol is in [`response`]. How clients learn that they may send frames is in [`addresses`]. The connections are the server's.
+//!
+//! Source: rntbd.md.
+
+pub(crate) mod addresses;
+mod request;
+mod response;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::json;
+
+use crate::wire::Payload;
+
+pub use request::{FrameRequest, Refusal, to_request};
+pub use response::{Position, to_frame};
+
+/// The body of an error, in the form of all others.
+pub fn error_body(code: &str, message: &str) -> Bytes {
+    json!({"code": code, "message": message}).to_string().into()
+}
+
+/// The response to a frame that is no request.
+pub fn refusal(why: &str) -> Response<Payload> {
+    let mut response = Response::new(Payload::Whole(error_body("BadRequest", why)));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// A mark on requests that came as frames: they have no address whose name could be checked, and no web page has sent them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FromFrame;

@@ -1,0 +1,298 @@
+//! A frame as the request that it would be over HTTP.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bolide_rntbd::frame::Head;
+use bolide_rntbd::table::{self, Form, Row, operation, request as id, resource};
+use bolide_rntbd::token::{Malformed, Token, Tokens};
+use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::FromFrame;
+use crate::wire::headers;
+
+/// What may stand in a segment of a path as it is.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A frame's request, without its body.
+#[derive(Debug)]
+pub struct FrameRequest {
+    /// As it would be over HTTP.
+    pub request: Request<()>,
+    /// Whether a payload follows.
+    pub has_payload: bool,
+    /// The number by which the client knows the response.
+    pub transport_request_id: u32,
+    /// Whether the client has said which container it means, which must be the one that the name has now.
+    pub means_container: bool,
+}
+
+/// Why a frame is no request. Its sender gets a 400 with these words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl From<Malformed> for Refusal {
+    fn from(error: Malformed) -> Refusal {
+        Refusal(error.to_string())
+    }
+}
+
+/// The number of a frame, without which nobody can be answered.
+///
+/// # Errors
+/// It has none.
+fn transport_request_id(tokens: &Tokens) -> Result<u32, Malformed> {
+    let token = tokens.required(id::TRANSPORT_REQUEST_ID)?;
+    u32::try_from(token.whole()?).map_err(|_| Malformed::Other(token.id))
+}
+
+/// Makes a request of the head of a frame. `version`: that of the API, which the client has named for the connection.
+///
+/// # Errors
+/// The outer one: the frame has no number or does not say whether a payload follows, so that the connection cannot go on. The inner one: a 400.
+pub fn to_request(head: &Head, version: &HeaderValue) -> Result<(u32, bool, Result<FrameRequest, Refusal>), Malformed> {
+    let tokens = &head.tokens;
+    let number = transport_request_id(tokens)?;
+    let has_payload = tokens.required(id::PAYLOAD_PRESENT)?.whole()? == 1;
+    let request = request_of(head, version).map(|(request, means_container)| FrameRequest {
+        request,
+        has_payload,
+        transport_request_id: number,
+        means_container,
+    });
+    Ok((number, has_payload, request))
+}
+
+fn request_of(head: &Head, version: &HeaderValue) -> Result<(Request<()>, bool), Refusal> {
+    let (resource, operation) = head.operation();
+    let verb = Verb::of(operation).ok_or_else(|| Refusal(format!("operation type {operation:#04x} is not served")))?;
+    let tokens = &head.tokens;
+    let path = path(tokens, resource, verb.is_of_feed)?;
+    let mut headers = HeaderMap::with_capacity(24);
+    for token in tokens.iter() {
+        if let Some(row) = table::find(table::REQUEST, token.id) {
+            add_header(&mut headers, row, token)?;
+        }
+    }
+    for (name, value) in verb.headers {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+    add_own_headers(&mut headers, tokens, operation)?;
+    headers.entry(&headers::VERSION).or_insert_with(|| version.clone());
+    let uri = Uri::try_from(path).map_err(|error| Refusal(format!("the path cannot be used: {error}")))?;
+    let mut request = Request::new(());
+    *request.method_mut() = verb.method;
+    *request.uri_mut() = uri;
+    // Many requests share a connection, as over HTTP/2.
+    *request.version_mut() = Version::HTTP_2;
+    let means_container = headers.contains_key(&headers::INTENDED_RID);
+    *request.headers_mut() = headers;
+    request.extensions_mut().insert(FromFrame);
+    Ok((request, means_container))
+}
+
+/// What an operation type is over HTTP.
+struct Verb {
+    method: Method,
+    /// Whether its path is that of a feed, to which it adds or which it reads.
+    is_of_feed: bool,
+    /// Headers that say the same.
+    headers: &'static [(&'static str, &'static str)],
+}
+
+impl Verb {
+    fn of(operation: u16) -> Option<Verb> {
+        let verb = |method, is_of_feed, headers| {
+            Some(Verb {
+                method,
+                is_of_feed,
+                headers,
+            })
+        };
+        match operation {
+            operation::CREATE => verb(Method::POST, true, &[]),
+            operation::PATCH => verb(Method::PATCH, false, &[("content-type", "application/json_patch+json")]),
+            operation::READ => verb(Method::GET, false, &[]),
+            operation::READ_FEED => verb(Method::GET, true, &[]),
+            operation::DELETE => verb(Method::DELETE, false, &[]),
+            operation::REPLACE => verb(Method::PUT, false, &[]),
+            operation::EXECUTE => verb(Method::POST, false, &[]),
+            operation::QUERY => verb(
+                Method::POST,
+                true,
+                &[
+                    ("x-ms-documentdb-isquery", "True"),
+                    ("x-ms-documentdb-query-enablecrosspartition", "True"),
+                    ("content-type", "application/query+json"),
+                ],
+            ),
+            operation::UPSERT => verb(Method::POST, true, &[("x-ms-documentdb-is-upsert", "True")]),
+            operation::BATCH => verb(Method::POST, true, &[("x-ms-cosmos-is-batch-request", "True")]),
+            operation::QUERY_PLAN => verb(
+                Method::POST,
+                true,
+                &[
+                    ("x-ms-cosmos-is-query-plan-request", "True"),
+                    ("content-type", "application/query+json"),
+                ],
+            ),
+            _ => None,
+        }
+    }
+}
+
+// Long: it is a table.
+/// The path of what a frame addresses: by names, which are sent as they are, or by a resource id as bytes.
+fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refusal> {
+    let mut path = String::with_capacity(96);
+    let has_names = tokens.get(id::DATABASE_NAME).is_some();
+    let rid = match tokens.get(id::RESOURCE_ID) {
+        Some(token) if !has_names => &token.bytes()?[..],
+        _ => &[],
+    };
+    // The parts of a resource id: of the database, of the container or user, all of it.
+    let part = |length: usize| -> Result<String, Refusal> {
+        let bytes = rid
+            .get(..length)
+            .ok_or_else(|| Refusal("the resource id is too short".to_owned()))?;
+        Ok(STANDARD.encode(bytes).replace('/', "-"))
+    };
+    let named = |token: u16, length: usize| -> Result<String, Refusal> {
+        if has_names {
+            let name = tokens.required(token)?.text()?;
+            return Ok(utf8_percent_encode(name, SEGMENT).to_string());
+        }
+        part(length)
+    };
+    path.push_str("/dbs");
+    let mut add = |segment: &str, name: Option<String>| {
+        if !segment.is_empty() {
+            path.push('/');
+            path.push_str(segment);
+        }
+        if let Some(name) = name {
+            path.push('/');
+            path.push_str(&name);
+        }
+    };
+    let leaf = |token: u16, length: usize| (!is_of_feed).then(|| named(token, length)).transpose();
+    let all = rid.len();
+    if resource == resource::DATABASE {
+        add("", leaf(id::DATABASE_NAME, 4)?);
+        return Ok(path);
+    }
+    add("", Some(named(id::DATABASE_NAME, 4)?));
+    match resource {
+        resource::COLLECTION => add("colls", leaf(id::COLLECTION_NAME, 8)?),
+        resource::USER => add("users", leaf(id::USER_NAME, 8)?),
+        resource::PERMISSION => {
+            add("users", Some(named(id::USER_NAME, 8)?));
+            add("permissions", leaf(id::PERMISSION_NAME, all)?);
+        }
+        _ => {
+            let (segment, name) = match resource {
+                resource::DOCUMENT => ("docs", id::DOCUMENT_NAME),
+                resource::STORED_PROCEDURE => ("sprocs", id::STORED_PROCEDURE_NAME),
+                resource::TRIGGER => ("triggers", id::TRIGGER_NAME),
+                resource::USER_DEFINED_FUNCTION => ("udfs", id::USER_DEFINED_FUNCTION_NAME),
+                resource::CONFLICT => ("conflicts", id::CONFLICT_NAME),
+                _ => return Err(Refusal(format!("resource type {resource:#04x} is not served"))),
+            };
+            add("colls", Some(named(id::COLLECTION_NAME, 8)?));
+            add(segment, leaf(name, all)?);
+        }
+    }
+    Ok(path)
+}
+
+/// Adds the header of a token that stands for one alone.
+fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<(), Refusal> {
+    let value = match row.form {
+        Form::Own => return Ok(()),
+        Form::Text => token.text()?.to_owned(),
+        Form::Ascii => String::from_utf8_lossy(token.bytes()?).into_owned(),
+        Form::Number => token.whole()?.to_string(),
+        Form::NumberOrMinusOne => match token.whole()? {
+            number if number == i128::from(u32::MAX) => "-1".to_owned(),
+            number => number.to_string(),
+        },
+        Form::Flag => if token.whole()? == 0 { "False" } else { "True" }.to_owned(),
+        Form::Choice(choices) => {
+            let number = token.whole()?;
+            let chosen = choices.iter().find(|(known, _)| i128::from(*known) == number);
+            let (_, text) =
+                chosen.ok_or_else(|| Refusal(format!("token {} has the unknown value {number}", row.name)))?;
+            (*text).to_owned()
+        }
+        Form::Guid => hyphenated(token.guid()?),
+    };
+    let value = HeaderValue::from_str(&escaped(&value))
+        .map_err(|_| Refusal(format!("token {} has control characters", row.name)))?;
+    headers.insert(HeaderName::from_static(row.header), value);
+    Ok(())
+}
+
+/// Text for a header. Of the tokens only those with JSON may have other characters than those of ASCII, and these are in its strings.
+fn escaped(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let mut escaped = String::with_capacity(2 * text.len());
+    for unit in text.chars() {
+        if unit.is_ascii() {
+            escaped.push(unit);
+        } else {
+            for code in unit.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(escaped, "\\u{code:04x}");
+            }
+        }
+    }
+    escaped
+}
+
+/// Adds the headers that depend on several tokens, or have another form.
+fn add_own_headers(headers: &mut HeaderMap, tokens: &Tokens, operation: u16) -> Result<(), Refusal> {
+    let value =
+        |text: &str| HeaderValue::from_str(text).map_err(|_| Refusal("a token has control characters".to_owned()));
+    if let Some(etag) = tokens.get(id::MATCH) {
+        let name = match operation {
+            operation::READ | operation::READ_FEED => IF_NONE_MATCH,
+            _ => IF_MATCH,
+        };
+        headers.insert(name, value(etag.text()?)?);
+    }
+    if let Some(preference) = tokens.get(id::RETURN_PREFERENCE) {
+        let preference = match preference.whole()? {
+            1 => "return=minimal",
+            _ => "return=representation",
+        };
+        headers.insert(&headers::PREFER, HeaderValue::from_static(preference));
+    }
+    if let Some(range) = tokens.get(id::PARTITION_KEY_RANGE_ID) {
+        // Old clients put the container before it.
+        let range = range.text()?;
+        let range = range.rsplit_once(',').map_or(range, |(_, range)| range);
+        headers.insert(&headers::PARTITION_KEY_RANGE_ID, value(range)?);
+    }
+    if let Some(rid) = tokens.get(id::COLLECTION_RID)
+        && !headers.contains_key(&headers::INTENDED_RID)
+    {
+        headers.insert(&headers::INTENDED_RID, value(rid.text()?)?);
+    }
+    if !headers.contains_key(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    Ok(())
+}
+
+/// A GUID as text: the first three fields are little-endian.
+fn hyphenated(guid: [u8; 16]) -> String {
+    uuid::Uuid::from_bytes_le(guid).hyphenated().to_string()
+}
+
+#[cfg(test)]
+mod tests;

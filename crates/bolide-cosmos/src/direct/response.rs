@@ -1,0 +1,127 @@
+//! A response as a frame, and what differs between the protocols.
+//!
+//! | | over HTTP | in a frame |
+//! | --- | --- | --- |
+//! | session token | `3:-1#9` | `-1#9`, and the range in a token of its own |
+//! | positions | of successes | of errors, too, and never 0: otherwise clients take the sender for a replica that is behind |
+//! | the container has another id than the client means | 400/1024 | 410/1000, after which clients look it up again |
+//! | replicas | not told | one, which has acknowledged all |
+//!
+//! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
+
+use bolide_rntbd::frame::{ActivityId, Outgoing};
+use bolide_rntbd::table::{self, Form, response as id};
+use bolide_rntbd::token::{Kind, TokenWriter};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use crate::wire::{Payload, headers};
+
+/// Where a range is, for answers that do not say it themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// The id of the range.
+    pub range: u32,
+    /// The newest number in it.
+    pub lsn: u64,
+}
+
+/// The status for a container that was deleted and created again, over HTTP and here.
+const RECREATED: (StatusCode, &[u8]) = (StatusCode::BAD_REQUEST, b"1024");
+const NAME_IS_STALE: (StatusCode, u32) = (StatusCode::GONE, 1000);
+
+/// Makes a frame of a response: its bytes up to the payload, and the payload. `None`: it is longer than a frame can be.
+pub fn to_frame(
+    response: Response<Payload>,
+    activity_id: ActivityId,
+    transport_request_id: u32,
+    means_container: bool,
+    position: Position,
+) -> Option<(Bytes, Bytes)> {
+    let (head, payload) = response.into_parts();
+    let payload = match payload {
+        Payload::Whole(bytes) => bytes,
+        // No operation that a frame can ask for has them.
+        Payload::Pages(_) => return None,
+    };
+    let sub_status = head.headers.get(&headers::SUB_STATUS);
+    let is_recreated = (head.status, sub_status.map_or(&[][..], HeaderValue::as_bytes)) == RECREATED;
+    let is_stale = means_container && is_recreated;
+    let status = if is_stale { NAME_IS_STALE.0 } else { head.status };
+    let mut tokens = TokenWriter::default();
+    // These two first: clients look for them before they read the others.
+    tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
+    tokens.u_long(id::TRANSPORT_REQUEST_ID, transport_request_id);
+    add_position(&mut tokens, &head.headers, position);
+    for row in table::RESPONSE {
+        let Some(value) = head.headers.get(row.header).filter(|_| row.form != Form::Own) else {
+            continue;
+        };
+        match row.header {
+            "x-ms-substatus" if is_stale => tokens.u_long(row.id, NAME_IS_STALE.1),
+            _ => add(&mut tokens, row, value),
+        }
+    }
+    let frame = Outgoing::response(status.as_u16().into(), activity_id, &tokens);
+    let frame = match payload.is_empty() {
+        true => frame,
+        false => frame.with_payload(payload.len()),
+    };
+    Some((frame.write()?.freeze(), payload))
+}
+
+/// Adds the token of a header. A value that does not fit is left out.
+fn add(tokens: &mut TokenWriter, row: &table::Row, value: &HeaderValue) {
+    let text = || headers::ascii(value);
+    match row.kind {
+        Kind::SmallString | Kind::String | Kind::ULongString => {
+            tokens.counted(row.id, row.kind, value.as_bytes());
+        }
+        Kind::ULong => {
+            if let Some(number) = text().and_then(|text| text.parse().ok()) {
+                tokens.u_long(row.id, number);
+            }
+        }
+        Kind::Double => {
+            if let Some(number) = text().and_then(|text| text.parse().ok()) {
+                tokens.double(row.id, number);
+            }
+        }
+        Kind::Byte => {
+            let is_set = text().is_some_and(|text| text.eq_ignore_ascii_case("true"));
+            tokens.byte(row.id, u8::from(is_set));
+        }
+        _ => {}
+    }
+}
+
+/// Adds how far the range is, and how many replicas have it: all of the one that there is.
+fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position) {
+    let number = |name| headers::ascii(sent.get(name)?)?.parse::<u64>().ok();
+    let session = sent.get(&headers::SESSION_TOKEN).and_then(headers::ascii);
+    let session = session.and_then(|token| token.split_once(':'));
+    let range = session.and_then(|(range, _)| range.parse().ok());
+    let range = range.unwrap_or(otherwise.range);
+    let lsn = number(&headers::LSN).unwrap_or(otherwise.lsn).max(1);
+    let lsn = i64::try_from(lsn).unwrap_or(i64::MAX);
+    for position in [
+        id::LSN,
+        id::LOCAL_LSN,
+        id::QUORUM_ACKED_LSN,
+        id::QUORUM_ACKED_LOCAL_LSN,
+        id::GLOBAL_COMMITTED_LSN,
+        id::ITEM_LSN,
+        id::ITEM_LOCAL_LSN,
+    ] {
+        tokens.long_long(position, lsn);
+    }
+    tokens.u_long(id::CURRENT_WRITE_QUORUM, 1);
+    tokens.u_long(id::CURRENT_REPLICA_SET_SIZE, 1);
+    tokens.u_long(id::NUMBER_OF_READ_REGIONS, 0);
+    tokens.counted(id::PARTITION_KEY_RANGE_ID, Kind::String, range.to_string().as_bytes());
+    let token = session.map_or_else(|| format!("-1#{lsn}"), |(_, token)| token.to_owned());
+    tokens.counted(id::SESSION_TOKEN, Kind::String, token.as_bytes());
+}
+
+#[cfg(test)]
+mod tests;

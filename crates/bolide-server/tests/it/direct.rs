@@ -1,0 +1,468 @@
+//! Direct mode: frames after TLS, as .NET and Java send them (rntbd.md §4.3), compared with the same requests over HTTP.
+
+use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
+
+use bolide_rntbd::context::ContextRequest;
+use bolide_rntbd::frame::{HEAD_BYTES, Head, Outgoing, head_rest};
+use bolide_rntbd::token::{Kind, TokenWriter};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request, create_container, create_item};
+use crate::listening::{Tls, certificate, tls_client, tls_stream};
+use crate::server::Server;
+
+// Types of resources and operations (rntbd.md §4.1, §4.2).
+const DOCUMENT: u16 = 3;
+const CREATE: u16 = 0x01;
+const READ: u16 = 0x03;
+const READ_FEED: u16 = 0x04;
+const DELETE: u16 = 0x05;
+const QUERY: u16 = 0x0F;
+const UPSERT: u16 = 0x13;
+
+/// A connection in direct mode.
+struct Direct {
+    stream: Tls,
+    last: u32,
+}
+
+/// What a request is, besides its tokens.
+struct Sent<'a> {
+    resource: u16,
+    operation: u16,
+    /// The request over HTTP that it is, for its signature.
+    as_http: Request,
+    body: &'a str,
+}
+
+struct Answer {
+    head: Head,
+    body: Bytes,
+}
+
+impl Answer {
+    fn number(&self, id: u16) -> i128 {
+        self.head
+            .tokens
+            .required(id)
+            .expect("a token")
+            .whole()
+            .expect("a number")
+    }
+
+    fn text(&self, id: u16) -> &str {
+        self.head.tokens.required(id).expect("a token").text().expect("text")
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// Checks the status, and what each answer has (rntbd.md §1.7).
+    fn expect(self, status: u32) -> Answer {
+        assert_eq!(self.head.status(), status, "{}", String::from_utf8_lossy(&self.body));
+        for lsn in [0x13, 0x1A, 0x29, 0x32, 0x3A, 0x3B, 0x3C] {
+            assert!(self.number(lsn) >= 1, "{lsn:#04x}");
+        }
+        assert!(self.text(0x3E).starts_with("-1#"), "{}", self.text(0x3E));
+        assert!(!self.text(0x21).is_empty());
+        self
+    }
+}
+
+impl Direct {
+    /// Connects, and negotiates.
+    fn connect(server: &Server, pem: &[u8]) -> Direct {
+        let mut direct = Direct::opened(server, pem);
+        let context = ContextRequest {
+            activity_id: [1; 16],
+            protocol_version: 1,
+            client_version: "2020-07-15".to_owned(),
+            user_agent: "test".to_owned(),
+        };
+        direct.write(&context.write().expect("a frame"));
+        let answer = direct.receive().expect("a context");
+        assert_eq!((answer.head.status(), answer.head.activity_id), (200, [1; 16]));
+        assert_eq!((answer.text(2), answer.text(3)), ("bolide", env!("CARGO_PKG_VERSION")));
+        direct
+    }
+
+    /// Connects, and says nothing.
+    fn opened(server: &Server, pem: &[u8]) -> Direct {
+        let stream = tls_stream(server.port(), pem, "localhost");
+        stream
+            .sock
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout");
+        Direct { stream, last: 0 }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server reads");
+        self.stream.flush().expect("the server reads");
+    }
+
+    /// Sends a request with more tokens; returns its number.
+    fn send(&mut self, sent: &Sent<'_>, more: impl FnOnce(&mut TokenWriter)) -> u32 {
+        self.last += 1;
+        let (authorization, date) = sent.as_http.authorization();
+        let mut tokens = TokenWriter::default();
+        tokens.byte(0x02, u8::from(!sent.body.is_empty()));
+        tokens.u_long(0x4D, self.last);
+        text(&mut tokens, 0x01, &authorization);
+        assert!(tokens.counted(0x03, Kind::SmallString, date.as_bytes()));
+        text(&mut tokens, 0x13, "/apps/bolide/services/s/partitions/p0/replicas/0p");
+        text(&mut tokens, 0x15, "d");
+        text(&mut tokens, 0x16, "c");
+        more(&mut tokens);
+        let frame = Outgoing::request(sent.resource, sent.operation, [7; 16], &tokens);
+        let bytes = match sent.body {
+            "" => frame.write(),
+            body => frame.with_payload(body.len()).write(),
+        };
+        self.write(&bytes.expect("a frame"));
+        self.write(sent.body.as_bytes());
+        self.last
+    }
+
+    fn receive(&mut self) -> io::Result<Answer> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length)?;
+        let mut head = vec![0; head_rest(length, 1 << 20).map_err(io::Error::other)?];
+        self.stream.read_exact(&mut head)?;
+        let head = Head::read(head.into()).map_err(io::Error::other)?;
+        // The first answer has other tokens: a payload follows if it is an error.
+        let is_first = head.tokens.get(0x35).is_none();
+        let has_payload = match is_first {
+            true => head.status() >= 400,
+            false => head.tokens.required(0x00).expect("a token").whole() == Ok(1),
+        };
+        let mut body = Vec::new();
+        if has_payload {
+            self.stream.read_exact(&mut length)?;
+            body = vec![0; usize::try_from(u32::from_le_bytes(length)).expect("short")];
+            self.stream.read_exact(&mut body)?;
+        }
+        Ok(Answer {
+            head,
+            body: body.into(),
+        })
+    }
+
+    /// Sends a request, and receives its answer.
+    fn ask(&mut self, sent: &Sent<'_>, more: impl FnOnce(&mut TokenWriter)) -> Answer {
+        let number = self.send(sent, more);
+        let answer = self.receive().expect("an answer");
+        assert_eq!((answer.number(0x35), answer.head.activity_id), (number.into(), [7; 16]));
+        answer
+    }
+
+    /// Whether the server has closed the connection.
+    fn is_closed(&mut self) -> bool {
+        let mut byte = [0];
+        !matches!(self.stream.read(&mut byte), Ok(1))
+    }
+}
+
+fn text(tokens: &mut TokenWriter, id: u16, text: &str) {
+    assert!(tokens.counted(id, Kind::String, text.as_bytes()));
+}
+
+/// A request for items with the partition key `p`.
+fn items(operation: u16, body: &str) -> Sent<'_> {
+    let method = match operation {
+        READ_FEED => "GET",
+        _ => "POST",
+    };
+    Sent {
+        resource: DOCUMENT,
+        operation,
+        as_http: Request::new(method, "/dbs/d/colls/c/docs"),
+        body,
+    }
+}
+
+fn item(operation: u16, id: &str) -> Sent<'static> {
+    let method = match operation {
+        DELETE => "DELETE",
+        _ => "GET",
+    };
+    Sent {
+        resource: DOCUMENT,
+        operation,
+        as_http: Request::new(method, "/").signing_as("docs", &format!("dbs/d/colls/c/docs/{id}")),
+        body: "",
+    }
+}
+
+fn key(tokens: &mut TokenWriter) {
+    text(tokens, 0x2B, "[\"p\"]");
+}
+
+fn named(id: &str) -> impl FnOnce(&mut TokenWriter) {
+    move |tokens| {
+        key(tokens);
+        text(tokens, 0x17, id);
+    }
+}
+
+fn started() -> (Server, Client, Vec<u8>) {
+    let server = Server::in_memory(&["--direct"]);
+    let mut client = server.client();
+    create_container(&mut client);
+    let pem = certificate(&server);
+    (server, client, pem)
+}
+
+#[test]
+fn items_are_the_same_in_both_modes() {
+    let (server, mut client, pem) = started();
+    let mut direct = Direct::connect(&server, &pem);
+    // Nothing was written yet: not even then is a position nought.
+    let missing = direct.ask(&item(READ, "ü x+%2F"), named("ü x+%2F")).expect(404);
+    assert_eq!(missing.json()["code"], "NotFound");
+    let created = direct
+        .ask(&items(CREATE, r#"{"id":"ü x+%2F","pk":"p","n":1}"#), key)
+        .expect(201);
+    assert!(
+        created
+            .head
+            .tokens
+            .required(0x15)
+            .expect("a charge")
+            .double()
+            .expect("a double")
+            > 1.0
+    );
+    assert_eq!(created.json()["n"], 1);
+    let twice = direct
+        .ask(&items(CREATE, r#"{"id":"ü x+%2F","pk":"p"}"#), key)
+        .expect(409);
+    assert_eq!(twice.text(0x3E), created.text(0x3E));
+    let read = direct.ask(&item(READ, "ü x+%2F"), named("ü x+%2F")).expect(200);
+    assert_eq!(
+        (read.json(), read.text(0x04)),
+        (created.json(), created.json()["_etag"].as_str().expect("text"))
+    );
+    let unchanged = direct.ask(&item(READ, "ü x+%2F"), |tokens| {
+        named("ü x+%2F")(tokens);
+        text(tokens, 0x08, read.text(0x04));
+    });
+    assert!(unchanged.expect(304).body.is_empty());
+
+    let upserted = direct
+        .ask(&items(UPSERT, r#"{"id":"b","pk":"p","n":2}"#), key)
+        .expect(201);
+    let over_http = client.send(&Request::get("/dbs/d/colls/c/docs/b").pk()).expect(200);
+    assert_eq!(over_http.json(), upserted.json());
+    assert_eq!(
+        over_http.header("x-ms-session-token"),
+        Some(&*format!("0:{}", upserted.text(0x3E)))
+    );
+    let query = r#"{"query":"SELECT VALUE c.n FROM c ORDER BY c.n DESC"}"#;
+    let found = direct
+        .ask(&items(QUERY, query), |tokens| text(tokens, 0x2C, "0"))
+        .expect(200);
+    assert_eq!(found.json()["Documents"], json!([2, 1]));
+    let page = direct.ask(&items(READ_FEED, ""), |tokens| {
+        text(tokens, 0x2C, "0");
+        tokens.u_long(0x04, 1);
+    });
+    let page = page.expect(200);
+    assert_eq!((page.number(0x14), page.json()["_count"].clone()), (1, json!(1)));
+    assert!(!page.text(0x03).is_empty());
+    let mut changes = |etag: &str| {
+        direct.ask(&items(READ_FEED, ""), |tokens| {
+            text(tokens, 0x2C, "0");
+            text(tokens, 0x3F, "Incremental Feed");
+            if !etag.is_empty() {
+                text(tokens, 0x08, etag);
+            }
+        })
+    };
+    let all = changes("").expect(200);
+    assert_eq!(all.json()["_count"], 2);
+    assert!(changes(all.text(0x04)).expect(304).body.is_empty());
+    direct.ask(&item(DELETE, "b"), named("b")).expect(204);
+    client.send(&Request::get("/dbs/d/colls/c/docs/b").pk()).expect(404);
+}
+
+#[test]
+fn https_is_served_on_the_same_port() {
+    let (server, _, pem) = started();
+    let mut https = tls_client(&server, &pem, "localhost");
+    for _ in 0..2 {
+        https.send(&Request::get("/dbs/d")).expect(200);
+    }
+    // The account says how many replicas clients see.
+    let account = https.send(&Request::get("/")).expect(200).json();
+    assert_eq!(account["userReplicationPolicy"]["maxReplicasetSize"], 2);
+}
+
+#[test]
+fn addresses_are_told_to_those_who_may_use_them() {
+    let (server, mut client, pem) = started();
+    let mut https = tls_client(&server, &pem, "localhost");
+    let coll = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    let rid = coll["_rid"].as_str().expect("text");
+    let path = format!(
+        "//addresses/?$resolveFor=dbs%2fx%2fcolls%2f{}%2fdocs&$filter=protocol%20eq%20rntbd&$partitionKeyRangeIds=0,7",
+        rid.replace('=', "%3d")
+    );
+    let ask = |link: &str| Request::get(&path).signing_as("docs", link).host("localhost:8443");
+    let told = https.send(&ask(&rid.to_lowercase())).expect(200).json();
+    let addresses = told["Addresss"].as_array().expect("a list");
+    assert_eq!(addresses.len(), 2);
+    assert_eq!(
+        addresses[0]["physcialUri"],
+        "rntbd://localhost:8443/apps/bolide/services/s/partitions/p0/replicas/0p/"
+    );
+    assert_eq!(
+        (&addresses[0]["isPrimary"], &addresses[1]["isPrimary"]),
+        (&json!(true), &json!(false))
+    );
+    let master = "//addresses/?$resolveFor=dbs&$filter=protocol%20eq%20rntbd";
+    let master = https
+        .send(&Request::get(master).signing_as("dbs", ""))
+        .expect(200)
+        .json();
+    assert_eq!(master["Addresss"][0]["partitionKeyRangeId"], "M");
+    https.send(&ask("another")).expect_error(401);
+    https.send(&ask("x").header("authorization", "")).expect_error(401);
+    let unknown = path.replace(&rid.replace('=', "%3d"), "AAAAAIoLAfg%3d");
+    https
+        .send(&Request::get(&unknown).signing_as("docs", "aaaaaiolafg="))
+        .expect_error(404);
+
+    // A token of the container, and one of another.
+    let mut token_of = |container: &str| {
+        let definition = json!({"id": container, "partitionKey": {"paths": ["/pk"]}}).to_string();
+        client.send(&Request::post("/dbs/d/colls", definition));
+        client
+            .send(&Request::post("/dbs/d/users", json!({"id": container}).to_string()))
+            .expect(201);
+        let permission = json!({"id": "p", "permissionMode": "Read", "resource": format!("dbs/d/colls/{container}")});
+        let made = client.send(&Request::post(
+            &format!("/dbs/d/users/{container}/permissions"),
+            permission.to_string(),
+        ));
+        made.expect(201).json()["_token"]
+            .as_str()
+            .expect("text")
+            .replace('=', "%3D")
+            .replace('&', "%26")
+    };
+    let (own, other) = (token_of("c"), token_of("other"));
+    https.send(&ask("x").header("authorization", &own)).expect(200);
+    https.send(&ask("x").header("authorization", &other)).expect_error(403);
+
+    let without = Server::in_memory(&[]);
+    let refused = without
+        .client()
+        .send(&Request::get("//addresses/?$resolveFor=dbs").signing_as("dbs", ""));
+    assert!(refused.expect_error(400).text().contains("gateway mode"));
+}
+
+#[test]
+fn a_container_that_was_made_anew_is_not_taken_for_the_old_one() {
+    let (server, mut client, pem) = started();
+    create_item(&mut client, "a");
+    let coll = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    let rid = coll["_rid"].as_str().expect("text").to_owned();
+    let mut direct = Direct::connect(&server, &pem);
+    let with_rid = || {
+        let rid = rid.clone();
+        move |tokens: &mut TokenWriter| {
+            named("a")(tokens);
+            text(tokens, 0x35, &rid);
+        }
+    };
+    direct.ask(&item(READ, "a"), with_rid()).expect(200);
+    client.send(&Request::new("DELETE", "/dbs/d/colls/c")).expect(204);
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let stale = direct.ask(&item(READ, "a"), with_rid()).expect(410);
+    assert_eq!(stale.number(0x1C), 1000);
+}
+
+#[test]
+fn many_requests_are_under_way_at_once_and_each_has_its_answer() {
+    let (server, mut client, pem) = started();
+    for id in 0..10 {
+        create_item(&mut client, &id.to_string());
+    }
+    let mut direct = Direct::connect(&server, &pem);
+    let mut expected: Vec<(u32, String)> = (0..200)
+        .map(|number| {
+            let id = (number % 10).to_string();
+            (direct.send(&item(READ, &id), named(&id)), id)
+        })
+        .collect();
+    let mut answered: Vec<(u32, String)> = (0..200)
+        .map(|_| {
+            let answer = direct.receive().expect("an answer").expect(200);
+            let id = answer.json()["id"].as_str().expect("text").to_owned();
+            (u32::try_from(answer.number(0x35)).expect("a number"), id)
+        })
+        .collect();
+    answered.sort();
+    expected.sort();
+    assert_eq!(answered, expected);
+}
+
+#[test]
+fn who_has_no_key_is_refused_and_the_connection_goes_on() {
+    let (server, _, pem) = started();
+    let mut direct = Direct::connect(&server, &pem);
+    let mut wrong = items(CREATE, "");
+    let large = format!(r#"{{"id":"a","pk":"p","text":"{}"}}"#, "x".repeat(1_000_000));
+    wrong.body = &large;
+    wrong.as_http = wrong.as_http.signing("dbs/d/colls/other");
+    let refused = direct.ask(&wrong, key).expect(401);
+    assert_eq!(refused.number(0x13), 1);
+    let too_large = format!(r#"{{"id":"a","pk":"p","text":"{}"}}"#, "x".repeat(3_000_000));
+    direct.ask(&items(CREATE, &too_large), key).expect(413);
+    direct.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
+    // What is not served, with the reason.
+    let mut strange = items(CREATE, "{}");
+    strange.operation = 0x0C;
+    let why = direct.ask(&strange, key).expect(400).json();
+    assert_eq!(why["message"], "operation type 0x0c is not served");
+    direct.ask(&item(READ, "a"), named("a")).expect(200);
+}
+
+#[test]
+fn lying_frames_end_the_connection_and_nothing_else() {
+    let (server, _, pem) = started();
+    // A request before the context: answered with an error, and not carried out.
+    let mut direct = Direct::opened(&server, &pem);
+    let empty = TokenWriter::default();
+    let first = Outgoing::request(0, 0, [3; 16], &empty).write().expect("a frame");
+    direct.write(&first);
+    let refused = direct.receive().expect("a refusal");
+    assert_eq!((refused.head.status(), refused.head.activity_id), (400, [3; 16]));
+    assert!(refused.json()["message"].as_str().expect("text").contains("is missing"));
+    assert!(direct.is_closed());
+    let frame = |length: u32, rest: &[u8]| [&length.to_le_bytes()[..], rest].concat();
+    for bytes in [
+        frame(0, &[0; 20]),
+        frame(23, &[0; 19]),
+        frame(200 * 1024, &[0; 20]),
+        frame(u32::MAX, &[0; 20]),
+        // A token that is cut off; one of an unknown type; no number.
+        frame(30, &[&[3, 0, 3, 0][..], &[0; 16], &[1, 0, 8, 9, 0, b'a']].concat()),
+        frame(27, &[&[3, 0, 3, 0][..], &[0; 16], &[1, 0, 0xEE]].concat()),
+        frame(
+            u32::try_from(HEAD_BYTES).expect("short"),
+            &[&[3, 0, 3, 0][..], &[0; 16]].concat(),
+        ),
+    ] {
+        let mut direct = Direct::connect(&server, &pem);
+        direct.write(&bytes);
+        assert!(direct.is_closed(), "{bytes:?}");
+    }
+    let mut direct = Direct::connect(&server, &pem);
+    direct.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
+}

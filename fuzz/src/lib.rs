@@ -9,6 +9,7 @@ pub mod continuation;
 pub mod copy_page;
 pub mod document;
 pub mod epk;
+pub mod frame;
 pub mod hybrid_row;
 mod input;
 pub mod mongo_bson;

@@ -40,7 +40,7 @@ macro_rules! keep_their_claims {
     };
 }
 
-keep_their_claims!(change_feed container continuation copy_page document epk hybrid_row mongo_bson mongo_filter mongo_message mongo_pipeline mongo_update partition_key patch query request resume_filter stored_bytes);
+keep_their_claims!(change_feed container continuation copy_page document epk frame hybrid_row mongo_bson mongo_filter mongo_message mongo_pipeline mongo_update partition_key patch query request resume_filter stored_bytes);
 
 #[test]
 fn every_fuzz_target_is_among_these() {

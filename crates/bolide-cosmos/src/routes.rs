@@ -57,7 +57,7 @@ pub(crate) enum PathKind {
     Scripts(ScriptKind),
     /// `…/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
     Script(ScriptKind),
-    /// `/addresses`: direct mode, which is not supported.
+    /// `/addresses`: where clients in direct mode send frames.
     Addresses,
     /// `/_explorer/emulator.pem`
     Certificate,

@@ -26,7 +26,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
 use crate::admin::{self, Admin};
 use crate::admission::{self, Admitted};
-use crate::direct::FromFrame;
+use crate::direct::{FromFrame, ToKnown};
 use crate::forwarding::{self, FromPeer, Opening, Outcome, Sent};
 use crate::keys::Keys;
 use crate::listener::{Listener, Purpose};
@@ -129,10 +129,15 @@ impl CosmosService {
         if is_of_the_protocol(&head, listener.purpose) {
             self.note(&head, operation, &reply, duration);
         }
+        let is_known = has_no_source && operation.is_some();
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }
-        reply.into_response()
+        let mut response = reply.into_response();
+        if is_known {
+            response.extensions_mut().insert(ToKnown);
+        }
+        response
     }
 
     /// Keeps a request of the protocol with its answer, for people who look at the server.
@@ -281,6 +286,7 @@ impl CosmosService {
         if is_shared && (!operation.is_on_items() || addressing::known_container(account, &route).is_none()) {
             account.refresh_catalog().await?;
         }
+        self.check_meant_container(head, &route)?;
         let container = is_shared
             .then(|| addressing::known_container(account, &route))
             .flatten();

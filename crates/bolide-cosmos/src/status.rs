@@ -90,6 +90,8 @@ pub(crate) const MISDIRECTED: Status = Status::new(StatusCode::MISDIRECTED_REQUE
 pub(crate) const MISSING_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5000, "Unauthorized");
 pub(crate) const MALFORMED_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5001, "Unauthorized");
 pub(crate) const FORBIDDEN: Status = Status::new(StatusCode::FORBIDDEN, 0, "Forbidden");
+/// The name of the container is that of another one now; in direct mode, after which clients look it up again (rntbd.md §5).
+pub(crate) const NAME_IS_STALE: Status = Status::new(StatusCode::GONE, 1000, "Gone");
 pub(crate) const NOT_FOUND: Status = Status::new(StatusCode::NOT_FOUND, 0, "NotFound");
 pub(crate) const METHOD_NOT_ALLOWED: Status = Status::new(StatusCode::METHOD_NOT_ALLOWED, 0, "MethodNotAllowed");
 pub(crate) const HEADERS_TOO_LARGE: Status = Status::new(

@@ -43,6 +43,9 @@ pub enum Malformed {
         /// Its type.
         kind: u8,
     },
+    /// More tokens than any client sends.
+    #[error("more than {MOST} tokens")]
+    TooMany,
     /// An id that is there twice.
     #[error("token {0:#06x} is there twice")]
     Twice(u16),
@@ -56,6 +59,9 @@ pub enum Malformed {
     #[error("token {0:#06x} has another type")]
     Other(u16),
 }
+
+/// Tokens of a frame, at most. There are some 300.
+const MOST: usize = 1024;
 
 /// The type of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,8 +241,10 @@ impl Tokens {
     pub fn read(mut bytes: Bytes) -> Result<Tokens, Malformed> {
         let mut tokens: Vec<Token> = Vec::new();
         while !bytes.is_empty() {
-            let token = read_token(&mut bytes)?;
-            tokens.push(token);
+            if tokens.len() == MOST {
+                return Err(Malformed::TooMany);
+            }
+            tokens.push(read_token(&mut bytes)?);
         }
         let mut ids: Vec<u16> = tokens.iter().map(|token| token.id).collect();
         ids.sort_unstable();

@@ -162,6 +162,11 @@ impl Shared {
         self.serving.is_memory_short()
     }
 
+    /// Timeout for taking the next part of a response.
+    pub fn answer_timeout(&self) -> Duration {
+        self.limits.answer(self.is_memory_short())
+    }
+
     /// The clock for the timeouts of connections.
     pub fn clock(&self) -> &ServerClock {
         &self.clock
@@ -252,9 +257,11 @@ async fn serve_tls(
         return serve_http1(stream, listener, shared, shutdown, activity).await;
     }
     // The client speaks first in both protocols.
-    let Ok(Ok(stream)) = timeout(shared.limits.request, Begun::read(stream)).await else {
-        return;
+    let begun = tokio::select! {
+        begun = timeout(shared.limits.request, Begun::read(stream)) => begun,
+        () = shutdown.begun() => return,
     };
+    let Ok(Ok(stream)) = begun else { return };
     if stream.is_direct() {
         Box::pin(direct::serve(stream, listener, shared, shutdown, activity)).await;
     } else {

@@ -12,35 +12,47 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_cosmos::direct::{self, Refusal};
 use bolide_cosmos::{BodyError, Counted, Listener, Received, Refused, RequestBody};
 use bolide_model::limits;
 use bolide_rntbd::context::{self, ContextRequest, ContextResponse};
 use bolide_rntbd::frame::{ActivityId, Head, LENGTH_BYTES, head_rest};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
-use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::connection::Shared;
-use crate::responding::{respond_to_frame, respond_with};
+use crate::responding::{delay_refusal, respond_to_frame, respond_with};
 use crate::shutdown::Shutdown;
 use crate::timeouts::Activity;
 
 /// The longest head of a context request.
 const CONTEXT_BYTES: usize = 1024;
-/// The longest head of another request: more than the headers of a request over HTTP may have.
+/// The longest head of another request: more than the headers of a request over HTTP may have; and from a client that has shown no key.
 const HEAD_BYTES: usize = 96 * 1024;
+const HEAD_BYTES_OF_UNKNOWN: usize = 16 * 1024;
 /// Requests of a connection at the same time. Clients open another connection at 30.
-const UNDER_WAY: usize = 64;
+const UNDER_WAY: u32 = 64;
+/// How many of those one counts for while its sender has shown no key.
+const WEIGHT_OF_UNKNOWN: u32 = 8;
 /// The longest payload that is read and dropped. The connection of a longer one ends.
 const DROPPED_BYTES: usize = 4 * limits::ITEM_BYTES;
-/// Bytes that are dropped at a time.
-const PART_BYTES: usize = 16 * 1024;
+/// Bytes of a payload that must arrive within the timeout of a request. A payload up to this size reserves memory as it arrives, a larger one when its
+/// first part has come.
+const PART_BYTES: usize = 64 * 1024;
+/// The longest time between checks of an unused connection.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Bytes of a response that must be taken within the timeout of one.
+const SENT_BYTES: usize = 256 * 1024;
+
+/// A part of a payload.
+type Part = Result<Bytes, BodyError>;
 
 /// Serves a connection to its end.
 pub async fn serve<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
@@ -49,59 +61,91 @@ where
 {
     let (reading, writing) = tokio::io::split(stream);
     let connection = Arc::new(Connection {
-        writing: Mutex::new(writing),
+        writing: Mutex::new(Some(writing)),
         has_failed: Notify::new(),
-        permits: Arc::new(Semaphore::new(UNDER_WAY)),
+        permits: Arc::new(Semaphore::new(UNDER_WAY as usize)),
+        use_of: parking_lot::Mutex::new(Use {
+            under_way: 0,
+            rests_since: shared.clock().now(),
+        }),
         shared,
         listener,
         activity,
     });
-    // How it ended is of no use to anybody: the client sees it.
-    let _ = connection.clone().run(reading, shutdown).await;
-    let mut writing = connection.writing.lock().await;
-    let _ = timeout(connection.shared.limits().request, writing.shutdown()).await;
+    // Dropped with this future, and with it what is under way: as with connections of HTTP.
+    let mut requests = JoinSet::new();
+    let ended = connection.clone().run(reading, &mut requests, shutdown).await;
+    if ended.is_ok() {
+        // All are answered, and the answers sent.
+        while requests.join_next().await.is_some() {}
+    }
+    requests.shutdown().await;
+    if let Some(mut writing) = connection.writing.lock().await.take() {
+        let _ = timeout(connection.shared.limits().request, writing.shutdown()).await;
+    }
 }
 
 struct Connection<S> {
-    writing: Mutex<WriteHalf<S>>,
-    /// A response could not be sent.
+    /// `None` after a response could not be sent as a whole.
+    writing: Mutex<Option<WriteHalf<S>>>,
+    /// The same, for the loop that reads.
     has_failed: Notify,
-    /// One for each request until its response is sent.
+    /// For each request until its response is sent.
     permits: Arc<Semaphore>,
+    use_of: parking_lot::Mutex<Use>,
     shared: Arc<Shared>,
     listener: Listener,
     activity: Arc<Activity>,
 }
 
+/// How a connection is used.
+struct Use {
+    under_way: usize,
+    /// When the last response was sent, or the connection was opened.
+    rests_since: Instant,
+}
+
 impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
-    async fn run(self: Arc<Self>, mut reading: ReadHalf<S>, shutdown: Shutdown) -> io::Result<()> {
-        let Some(version) = self.negotiate(&mut reading).await? else {
-            return Ok(());
+    async fn run(
+        self: Arc<Self>,
+        mut reading: ReadHalf<S>,
+        requests: &mut JoinSet<()>,
+        shutdown: Shutdown,
+    ) -> io::Result<()> {
+        let version = tokio::select! {
+            version = self.negotiate(&mut reading) => version?,
+            () = shutdown.begun() => return Ok(()),
         };
+        let Some(version) = version else { return Ok(()) };
         loop {
-            self.rest();
-            let length = tokio::select! {
-                length = self.next_length(&mut reading) => length?,
-                () = shutdown.begun() => break,
-                () = self.has_failed.notified() => return Ok(()),
+            let first = tokio::select! {
+                first = self.first_byte(&mut reading) => first?,
+                () = shutdown.begun() => return Ok(()),
+                () = self.has_failed.notified() => return Err(too_slow()),
             };
-            let Some(length) = length else { break };
-            let head = self.head(&mut reading, length, HEAD_BYTES).await?;
-            let permit = self.permits.clone().acquire_owned().await.map_err(io::Error::other)?;
-            self.activity.begin();
-            self.begin(head, &version, permit, &mut reading).await?;
+            let Some(first) = first else { return Ok(()) };
+            let is_known = self.activity.is_admitted();
+            let most = if is_known { HEAD_BYTES } else { HEAD_BYTES_OF_UNKNOWN };
+            let head = tokio::select! {
+                head = self.head(&mut reading, first, most) => head?,
+                () = shutdown.begun(), if self.use_of.lock().under_way == 0 => return Ok(()),
+            };
+            let weight = if is_known { 1 } else { WEIGHT_OF_UNKNOWN };
+            let permit = tokio::select! {
+                permit = self.permits.clone().acquire_many_owned(weight) => permit.map_err(io::Error::other)?,
+                () = self.has_failed.notified() => return Err(too_slow()),
+            };
+            while requests.try_join_next().is_some() {}
+            self.clone()
+                .begin(head, &version, permit, &mut reading, requests)
+                .await?;
         }
-        // All are answered, and the answers sent.
-        let _ = self.permits.acquire_many(UNDER_WAY as u32).await;
-        Ok(())
     }
 
     /// Answers the first frame; returns the version of the API. `None`: it was refused.
     async fn negotiate(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<HeaderValue>> {
-        let Some(length) = self.in_time(read_length(reading)).await? else {
-            return Ok(None);
-        };
-        let head = self.head(reading, length, CONTEXT_BYTES).await?;
+        let first = self.in_time(reading.read_u8()).await?;
+        let head = self.head(reading, first, CONTEXT_BYTES).await?;
         let request = ContextRequest::of(&head).map_err(|error| error.to_string());
         let version = request.and_then(|request| {
             let version = HeaderValue::from_str(&request.client_version).map_err(|error| error.to_string())?;
@@ -131,47 +175,66 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(version)
     }
 
-    /// The length of the next head; `None` at the end of the connection, or when it was unused for too long.
-    async fn next_length(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<[u8; LENGTH_BYTES]>> {
+    /// The first byte of the next frame; `None` at the end of the connection, or when it was unused for too long.
+    async fn first_byte(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<u8>> {
         let limits = self.shared.limits();
-        let patience = if self.activity.is_admitted() {
-            limits.idle
-        } else {
-            limits.request
-        };
         loop {
-            match timeout(patience, read_length(reading)).await {
-                Ok(length) => return length,
-                // Requests are under way: the client waits for them.
-                Err(_) if self.permits.available_permits() < UNDER_WAY => {}
-                Err(_) => return Ok(None),
+            let patience = match self.activity.is_admitted() {
+                true => limits.idle,
+                false => limits.request,
+            };
+            let (under_way, rests_since) = {
+                let used = self.use_of.lock();
+                (used.under_way, used.rests_since)
+            };
+            let rested = self.shared.clock().now().duration_since(rests_since);
+            if under_way == 0 && rested >= patience {
+                return Ok(None);
+            }
+            let left = patience.saturating_sub(if under_way == 0 { rested } else { Duration::ZERO });
+            // Short, because what it depends on changes: whether a key was shown, and whether requests are under way.
+            let read = timeout(left.min(CHECK_INTERVAL), reading.read_u8()).await;
+            match read {
+                Ok(Ok(byte)) => return Ok(Some(byte)),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => {}
             }
         }
     }
 
-    async fn head(&self, reading: &mut ReadHalf<S>, length: [u8; LENGTH_BYTES], most: usize) -> io::Result<Head> {
-        let rest = head_rest(length, most).map_err(io::Error::other)?;
-        let mut bytes = vec![0; rest];
-        self.in_time(reading.read_exact(&mut bytes)).await?;
-        Head::read(Bytes::from(bytes)).map_err(io::Error::other)
+    /// The rest of a head after its first byte.
+    async fn head(&self, reading: &mut ReadHalf<S>, first: u8, most: usize) -> io::Result<Head> {
+        let read = async {
+            let mut length = [first, 0, 0, 0];
+            reading.read_exact(&mut length[1..]).await?;
+            let rest = head_rest(length, most).map_err(io::Error::other)?;
+            // Memory as bytes arrive: a length alone takes none.
+            let mut bytes = Vec::new();
+            let limit = u64::try_from(rest).unwrap_or(u64::MAX);
+            (&mut *reading).take(limit).read_to_end(&mut bytes).await?;
+            match bytes.len() == rest {
+                true => Head::read(Bytes::from(bytes)).map_err(io::Error::other),
+                false => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        };
+        self.in_time(read).await
     }
 
     /// Begins a request, and reads or drops its payload.
     async fn begin(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         head: Head,
         version: &HeaderValue,
         permit: OwnedSemaphorePermit,
         reading: &mut ReadHalf<S>,
+        requests: &mut JoinSet<()>,
     ) -> io::Result<()> {
         let (number, has_payload, request) = direct::to_request(&head, version).map_err(io::Error::other)?;
-        let payload = match has_payload {
-            true => self
-                .in_time(read_length(reading))
-                .await?
-                .ok_or(io::ErrorKind::UnexpectedEof)?,
-            false => [0; LENGTH_BYTES],
-        };
+        let mut payload = [0; LENGTH_BYTES];
+        if has_payload {
+            self.in_time(reading.read_exact(&mut payload)).await?;
+        }
         let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
         let (ask, asked) = oneshot::channel();
         let body = Payload {
@@ -179,31 +242,54 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             ask,
             activity: self.activity.clone(),
         };
+        self.count(1);
         let (connection, activity_id) = (self.clone(), head.activity_id);
-        tokio::spawn(async move {
+        requests.spawn(async move {
             connection.answer(request, number, activity_id, body).await;
+            connection.count(-1);
             drop(permit);
-            connection.rest();
         });
         if bytes == 0 {
             return Ok(());
         }
         match asked.await {
-            Ok(give) => {
-                let mut payload = vec![0; bytes];
-                let read = self.in_time(reading.read_exact(&mut payload)).await;
-                let given = match &read {
-                    Ok(_) => Ok(payload.into()),
-                    Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(BodyError::TooSlow),
-                    Err(_) => Err(BodyError::Broken),
-                };
-                // Nobody may wait for it any more.
-                let _ = give.send(given);
-                read.map(|_| ())
-            }
+            Ok(give) => self.give_payload(reading, bytes, give).await,
             // It was refused.
             Err(_) => self.drop_payload(reading, bytes).await,
         }
+    }
+
+    /// Counts a request that begins or has ended.
+    fn count(&self, change: isize) {
+        let mut used = self.use_of.lock();
+        used.under_way = used.under_way.saturating_add_signed(change);
+        if used.under_way > 0 {
+            self.activity.begin();
+        } else {
+            used.rests_since = self.shared.clock().now();
+            self.activity.idle();
+        }
+    }
+
+    /// Reads a payload part by part, for a request that waits for it.
+    async fn give_payload(&self, reading: &mut ReadHalf<S>, bytes: usize, give: mpsc::Sender<Part>) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let mut part = vec![0; left.min(PART_BYTES)];
+            let read = self.in_time(reading.read_exact(&mut part)).await;
+            let given = match &read {
+                Ok(_) => Ok(Bytes::from(part)),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(BodyError::TooSlow),
+                Err(_) => Err(BodyError::Broken),
+            };
+            left -= left.min(PART_BYTES);
+            let is_wanted = give.send(given).await.is_ok();
+            read?;
+            if !is_wanted {
+                return self.drop_payload(reading, left).await;
+            }
+        }
+        Ok(())
     }
 
     async fn answer(
@@ -213,20 +299,21 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         activity_id: ActivityId,
         body: Payload,
     ) {
+        let serving = self.shared.serving();
         let frame = match request {
-            Ok(request) => respond_to_frame(self.shared.serving(), request, activity_id, body, self.listener).await,
+            Ok(request) => respond_to_frame(serving, request, activity_id, body, self.listener).await,
             Err(Refusal(why)) => {
                 drop(body);
+                tracing::debug!(why, "a frame is no request");
+                delay_refusal(serving, self.activity.is_admitted()).await;
                 respond_with(direct::refusal(&why), activity_id, number)
             }
         };
-        let sent = match frame {
+        // Of errors the connection learns by what it notes itself.
+        let _ = match frame {
             Some((head, payload)) => self.send(&head, &payload).await,
             None => Err(too_long()),
         };
-        if sent.is_err() {
-            self.has_failed.notify_one();
-        }
     }
 
     /// Reads bytes that nobody wants, so that the frames after them are found.
@@ -244,21 +331,28 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(())
     }
 
+    /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one.
     async fn send(&self, head: &[u8], payload: &[u8]) -> io::Result<()> {
         let mut writing = self.writing.lock().await;
-        let write = async {
-            writing.write_all(head).await?;
-            writing.write_all(payload).await?;
-            writing.flush().await
+        let Some(mut stream) = writing.take() else {
+            return Err(too_slow());
         };
-        self.in_time(write).await
+        let sent = self.send_to(&mut stream, head, payload).await;
+        match sent {
+            Ok(()) => *writing = Some(stream),
+            Err(_) => self.has_failed.notify_one(),
+        }
+        sent
     }
 
-    /// No request is under way.
-    fn rest(&self) {
-        if self.permits.available_permits() == UNDER_WAY {
-            self.activity.idle();
+    async fn send_to(&self, stream: &mut WriteHalf<S>, head: &[u8], payload: &[u8]) -> io::Result<()> {
+        for part in [head].into_iter().chain(payload.chunks(SENT_BYTES)) {
+            let patience = self.shared.answer_timeout();
+            let written = timeout(patience, stream.write_all(part)).await;
+            written.unwrap_or_else(|_| Err(too_slow()))?;
         }
+        let flushed = timeout(self.shared.answer_timeout(), stream.flush()).await;
+        flushed.unwrap_or_else(|_| Err(too_slow()))
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
@@ -267,18 +361,12 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     }
 }
 
-/// Reads a length; `None` at the end of the connection.
-async fn read_length<R: AsyncRead + Unpin>(reading: &mut R) -> io::Result<Option<[u8; LENGTH_BYTES]>> {
-    let mut length = [0; LENGTH_BYTES];
-    match reading.read_exact(&mut length).await {
-        Ok(_) => Ok(Some(length)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 fn seconds(time: Duration) -> u32 {
     u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
+}
+
+fn too_slow() -> io::Error {
+    io::Error::other("the client takes no responses")
 }
 
 fn too_long() -> io::Error {
@@ -288,8 +376,8 @@ fn too_long() -> io::Error {
 /// The payload of a frame that has not been read yet. Dropped: nobody wants it.
 struct Payload {
     bytes: usize,
-    /// Asks the connection for it.
-    ask: oneshot::Sender<oneshot::Sender<Result<Bytes, BodyError>>>,
+    /// Asks the connection for its parts.
+    ask: oneshot::Sender<mpsc::Sender<Part>>,
     activity: Arc<Activity>,
 }
 
@@ -300,21 +388,32 @@ impl RequestBody for Payload {
 
     async fn read(self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
         self.activity.admit();
-        if self.bytes == 0 {
+        let declared = self.bytes;
+        if declared == 0 {
             return Ok(Received::default());
         }
-        if self.bytes > limit {
-            return Err(BodyError::TooLarge {
-                bytes: self.bytes,
-                limit,
-            });
+        if declared > limit {
+            return Err(BodyError::TooLarge { bytes: declared, limit });
         }
-        let mut share = None;
-        memory.expect(&mut share, self.bytes, true).await?;
-        let (give, given) = oneshot::channel();
+        let (give, mut given) = mpsc::channel(1);
         self.ask.send(give).map_err(|_| BodyError::Broken)?;
-        let bytes = given.await.map_err(|_| BodyError::Broken)??;
-        Ok(Received { bytes, share })
+        let mut share = None;
+        let mut all = BytesMut::new();
+        while all.len() < declared {
+            let part = given.recv().await.ok_or(BodyError::Broken)??;
+            if all.is_empty() {
+                match declared > PART_BYTES {
+                    true => memory.expect(&mut share, declared, true).await?,
+                    false => memory.grow(&mut share, declared).await?,
+                }
+                all.reserve(declared);
+            }
+            all.extend_from_slice(&part);
+        }
+        Ok(Received {
+            bytes: all.freeze(),
+            share,
+        })
     }
 
     fn parts(self, _: Counted<'_>) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {

@@ -44,9 +44,16 @@ pub async fn respond_to_frame<B: RequestBody>(
     })
 }
 
+/// Delays the answer to a frame that is no request, if its sender has shown no key.
+pub async fn delay_refusal(serving: &Serving, is_known: bool) {
+    if let Ok(service) = serving.get().await {
+        service.delay_refusal(is_known).await;
+    }
+}
+
 /// A response that does not come from the service, as a frame.
 pub fn respond_with(response: Response<Payload>, activity_id: ActivityId, number: u32) -> Option<(Bytes, Bytes)> {
-    direct::to_frame(response, activity_id, number, false, Position::default())
+    direct::to_frame(response, activity_id, number, Position::default())
 }
 
 /// The body of a response, for hyper.

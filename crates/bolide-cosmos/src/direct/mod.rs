@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::wire::Payload;
 
 pub use request::{FrameRequest, Refusal, to_request};
+pub(crate) use response::position_in;
 pub use response::{Position, to_frame};
 
 /// The body of an error, in the form of all others.
@@ -33,6 +34,14 @@ pub fn refusal(why: &str) -> Response<Payload> {
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
 }
+
+/// The container that the sender of a request means, by its resource id: names may have been given to another one.
+#[derive(Debug, Clone)]
+pub(crate) struct MeantContainer(pub String);
+
+/// A mark on responses to senders who have shown a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToKnown;
 
 /// A mark on requests that came as frames: they have no address whose name could be checked, and no web page has sent them.
 #[derive(Debug, Clone, Copy)]

@@ -11,11 +11,18 @@ use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::FromFrame;
+use super::{FromFrame, MeantContainer};
 use crate::wire::headers;
 
 /// What may stand in a segment of a path as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// All headers together, as over HTTP.
+const HEADER_BYTES: usize = 64 * 1024;
+/// Tokens that change what a request is about, and that nothing here obeys yet.
+const NOT_SERVED: [u16; 5] = [0x5A, 0x5F, 0x60, 0xD2, 0xD3];
+/// The form of the bounds of a part of a range.
+const KEY_RANGE_IN_HEX: i128 = 3;
 
 /// A frame's request, without its body.
 #[derive(Debug)]
@@ -26,8 +33,6 @@ pub struct FrameRequest {
     pub has_payload: bool,
     /// The number by which the client knows the response.
     pub transport_request_id: u32,
-    /// Whether the client has said which container it means, which must be the one that the name has now.
-    pub means_container: bool,
 }
 
 /// Why a frame is no request. Its sender gets a 400 with these words.
@@ -57,30 +62,42 @@ pub fn to_request(head: &Head, version: &HeaderValue) -> Result<(u32, bool, Resu
     let tokens = &head.tokens;
     let number = transport_request_id(tokens)?;
     let has_payload = tokens.required(id::PAYLOAD_PRESENT)?.whole()? == 1;
-    let request = request_of(head, version).map(|(request, means_container)| FrameRequest {
+    let request = request_of(head, version).map(|request| FrameRequest {
         request,
         has_payload,
         transport_request_id: number,
-        means_container,
     });
     Ok((number, has_payload, request))
 }
 
-fn request_of(head: &Head, version: &HeaderValue) -> Result<(Request<()>, bool), Refusal> {
+fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal> {
     let (resource, operation) = head.operation();
     let verb = Verb::of(operation).ok_or_else(|| Refusal(format!("operation type {operation:#04x} is not served")))?;
     let tokens = &head.tokens;
     let path = path(tokens, resource, verb.is_of_feed)?;
     let mut headers = HeaderMap::with_capacity(24);
+    let mut bytes = 0;
     for token in tokens.iter() {
-        if let Some(row) = table::find(table::REQUEST, token.id) {
-            add_header(&mut headers, row, token)?;
+        let Some(row) = table::find(table::REQUEST, token.id) else {
+            continue;
+        };
+        if NOT_SERVED.contains(&row.id) {
+            return Err(Refusal(format!("token {} is not served", row.name)));
+        }
+        bytes += add_header(&mut headers, row, token)?;
+        if bytes > HEADER_BYTES {
+            return Err(Refusal(format!(
+                "the tokens are too large. bytes={bytes} or more, limit={HEADER_BYTES}"
+            )));
         }
     }
     for (name, value) in verb.headers {
         headers.insert(*name, HeaderValue::from_static(value));
     }
     add_own_headers(&mut headers, tokens, operation)?;
+    // For the log and the texts of errors; the frame of the response has the bytes as they were.
+    let activity_id = HeaderValue::from_str(&hyphenated(head.activity_id)).expect("a GUID is ASCII");
+    headers.insert(&headers::ACTIVITY_ID, activity_id);
     headers.entry(&headers::VERSION).or_insert_with(|| version.clone());
     let uri = Uri::try_from(path).map_err(|error| Refusal(format!("the path cannot be used: {error}")))?;
     let mut request = Request::new(());
@@ -88,10 +105,12 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<(Request<()>, bool),
     *request.uri_mut() = uri;
     // Many requests share a connection, as over HTTP/2.
     *request.version_mut() = Version::HTTP_2;
-    let means_container = headers.contains_key(&headers::INTENDED_RID);
     *request.headers_mut() = headers;
     request.extensions_mut().insert(FromFrame);
-    Ok((request, means_container))
+    if let Some(rid) = tokens.get(id::COLLECTION_RID) {
+        request.extensions_mut().insert(MeantContainer(rid.text()?.to_owned()));
+    }
+    Ok(request)
 }
 
 /// What an operation type is over HTTP.
@@ -208,10 +227,10 @@ fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refu
     Ok(path)
 }
 
-/// Adds the header of a token that stands for one alone.
-fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<(), Refusal> {
+/// Adds the header of a token that stands for one alone; returns the bytes of its value.
+fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<usize, Refusal> {
     let value = match row.form {
-        Form::Own => return Ok(()),
+        Form::Own => return Ok(0),
         Form::Text => token.text()?.to_owned(),
         Form::Ascii => String::from_utf8_lossy(token.bytes()?).into_owned(),
         Form::Number => token.whole()?.to_string(),
@@ -231,8 +250,9 @@ fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<(), R
     };
     let value = HeaderValue::from_str(&escaped(&value))
         .map_err(|_| Refusal(format!("token {} has control characters", row.name)))?;
+    let bytes = value.len();
     headers.insert(HeaderName::from_static(row.header), value);
-    Ok(())
+    Ok(bytes)
 }
 
 /// Text for a header. Of the tokens only those with JSON may have other characters than those of ASCII, and these are in its strings.
@@ -278,10 +298,12 @@ fn add_own_headers(headers: &mut HeaderMap, tokens: &Tokens, operation: u16) -> 
         let range = range.rsplit_once(',').map_or(range, |(_, range)| range);
         headers.insert(&headers::PARTITION_KEY_RANGE_ID, value(range)?);
     }
-    if let Some(rid) = tokens.get(id::COLLECTION_RID)
-        && !headers.contains_key(&headers::INTENDED_RID)
+    if let Some(kind) = tokens.get(id::READ_FEED_KEY_TYPE)
+        && kind.whole()? != KEY_RANGE_IN_HEX
     {
-        headers.insert(&headers::INTENDED_RID, value(rid.text()?)?);
+        return Err(Refusal(
+            "bounds of a part of a range must be in hexadecimal (ReadFeedKeyType 3)".to_owned(),
+        ));
     }
     if !headers.contains_key(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

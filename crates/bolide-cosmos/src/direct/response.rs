@@ -4,8 +4,7 @@
 //! | --- | --- | --- |
 //! | session token | `3:-1#9` | `-1#9`, and the range in a token of its own |
 //! | positions | of successes | of errors, too, and never 0: otherwise clients take the sender for a replica that is behind |
-//! | the container has another id than the client means | 400/1024 | 410/1000, after which clients look it up again |
-//! | replicas | not told | one, which has acknowledged all |
+//! //! | replicas | not told | one, which has acknowledged all |
 //!
 //! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
 
@@ -13,7 +12,7 @@ use bolide_rntbd::frame::{ActivityId, Outgoing};
 use bolide_rntbd::table::{self, Form, response as id};
 use bolide_rntbd::token::{Kind, TokenWriter};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response};
 
 use crate::wire::{Payload, headers};
 
@@ -26,16 +25,11 @@ pub struct Position {
     pub lsn: u64,
 }
 
-/// The status for a container that was deleted and created again, over HTTP and here.
-const RECREATED: (StatusCode, &[u8]) = (StatusCode::BAD_REQUEST, b"1024");
-const NAME_IS_STALE: (StatusCode, u32) = (StatusCode::GONE, 1000);
-
 /// Makes a frame of a response: its bytes up to the payload, and the payload. `None`: it is longer than a frame can be.
 pub fn to_frame(
     response: Response<Payload>,
     activity_id: ActivityId,
     transport_request_id: u32,
-    means_container: bool,
     position: Position,
 ) -> Option<(Bytes, Bytes)> {
     let (head, payload) = response.into_parts();
@@ -44,10 +38,6 @@ pub fn to_frame(
         // No operation that a frame can ask for has them.
         Payload::Pages(_) => return None,
     };
-    let sub_status = head.headers.get(&headers::SUB_STATUS);
-    let is_recreated = (head.status, sub_status.map_or(&[][..], HeaderValue::as_bytes)) == RECREATED;
-    let is_stale = means_container && is_recreated;
-    let status = if is_stale { NAME_IS_STALE.0 } else { head.status };
     let mut tokens = TokenWriter::default();
     // These two first: clients look for them before they read the others.
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
@@ -57,17 +47,24 @@ pub fn to_frame(
         let Some(value) = head.headers.get(row.header).filter(|_| row.form != Form::Own) else {
             continue;
         };
-        match row.header {
-            "x-ms-substatus" if is_stale => tokens.u_long(row.id, NAME_IS_STALE.1),
-            _ => add(&mut tokens, row, value),
-        }
+        add(&mut tokens, row, value);
     }
-    let frame = Outgoing::response(status.as_u16().into(), activity_id, &tokens);
+    let frame = Outgoing::response(head.status.as_u16().into(), activity_id, &tokens);
     let frame = match payload.is_empty() {
         true => frame,
         false => frame.with_payload(payload.len()),
     };
     Some((frame.write()?.freeze(), payload))
+}
+
+/// The position in the session token of a request: the last one that its sender knows.
+pub(crate) fn position_in(session: &HeaderValue) -> Option<Position> {
+    let (range, token) = headers::ascii(session)?.rsplit(',').next()?.split_once(':')?;
+    let lsn = token.split('#').nth(1).unwrap_or(token);
+    Some(Position {
+        range: range.trim().parse().ok()?,
+        lsn: lsn.parse().ok()?,
+    })
 }
 
 /// Adds the token of a header. A value that does not fit is left out.
@@ -100,7 +97,9 @@ fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position)
     let number = |name| headers::ascii(sent.get(name)?)?.parse::<u64>().ok();
     let session = sent.get(&headers::SESSION_TOKEN).and_then(headers::ascii);
     let session = session.and_then(|token| token.split_once(':'));
+    // A token is not in every answer: that of another range than those that the client knows is withheld.
     let range = session.and_then(|(range, _)| range.parse().ok());
+    let range = range.or_else(|| u32::try_from(number(&headers::PARTITION_KEY_RANGE_ID)?).ok());
     let range = range.unwrap_or(otherwise.range);
     let lsn = number(&headers::LSN).unwrap_or(otherwise.lsn).max(1);
     let lsn = i64::try_from(lsn).unwrap_or(i64::MAX);

@@ -8,11 +8,11 @@ use http::{HeaderValue, StatusCode};
 
 use super::CosmosService;
 use crate::addressing;
-use crate::direct::{self, FrameRequest, Position, addresses};
+use crate::direct::{self, FrameRequest, MeantContainer, Position, ToKnown, addresses};
 use crate::listener::Listener;
 use crate::request_body::{Refused, RequestBody};
 use crate::routes::Route;
-use crate::status::Failure;
+use crate::status::{self, Failure};
 use crate::wire::{Reply, headers};
 
 impl CosmosService {
@@ -42,21 +42,45 @@ impl CosmosService {
         body: B,
         listener: Listener,
     ) -> Option<(Bytes, Bytes)> {
-        let (number, means_container) = (frame.transport_request_id, frame.means_container);
+        let number = frame.transport_request_id;
         let uri = frame.request.uri().clone();
-        let key = frame.request.headers().get(&headers::PARTITION_KEY).cloned();
-        let range = frame.request.headers().get(&headers::PARTITION_KEY_RANGE_ID).cloned();
+        let sent = |name| frame.request.headers().get(name).cloned();
+        let (key, range) = (sent(&headers::PARTITION_KEY), sent(&headers::PARTITION_KEY_RANGE_ID));
+        let session = sent(&headers::SESSION_TOKEN);
         let response = self.handle(frame.request.map(|()| body), listener).await;
         let is_positioned = response.headers().contains_key(&headers::LSN);
-        let is_unknown = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let position = match is_positioned || is_unknown {
-            true => Position::default(),
-            false => self
-                .position(uri.path(), key.as_ref(), range.as_ref())
-                .await
-                .unwrap_or_default(),
+        let is_known = response.extensions().get::<ToKnown>().is_some() && response.status() != StatusCode::FORBIDDEN;
+        let position = match is_known && !is_positioned {
+            true => self.position(uri.path(), key.as_ref(), range.as_ref()).await,
+            false => None,
         };
-        direct::to_frame(response, activity_id, number, means_container, position)
+        // Who may not know where the range is gets back what it knows already: with less it would take this for a replica that is behind.
+        let position = position.or_else(|| direct::position_in(session.as_ref()?));
+        direct::to_frame(response, activity_id, number, position.unwrap_or_default())
+    }
+
+    /// Refuses a request of a frame whose sender means another container than the one that has the name now.
+    ///
+    /// # Errors
+    /// 410/1000.
+    pub(super) fn check_meant_container(&self, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
+        let Some(MeantContainer(meant)) = head.extensions.get() else {
+            return Ok(());
+        };
+        match addressing::container(&self.state.account, route) {
+            Ok(container) if container.rid().to_string() != *meant => {
+                let message = "the container was deleted, and created again";
+                Err(Failure::new(status::NAME_IS_STALE, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Delays the answer to a frame that is no request, if its sender has shown no key.
+    pub async fn delay_refusal(&self, is_known: bool) {
+        if !is_known {
+            self.refusals.wait(self.state.account.monotonic()).await;
+        }
     }
 
     /// Where the range of a request is: that of its partition key, or the one that it names, or the first one of its container.

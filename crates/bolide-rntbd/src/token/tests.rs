@@ -65,6 +65,17 @@ fn what_is_cut_off_or_there_twice_is_refused() {
 }
 
 #[test]
+fn a_frame_has_no_more_tokens_than_any_client_sends() {
+    let frame = |count: u16| {
+        let mut tokens = TokenWriter::default();
+        (0..count).for_each(|id| tokens.byte(id, 0));
+        Tokens::read(Bytes::copy_from_slice(tokens.bytes())).map(|_| ())
+    };
+    assert_eq!(frame(1024), Ok(()));
+    assert_eq!(frame(1025), Err(Malformed::TooMany));
+}
+
+#[test]
 fn a_text_that_is_too_long_for_its_type_is_not_written() {
     let mut tokens = TokenWriter::default();
     assert!(tokens.counted(1, Kind::SmallString, &[b'a'; 255]));

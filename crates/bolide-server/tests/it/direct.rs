@@ -34,6 +34,7 @@ struct Sent<'a> {
     operation: u16,
     /// The request over HTTP that it is, for its signature.
     as_http: Request,
+    container: &'a str,
     body: &'a str,
 }
 
@@ -115,7 +116,7 @@ impl Direct {
         assert!(tokens.counted(0x03, Kind::SmallString, date.as_bytes()));
         text(&mut tokens, 0x13, "/apps/bolide/services/s/partitions/p0/replicas/0p");
         text(&mut tokens, 0x15, "d");
-        text(&mut tokens, 0x16, "c");
+        text(&mut tokens, 0x16, sent.container);
         more(&mut tokens);
         let frame = Outgoing::request(sent.resource, sent.operation, [7; 16], &tokens);
         let bytes = match sent.body {
@@ -159,10 +160,14 @@ impl Direct {
         answer
     }
 
-    /// Whether the server has closed the connection.
+    /// Whether the server closes the connection, long before a timeout of its own.
     fn is_closed(&mut self) -> bool {
-        let mut byte = [0];
-        !matches!(self.stream.read(&mut byte), Ok(1))
+        let patience = Some(Duration::from_secs(5));
+        self.stream.sock.set_read_timeout(patience).expect("a timeout");
+        match self.stream.read(&mut [0]) {
+            Ok(bytes) => bytes == 0,
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+        }
     }
 }
 
@@ -180,6 +185,7 @@ fn items(operation: u16, body: &str) -> Sent<'_> {
         resource: DOCUMENT,
         operation,
         as_http: Request::new(method, "/dbs/d/colls/c/docs"),
+        container: "c",
         body,
     }
 }
@@ -193,6 +199,7 @@ fn item(operation: u16, id: &str) -> Sent<'static> {
         resource: DOCUMENT,
         operation,
         as_http: Request::new(method, "/").signing_as("docs", &format!("dbs/d/colls/c/docs/{id}")),
+        container: "c",
         body: "",
     }
 }
@@ -422,6 +429,16 @@ fn who_has_no_key_is_refused_and_the_connection_goes_on() {
     wrong.as_http = wrong.as_http.signing("dbs/d/colls/other");
     let refused = direct.ask(&wrong, key).expect(401);
     assert_eq!(refused.number(0x13), 1);
+    // It learns no more of what is there than it has said itself.
+    let session = direct.ask(&wrong, |tokens| {
+        key(tokens);
+        text(tokens, 0x05, "3:-1#77");
+    });
+    let session = session.expect(401);
+    assert_eq!(
+        (session.number(0x13), session.text(0x21), session.text(0x3E)),
+        (77, "3", "-1#77")
+    );
     let too_large = format!(r#"{{"id":"a","pk":"p","text":"{}"}}"#, "x".repeat(3_000_000));
     direct.ask(&items(CREATE, &too_large), key).expect(413);
     direct.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
@@ -436,7 +453,14 @@ fn who_has_no_key_is_refused_and_the_connection_goes_on() {
 #[test]
 fn lying_frames_end_the_connection_and_nothing_else() {
     let (server, _, pem) = started();
-    // A request before the context: answered with an error, and not carried out.
+    // A request before the context is not carried out.
+    let mut direct = Direct::opened(&server, &pem);
+    direct.send(&items(CREATE, r#"{"id":"first","pk":"p"}"#), key);
+    while direct.stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0) {}
+    Direct::connect(&server, &pem)
+        .ask(&item(READ, "first"), named("first"))
+        .expect(404);
+    // A context without what it needs is answered.
     let mut direct = Direct::opened(&server, &pem);
     let empty = TokenWriter::default();
     let first = Outgoing::request(0, 0, [3; 16], &empty).write().expect("a frame");
@@ -465,4 +489,44 @@ fn lying_frames_end_the_connection_and_nothing_else() {
     }
     let mut direct = Direct::connect(&server, &pem);
     direct.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
+}
+
+#[test]
+fn who_has_no_key_does_not_learn_what_is_there() {
+    let (server, mut client, pem) = started();
+    create_item(&mut client, "a");
+    // Refused before anybody looks at its signature.
+    let answers: Vec<_> = ["c", "none"]
+        .map(|container| {
+            let mut direct = Direct::connect(&server, &pem);
+            let mut sent = items(READ_FEED, "");
+            sent.as_http = sent.as_http.signing("nobody");
+            sent.container = container;
+            let answer = direct.ask(&sent, |tokens| {
+                assert!(tokens.counted(0x28, Kind::SmallString, b"x"));
+            });
+            let answer = answer.expect(400);
+            (
+                answer.number(0x13),
+                answer.text(0x21).to_owned(),
+                answer.text(0x3E).to_owned(),
+            )
+        })
+        .into();
+    assert_eq!(answers, vec![(1, "0".to_owned(), "-1#1".to_owned()); 2]);
+}
+
+#[test]
+fn a_server_that_stops_waits_for_no_connection_that_has_said_nothing() {
+    let (mut server, _, pem) = started();
+    let mut silent = Direct::opened(&server, &pem);
+    silent
+        .stream
+        .conn
+        .complete_io(&mut silent.stream.sock)
+        .expect("a handshake");
+    let mut idle = Direct::connect(&server, &pem);
+    idle.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
+    assert!(server.stop().success());
+    assert!(idle.is_closed());
 }

@@ -141,7 +141,7 @@ fn tokens_are_headers() {
         ("x-ms-consistency-level", "Eventual"),
         ("x-ms-documentdb-partitionkey", "[\"zo\\u00eb \\ud834\\udd1e\"]"),
         ("x-ms-documentdb-partitionkeyrangeid", "3"),
-        ("x-ms-cosmos-intended-collection-rid", "agsBAGoLAf8="),
+        ("x-ms-activity-id", "09090909-0909-0909-0909-090909090909"),
         ("x-ms-documentdb-populatequerymetrics", "True"),
         ("x-ms-end-epk", "FF"),
         ("x-ms-read-key-type", "EffectivePartitionKeyRange"),
@@ -156,7 +156,9 @@ fn tokens_are_headers() {
     ] {
         assert_eq!(header(&request, name), Some(expected), "{name}");
     }
-    assert!(request.means_container);
+    let meant = request.request.extensions().get::<MeantContainer>();
+    assert_eq!(meant.map(|meant| meant.0.as_str()), Some("agsBAGoLAf8="));
+    assert_eq!(header(&request, "x-ms-cosmos-intended-collection-rid"), None);
 }
 
 #[test]
@@ -196,6 +198,21 @@ fn what_is_not_served_is_refused_with_the_reason() {
         text(tokens, 0x06, "a\r\nb");
     });
     assert_eq!(why(line), "token ContinuationToken has control characters");
+    let hash = request(3, 0x04, |tokens| {
+        names(tokens);
+        assert!(tokens.counted(0xD2, Kind::Bytes, b"x"));
+    });
+    assert_eq!(why(hash), "token StartEpkHash is not served");
+    let binary = request(3, 0x04, |tokens| {
+        names(tokens);
+        tokens.byte(0x64, 2);
+    });
+    assert!(why(binary).contains("ReadFeedKeyType 3"));
+    let large = request(3, 0x04, |tokens| {
+        names(tokens);
+        text(tokens, 0x05, &"é".repeat(12_000));
+    });
+    assert!(why(large).starts_with("the tokens are too large"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 const ELSE: Position = Position { range: 4, lsn: 9 };
 
 /// The head of the frame of a response, and its payload.
-fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str, means_container: bool) -> (Head, Bytes) {
+fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> (Head, Bytes) {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, *value);
@@ -13,7 +13,7 @@ fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str, mean
     let response = response
         .body(Payload::Whole(Bytes::from_static(body.as_bytes())))
         .expect("a response");
-    let (bytes, payload) = to_frame(response, [5; 16], 77, means_container, ELSE).expect("a frame");
+    let (bytes, payload) = to_frame(response, [5; 16], 77, ELSE).expect("a frame");
     let length = u32::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
     assert_eq!(bytes.len(), length + if body.is_empty() { 0 } else { 4 });
     let head = Head::read(bytes.slice(4..length)).expect("a head");
@@ -59,7 +59,7 @@ fn headers_are_tokens_and_the_session_token_is_without_its_range() {
         ("x-ms-alt-content-path", "dbs/d/colls/c"),
         ("x-ms-request-duration-ms", "0.25"),
     ];
-    let (head, payload) = frame(200, &headers, "{}", true);
+    let (head, payload) = frame(200, &headers, "{}");
     assert_eq!((head.status(), &payload[..]), (200, &b"{}"[..]));
     assert_eq!(positions(&head), [48; 7]);
     assert_eq!((text(&head, 0x3E).as_str(), text(&head, 0x21).as_str()), ("-1#48", "3"));
@@ -78,22 +78,22 @@ fn headers_are_tokens_and_the_session_token_is_without_its_range() {
 
 #[test]
 fn an_error_says_where_its_range_is_and_never_nought() {
-    let (head, _) = frame(404, &[("x-ms-substatus", "1003")], "{}", false);
+    let (head, _) = frame(404, &[("x-ms-substatus", "1003")], "{}");
     assert_eq!((head.status(), number(&head, 0x1C)), (404, 1003));
     assert_eq!(positions(&head), [9; 7]);
     assert_eq!((text(&head, 0x3E).as_str(), text(&head, 0x21).as_str()), ("-1#9", "4"));
-    let (empty, _) = frame(404, &[("x-ms-session-token", "0:-1#0"), ("lsn", "0")], "", false);
+    let (empty, _) = frame(404, &[("x-ms-session-token", "0:-1#0"), ("lsn", "0")], "");
     assert_eq!(positions(&empty), [1; 7]);
     assert_eq!(text(&empty, 0x21), "0");
 }
 
 #[test]
-fn a_container_that_was_made_anew_is_a_stale_name() {
-    let headers = [("x-ms-substatus", "1024")];
-    let (stale, _) = frame(400, &headers, "{}", true);
-    assert_eq!((stale.status(), number(&stale, 0x1C)), (410, 1000));
-    let (asked, _) = frame(400, &headers, "{}", false);
-    assert_eq!((asked.status(), number(&asked, 0x1C)), (400, 1024));
-    let (other, _) = frame(400, &[("x-ms-substatus", "1001")], "{}", true);
-    assert_eq!((other.status(), number(&other, 0x1C)), (400, 1001));
+fn an_answer_without_a_token_is_of_the_range_that_it_names() {
+    let (head, _) = frame(
+        404,
+        &[("lsn", "48"), ("x-ms-documentdb-partitionkeyrangeid", "6")],
+        "{}",
+    );
+    assert_eq!(positions(&head), [48; 7]);
+    assert_eq!((text(&head, 0x3E).as_str(), text(&head, 0x21).as_str()), ("-1#48", "6"));
 }

@@ -60,7 +60,7 @@ fn judge(report: &mut Report, target: &Target, answer: &HttpAnswer, key: &Accoun
             check_advertised(report, target, &body);
             report.note(
                 "direct mode",
-                "the .NET and Java SDKs need gateway mode (ConnectionMode.Gateway, .gatewayMode()): direct mode is not served",
+                "the .NET and Java SDKs need gateway mode (ConnectionMode.Gateway, .gatewayMode()): direct mode is served with --direct only, which is new",
             );
         }
         401 if key.is_well_known() => report.fail(

@@ -6,7 +6,7 @@ import type { Client } from "../../api/client";
 import { Editor } from "../../editor/editor";
 import { aggregateCommand, type Batch, type Cursor, close, explain, next } from "../../mongo/commands";
 import { type Document, print, toExtended } from "../../mongo/value";
-import { wordsOf } from "../../state/session";
+import { useStoppable } from "../../ui/attempt";
 import { DocumentTable, DocumentTree } from "../../ui/documents";
 import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
@@ -45,38 +45,16 @@ interface OneProperties extends Properties {
 function One({ client, place, text, onChange: change }: OneProperties) {
   const [result, setResult] = useState<Result | null>(null);
   const [plan, setPlan] = useState<Document | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
   const [shape, setShape] = useState<Shape>("Text");
-  const [isBusy, setBusy] = useState(false);
-  const stop = useRef<AbortController | null>(null);
+  const { problem, isBusy, attempt, stop } = useStoppable();
   const open = useRef<Cursor | null>(null);
 
-  const attempt = async (what: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-    stop.current?.abort();
-    const mine = new AbortController();
-    stop.current = mine;
-    setBusy(true);
-    try {
-      await what(mine.signal);
-      if (!mine.signal.aborted) setProblem(null);
-    } catch (error) {
-      if (!mine.signal.aborted) setProblem(wordsOf(error));
-    } finally {
-      if (stop.current === mine) setBusy(false);
-    }
-  };
   const forget = (): void => {
     close(client, open.current);
     open.current = null;
   };
   // Nobody waits for it any more.
-  useEffect(
-    () => () => {
-      stop.current?.abort();
-      forget();
-    },
-    [],
-  );
+  useEffect(() => forget, []);
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
       if (after === null) forget();
@@ -111,7 +89,7 @@ function One({ client, place, text, onChange: change }: OneProperties) {
         <button class="primary" onClick={() => void run(null)} title="Ctrl+Enter">
           Run
         </button>
-        {isBusy && <button onClick={() => stop.current?.abort()}>Stop</button>}
+        {isBusy && <button onClick={stop}>Stop</button>}
         <button onClick={() => void showPlan()}>Plan</button>
         <span class="space" />
         {result !== null && (

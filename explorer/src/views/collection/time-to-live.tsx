@@ -94,12 +94,7 @@ function Change({ client, place, index, onChanged }: ChangeProperties & { index:
         </small>
       </label>
       <Problem text={problem} />
-      {isSeen && (
-        <p class="note" role="status">
-          <strong>{preview.ends.toLocaleString()}</strong> {preview.ends === 1 ? "document ends" : "documents end"} at once.
-          {preview.sample.length > 0 && ` Among them: ${preview.sample.join(", ")}.`}
-        </p>
-      )}
+      {isSeen && <Ends of={preview} />}
       <div class="tools">
         <button type="button" onClick={() => void look()}>
           Preview
@@ -109,6 +104,15 @@ function Change({ client, place, index, onChanged }: ChangeProperties & { index:
         </button>
       </div>
     </form>
+  );
+}
+
+function Ends({ of: { ends, sample } }: { of: Preview }) {
+  return (
+    <p class="note" role="status">
+      <strong>{ends.toLocaleString()}</strong> {ends === 1 ? "document ends" : "documents end"} at once.
+      {sample.length > 0 && ` Among them: ${sample.join(", ")}.`}
+    </p>
   );
 }
 
@@ -160,12 +164,7 @@ function Create({ client, place, onChanged }: ChangeProperties) {
         <input type="number" min="-1" required value={seconds} onInput={(event) => setSeconds(event.currentTarget.value)} />
       </label>
       <Problem text={problem} />
-      {isSeen && (
-        <p class="note" role="status">
-          <strong>{preview.ends.toLocaleString()}</strong> {preview.ends === 1 ? "document ends" : "documents end"} at once.
-          {preview.sample.length > 0 && ` Among them: ${preview.sample.join(", ")}.`}
-        </p>
-      )}
+      {isSeen && <Ends of={preview} />}
       <div class="tools">
         <button type="submit" class={isSeen && preview.ends > 0 ? "danger" : "primary"}>
           {isSeen ? "Create" : "Preview"}

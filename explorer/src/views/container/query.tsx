@@ -1,12 +1,13 @@
 // Queries, and their results as a table or as JSON.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Container, explain, type IndexUse, keyOf, measuredQuery, type Place, type QueryMetrics } from "../../api/account";
 import type { Client } from "../../api/client";
 import { codeOf } from "../../api/code";
 import { Editor } from "../../editor/editor";
 import { history, remember } from "../../state/history";
-import { server, wordsOf } from "../../state/session";
+import { server } from "../../state/session";
+import { useStoppable } from "../../ui/attempt";
 import { download } from "../../ui/download";
 import { Problem } from "../../ui/notice";
 import { QueryTabs } from "../../ui/query-tabs";
@@ -52,29 +53,11 @@ function One({ client, place, container, text, onChange: change }: OneProperties
   const [result, setResult] = useState<Result | null>(null);
   const [plan, setPlan] = useState<unknown>(null);
   const [showsMetrics, setShowsMetrics] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
   const [shape, setShape] = useState<Shape>("Table");
   const [language, setLanguage] = useState<string | null>(null);
-  const [isBusy, setBusy] = useState(false);
-  const stop = useRef<AbortController | null>(null);
+  const { problem, isBusy, attempt, stop } = useStoppable();
   const names = useRef(new Set(["id", "_ts", "ttl", ...container.partitionKey.paths.map((path) => path.split("/")[1] ?? "")]));
 
-  const attempt = async (what: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-    stop.current?.abort();
-    const mine = new AbortController();
-    stop.current = mine;
-    setBusy(true);
-    try {
-      await what(mine.signal);
-      if (!mine.signal.aborted) setProblem(null);
-    } catch (error) {
-      if (!mine.signal.aborted) setProblem(wordsOf(error));
-    } finally {
-      if (stop.current === mine) setBusy(false);
-    }
-  };
-  // Nobody waits for it any more.
-  useEffect(() => () => stop.current?.abort(), []);
   const run = (after: Result | null): Promise<void> =>
     attempt(async (signal) => {
       const of = after?.of ?? text;
@@ -111,7 +94,7 @@ function One({ client, place, container, text, onChange: change }: OneProperties
         <button class="primary" onClick={() => void run(null)} title="Ctrl+Enter">
           Run
         </button>
-        {isBusy && <button onClick={() => stop.current?.abort()}>Stop</button>}
+        {isBusy && <button onClick={stop}>Stop</button>}
         <button onClick={() => void showPlan()}>Plan</button>
         <select aria-label="As code" value={language ?? ""} onChange={(event) => setLanguage(event.currentTarget.value || null)}>
           <option value="">Code…</option>

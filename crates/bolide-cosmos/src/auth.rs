@@ -42,13 +42,9 @@ pub(crate) fn authenticate(
     route: &Route<'_>,
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Sender, Failure> {
-    let token =
-        percent::decode(authorization(head)?).ok_or_else(|| Failure::malformed_authorization("it is not UTF-8"))?;
-    match Token::parse(&token)? {
-        Token::Master { signature } => by_signature(keys, head, route, signature, is_database).map(Sender::Key),
-        Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
-        Token::Resource { sealed } => Grant::open(keys, sealed).map(|grant| Sender::Token(Box::new(grant))),
-    }
+    sender_of(keys, head, |signature| {
+        by_signature(keys, head, route, signature, is_database)
+    })
 }
 
 /// Determines the sender of a request that signs another link than that of its path.
@@ -56,31 +52,24 @@ pub(crate) fn authenticate(
 /// # Errors
 /// As [`authenticate`].
 pub(crate) fn authenticate_link(keys: &Keys, head: &Parts, signed: Signed<'_>) -> Result<Sender, Failure> {
+    sender_of(keys, head, |signature| {
+        verify(keys, head, signed, signature, |is_signed| is_signed(signed.link))
+    })
+}
+
+/// Determines the sender by the kind of its token; `by_signature` judges a signature.
+fn sender_of(
+    keys: &Keys,
+    head: &Parts,
+    by_signature: impl FnOnce(&str) -> Result<Access, Failure>,
+) -> Result<Sender, Failure> {
     let token =
         percent::decode(authorization(head)?).ok_or_else(|| Failure::malformed_authorization("it is not UTF-8"))?;
     match Token::parse(&token)? {
-        Token::Master { signature } => {
-            let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
-            let signature = decode_signature(signature, &mut bytes)?;
-            let date = SignedDate::of(head)?;
-            let verb = lower_case(&head.method);
-            let lines = payload(&verb, signed.resource_type, signed.link, &date);
-            let access = keys
-                .signer(&lines, signature)
-                .ok_or_else(|| mismatch(&verb, &signed, &date))?;
-            date.check()?;
-            Ok(Sender::Key(access))
-        }
+        Token::Master { signature } => by_signature(signature).map(Sender::Key),
         Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
         Token::Resource { sealed } => Grant::open(keys, sealed).map(|grant| Sender::Token(Box::new(grant))),
     }
-}
-
-fn decode_signature<'b>(signature: &str, bytes: &'b mut [u8; SIGNATURE_BUFFER_BYTES]) -> Result<&'b [u8], Failure> {
-    let length = STANDARD
-        .decode_slice(signature, bytes)
-        .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
-    Ok(&bytes[..length])
 }
 
 /// The rights of the sender of an admin request, by `Authorization: Bearer <account key>`.
@@ -155,20 +144,34 @@ fn by_signature(
     signature: &str,
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Access, Failure> {
-    let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
-    let signature = decode_signature(signature, &mut bytes)?;
-    let date = SignedDate::of(head)?;
     let signed = route.signed();
+    verify(keys, head, signed, signature, |is_signed| {
+        let by_link = || (0..SPELLINGS).find_map(|nth| is_signed(&spelling(signed.link, nth)));
+        let by_rid = || {
+            let rid = route.rid().filter(|_| !is_database(&route.database))?;
+            is_signed(&rid.to_ascii_lowercase()).or_else(|| is_signed(rid))
+        };
+        by_link().or_else(by_rid)
+    })
+}
+
+/// Checks a signature and its date. `find` asks for each form of the link that the client may have signed whose key has signed it.
+fn verify(
+    keys: &Keys,
+    head: &Parts,
+    signed: Signed<'_>,
+    signature: &str,
+    find: impl FnOnce(&dyn Fn(&str) -> Option<Access>) -> Option<Access>,
+) -> Result<Access, Failure> {
+    let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
+    let length = STANDARD
+        .decode_slice(signature, &mut bytes)
+        .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
+    let signature = &bytes[..length];
+    let date = SignedDate::of(head)?;
     let verb = lower_case(&head.method);
     let signer = |link: &str| keys.signer(&payload(&verb, signed.resource_type, link, &date), signature);
-    let by_link = || (0..SPELLINGS).find_map(|nth| signer(&spelling(signed.link, nth)));
-    let by_rid = || {
-        let rid = route.rid().filter(|_| !is_database(&route.database))?;
-        signer(&rid.to_ascii_lowercase()).or_else(|| signer(rid))
-    };
-    let access = by_link()
-        .or_else(by_rid)
-        .ok_or_else(|| mismatch(&verb, &signed, &date))?;
+    let access = find(&signer).ok_or_else(|| mismatch(&verb, &signed, &date))?;
     date.check()?;
     Ok(access)
 }

@@ -45,6 +45,11 @@ impl SessionToken {
         Ok(SessionToken { seen })
     }
 
+    /// The last position in it.
+    pub(crate) fn last(&self) -> Option<(u32, Lsn)> {
+        self.seen.last().copied()
+    }
+
     /// Whether it has positions, but none of this range.
     pub(crate) fn is_of_other_ranges(&self, range: u32) -> bool {
         !self.seen.is_empty() && self.seen.iter().all(|(seen, _)| *seen != range)

@@ -150,8 +150,6 @@ pub mod request {
     pub const PAYLOAD_PRESENT: u16 = 0x02;
     /// `if-none-match` of a read, `if-match` of all others.
     pub const MATCH: u16 = 0x08;
-    /// The path of the address that the client has chosen.
-    pub const REPLICA_PATH: u16 = 0x13;
     /// Names in the path, as they are.
     pub const DATABASE_NAME: u16 = 0x15;
     /// See [`DATABASE_NAME`].
@@ -176,16 +174,10 @@ pub mod request {
     pub const COLLECTION_RID: u16 = 0x35;
     /// The number of the request on its connection.
     pub const TRANSPORT_REQUEST_ID: u16 = 0x4D;
-    /// The bounds of a part of a range.
-    pub const START_EPK: u16 = 0x62;
-    /// See [`START_EPK`].
-    pub const END_EPK: u16 = 0x63;
     /// How those are written.
     pub const READ_FEED_KEY_TYPE: u16 = 0x64;
     /// What the response has: 1 for nothing.
     pub const RETURN_PREFERENCE: u16 = 0x82;
-    /// Which forms the client reads, as bits.
-    pub const SUPPORTED_SERIALIZATION_FORMATS: u16 = 0xC4;
 }
 
 const CONSISTENCY: Form = Form::Choice(&[

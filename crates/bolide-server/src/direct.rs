@@ -347,18 +347,19 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     async fn send_to(&self, stream: &mut WriteHalf<S>, head: &[u8], payload: &[u8]) -> io::Result<()> {
         for part in [head].into_iter().chain(payload.chunks(SENT_BYTES)) {
-            let patience = self.shared.answer_timeout();
-            let written = timeout(patience, stream.write_all(part)).await;
-            written.unwrap_or_else(|_| Err(too_slow()))?;
+            within(self.shared.answer_timeout(), stream.write_all(part)).await?;
         }
-        let flushed = timeout(self.shared.answer_timeout(), stream.flush()).await;
-        flushed.unwrap_or_else(|_| Err(too_slow()))
+        within(self.shared.answer_timeout(), stream.flush()).await
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        let done = timeout(self.shared.limits().request, work).await;
-        done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        within(self.shared.limits().request, work).await
     }
+}
+
+async fn within<T>(patience: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let done = timeout(patience, work).await;
+    done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 fn seconds(time: Duration) -> u32 {

@@ -29,8 +29,6 @@ const KEY_RANGE_IN_HEX: i128 = 3;
 pub struct FrameRequest {
     /// As it would be over HTTP.
     pub request: Request<()>,
-    /// Whether a payload follows.
-    pub has_payload: bool,
     /// The number by which the client knows the response.
     pub transport_request_id: u32,
 }
@@ -64,7 +62,6 @@ pub fn to_request(head: &Head, version: &HeaderValue) -> Result<(u32, bool, Resu
     let has_payload = tokens.required(id::PAYLOAD_PRESENT)?.whole()? == 1;
     let request = request_of(head, version).map(|request| FrameRequest {
         request,
-        has_payload,
         transport_request_id: number,
     });
     Ok((number, has_payload, request))

@@ -14,6 +14,7 @@ use bolide_rntbd::token::{Kind, TokenWriter};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response};
 
+use crate::session::SessionToken;
 use crate::wire::{Payload, headers};
 
 /// Where a range is, for answers that do not say it themselves.
@@ -59,12 +60,8 @@ pub fn to_frame(
 
 /// The position in the session token of a request: the last one that its sender knows.
 pub(crate) fn position_in(session: &HeaderValue) -> Option<Position> {
-    let (range, token) = headers::ascii(session)?.rsplit(',').next()?.split_once(':')?;
-    let lsn = token.split('#').nth(1).unwrap_or(token);
-    Some(Position {
-        range: range.trim().parse().ok()?,
-        lsn: lsn.parse().ok()?,
-    })
+    let (range, lsn) = SessionToken::parse(headers::ascii(session)?).ok()?.last()?;
+    Some(Position { range, lsn: lsn.0 })
 }
 
 /// Adds the token of a header. A value that does not fit is left out.

@@ -33,12 +33,15 @@ impl Call<'_> {
 
     /// Keeps the command with its outcome, for people who look at the server: none of those that only keep a connection up, and none of the admin API.
     pub(super) fn note(&self, begun: Instant, charge: RequestUnits, result: &Result<Reply, Ended>) {
+        if self.client.key().is_some() {
+            return;
+        }
         let code = match result {
             Ok(reply) => first_write_error(&reply.body),
             Err(Ended::Error(error)) => error.code.0,
             Err(Ended::Close) => operations::interrupted().code.0,
         };
-        if self.client.key().is_some() || (self.command.rights == Rights::None && code == 0) {
+        if self.command.rights == Rights::None && code == 0 {
             return;
         }
         let duration = self.state.monotonic().since(begun);

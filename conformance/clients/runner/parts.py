@@ -62,7 +62,7 @@ def run_java_tour(places, report):
         java, *words = tools.build_java_tour(places)
         command = [java, "-Dbolide.direct=true", *words, "--kinds", CLIENTS / "tour_queries.json"]
         for level in ("Session", "Strong"):
-            with Server(places, f"java direct {level}", options=["--direct", "--consistency", level]) as server:
+            with Server(places, f"java direct {level}", options=["--consistency", level]) as server:
                 run_tour(places, report, f"java direct, https, memory, {level}", command, server.https)
     except (tools.Missing, ServerFailed) as problem:
         fail(report, "java direct", problem)

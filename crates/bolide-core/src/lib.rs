@@ -56,7 +56,7 @@ pub use change_log::ChangeKind;
 pub use change_streams::{
     ChangeStream, DocumentChange, IsHidden, StreamBatch, StreamContent, StreamEvent, StreamPosition, StreamScope,
 };
-pub use cluster::{Node, NodeId};
+pub use cluster::{Endpoint, Node, NodeId};
 pub use container::{
     CollectionDefinition, CollectionIndex, Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind,
     ScriptName, TriggerFires, TriggerOperation, TriggerTime,

@@ -87,7 +87,11 @@ pub(crate) fn authenticate_admin(keys: &Keys, head: &Parts) -> Result<Access, Fa
         .ok_or_else(|| Failure::new(UNAUTHORIZED, "the bearer is not a key of this account"))
 }
 
-fn authorization(head: &Parts) -> Result<&str, Failure> {
+/// What a request shows for its authorization.
+///
+/// # Errors
+/// 401 if that is nothing.
+pub(crate) fn authorization(head: &Parts) -> Result<&str, Failure> {
     let missing = || {
         Failure::new(
             MISSING_AUTHORIZATION,

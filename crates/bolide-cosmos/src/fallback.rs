@@ -10,7 +10,7 @@ use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
 use crate::{admin, health};
 
-/// When to try again while the account is being replaced.
+/// When to try again while the account is being replaced, or there are too many requests.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// While the store is being recovered: health checks return "starting", everything else is unavailable.
@@ -42,6 +42,13 @@ pub fn too_many_servers() -> Response<Payload> {
         status::UNAVAILABLE,
         "other servers have too many connections to this one",
     ))
+}
+
+/// There are as many requests under way as there may be. This one was not carried out.
+pub fn too_many_requests() -> Response<Payload> {
+    let mut refusal = Failure::new(status::TOO_MANY_REQUESTS, "too many requests are under way");
+    refusal.retry_after = Some(RETRY_AFTER);
+    failure(&refusal)
 }
 
 /// After a panic.

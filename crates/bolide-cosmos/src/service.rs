@@ -50,7 +50,7 @@ const DEFINITION_BYTES: usize = 64 * 1024;
 
 /// The message for clients in direct mode.
 const GATEWAY_MODE_ONLY: &str = "this server speaks gateway mode only; switch the client from direct to gateway mode \
-                                 (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`), or start the server with --direct";
+                                 (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`), or start the server without --no-direct";
 
 /// A response, and the operation if it was determined.
 type Answered = (Option<Operation>, Result<Reply, Failure>);

@@ -108,6 +108,7 @@ pub(crate) const WRITES_SEALED: Status = Status::new(StatusCode::SERVICE_UNAVAIL
 pub(crate) const STORE_MOVED: Status = Status::new(StatusCode::FORBIDDEN, 10107, "Forbidden");
 pub(crate) const INTERNAL: Status = Status::new(StatusCode::INTERNAL_SERVER_ERROR, 0, "InternalServerError");
 pub(crate) const TOO_LARGE: Status = Status::new(StatusCode::PAYLOAD_TOO_LARGE, 0, "RequestEntityTooLarge");
+pub(crate) const TOO_MANY_REQUESTS: Status = Status::new(StatusCode::TOO_MANY_REQUESTS, 3200, "TooManyRequests");
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: Status =
     Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, 0, "UnsupportedMediaType");
 
@@ -132,7 +133,7 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
         // The service's ProvisionLimitReached, which no SDK retries.
         ErrorKind::QuotaExceeded => Status::new(StatusCode::FORBIDDEN, 1005, "Forbidden"),
         ErrorKind::TooLarge => TOO_LARGE,
-        ErrorKind::Throttled { .. } => Status::new(StatusCode::TOO_MANY_REQUESTS, 3200, "TooManyRequests"),
+        ErrorKind::Throttled { .. } => TOO_MANY_REQUESTS,
         ErrorKind::RangeGone => Status::new(StatusCode::GONE, 1002, "Gone"),
         ErrorKind::ScriptSyntax => Status::new(StatusCode::BAD_REQUEST, 65535, "BadRequest"),
         ErrorKind::ScriptFailed { number } => Status::new(StatusCode::BAD_REQUEST, *number, "BadRequest"),

@@ -77,8 +77,6 @@ pub enum Form {
     Flag,
     /// One of these numbers.
     Choice(&'static [(u8, &'static str)]),
-    /// Bytes that are ASCII text.
-    Ascii,
     /// 16 bytes of a GUID, whose first three fields are little-endian.
     Guid,
     /// No header, or one that depends on other tokens.
@@ -168,14 +166,30 @@ pub mod request {
     pub const TRIGGER_NAME: u16 = 0x1D;
     /// See [`DATABASE_NAME`].
     pub const CONFLICT_NAME: u16 = 0x20;
-    /// The id of a range, perhaps after the resource id of its container and a comma.
-    pub const PARTITION_KEY_RANGE_ID: u16 = 0x2C;
     /// The container that the client means.
     pub const COLLECTION_RID: u16 = 0x35;
     /// The number of the request on its connection.
     pub const TRANSPORT_REQUEST_ID: u16 = 0x4D;
+    /// Where the replica is that the client means.
+    pub const REPLICA_PATH: u16 = 0x13;
+    /// The partition key, as JSON.
+    pub const PARTITION_KEY: u16 = 0x2B;
+    /// The hash of the partition key.
+    pub const EFFECTIVE_PARTITION_KEY: u16 = 0x5A;
+    /// Bounds of a part of a range as resource ids.
+    pub const START_ID: u16 = 0x5F;
+    /// See [`START_ID`].
+    pub const END_ID: u16 = 0x60;
+    /// Bounds of a part of a range as effective partition keys; the upper one is outside.
+    pub const START_EPK: u16 = 0x62;
+    /// See [`START_EPK`].
+    pub const END_EPK: u16 = 0x63;
     /// How those are written.
     pub const READ_FEED_KEY_TYPE: u16 = 0x64;
+    /// The bounds by which a request through the gateway is sent to a range.
+    pub const START_EPK_HASH: u16 = 0xD2;
+    /// See [`START_EPK_HASH`].
+    pub const END_EPK_HASH: u16 = 0xD3;
     /// What the response has: 1 for nothing.
     pub const RETURN_PREFERENCE: u16 = 0x82;
 }
@@ -189,11 +203,6 @@ const CONSISTENCY: Form = Form::Choice(&[
 ]);
 const INDEXING: Form = Form::Choice(&[(0, "Default"), (1, "Include"), (2, "Exclude")]);
 const DIRECTION: Form = Form::Choice(&[(1, "Forward"), (2, "Reverse")]);
-const KEY_TYPE: Form = Form::Choice(&[
-    (1, "ResourceId"),
-    (2, "EffectivePartitionKey"),
-    (3, "EffectivePartitionKeyRange"),
-]);
 const SERIALIZATION: Form = Form::Choice(&[(0, "JsonText"), (1, "CosmosBinary"), (2, "HybridRow")]);
 const PRIORITY: Form = Form::Choice(&[(1, "High"), (2, "Low")]);
 const READ_CONSISTENCY: Form = Form::Choice(&[
@@ -259,9 +268,9 @@ pub static REQUEST: &[Row] = &[
     row(0x5E, Kind::Byte,        "EnumerationDirection",                "x-ms-enumeration-direction", DIRECTION),
     row(0x5F, Kind::Bytes,       "StartId",                             "x-ms-start-id", Form::Own),
     row(0x60, Kind::Bytes,       "EndId",                               "x-ms-end-id", Form::Own),
-    row(0x62, Kind::Bytes,       "StartEpk",                            "x-ms-start-epk", Form::Ascii),
-    row(0x63, Kind::Bytes,       "EndEpk",                              "x-ms-end-epk", Form::Ascii),
-    row(0x64, Kind::Byte,        "ReadFeedKeyType",                     "x-ms-read-key-type", KEY_TYPE),
+    row(0x62, Kind::Bytes,       "StartEpk",                            "x-ms-start-epk", Form::Own),
+    row(0x63, Kind::Bytes,       "EndEpk",                              "x-ms-end-epk", Form::Own),
+    row(0x64, Kind::Byte,        "ReadFeedKeyType",                     "x-ms-read-key-type", Form::Own),
     row(0x65, Kind::Byte,        "ContentSerializationFormat",          "x-ms-documentdb-content-serialization-format", SERIALIZATION),
     row(0x66, Kind::Byte,        "AllowTentativeWrites",                "x-ms-cosmos-allow-tentative-writes", Form::Flag),
     row(0x70, Kind::Byte,        "IncludeTentativeWrites",              "x-ms-cosmos-include-tentative-writes", Form::Flag),

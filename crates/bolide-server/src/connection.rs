@@ -1,8 +1,8 @@
-//! One connection: its first bytes determine the [`protocol`](crate::protocol), then it serves requests until it ends. One of HTTP/1.1 may go on with the
+//! One connection: its first bytes determine the [`protocol`](crate::protocol), then it serves requests until it ends: over HTTP/1.1 here, over HTTP/2 in
+//! [`http2`], in direct mode in [`direct`]. One of HTTP/1.1 may go on with the
 //! requests of another server of the store ([`bolide_cosmos::forwarding`]).
 
 use std::convert::Infallible;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use futures_util::FutureExt as _;
 use http::header::UPGRADE;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -31,13 +31,14 @@ use crate::clock::ServerClock;
 use crate::direct;
 use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
+use crate::http2;
 use crate::protocol::{Protocol, protocol};
 use crate::rare::Rare;
 use crate::responding::{Body, respond, to_body};
 use crate::serving::Serving;
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
-use crate::streams::{InParts, OpenStreams, Stream, Streams};
+use crate::streams::OpenStreams;
 use crate::timeouts::{Activity, SHORT_TIMEOUT, Seen, Watched};
 
 /// Above the service's own limit on headers, so that nearly all oversized ones get an error in the protocol's format.
@@ -48,20 +49,6 @@ const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const LARGE_HEADS: usize = 1024;
 /// Connections on which other servers of the store send requests.
 const PEERS: usize = 64;
-/// Concurrent requests of one HTTP/2 connection.
-const STREAMS: u32 = 128;
-/// Bytes of bodies that a client may send before the server reads them: per stream, and per connection.
-const STREAM_WINDOW_BYTES: u32 = 32 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 64 * 1024;
-/// Bytes of a response that are buffered for sending, in addition to the memory counted for the request.
-const SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// Headers of one HTTP/2 request.
-const HEADER_LIST_BYTES: u32 = 16 * 1024;
-/// Number of streams that a client has reset but which are not processed yet, and of streams that the server has reset; above this, the connection
-/// ends (rapid reset, CVE-2023-44487).
-const PENDING_RESETS: usize = 20;
-const OWN_RESETS: usize = 1024;
-
 /// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -77,12 +64,12 @@ pub struct Limits {
 
 impl Limits {
     /// Time between checks of a connection.
-    fn look(&self) -> Duration {
+    pub fn look(&self) -> Duration {
         (self.request / 4).clamp(Duration::from_millis(50), MAX_CHECK_INTERVAL)
     }
 
     /// Timeout for taking the next part of a response.
-    fn answer(&self, is_memory_short: bool) -> Duration {
+    pub fn answer(&self, is_memory_short: bool) -> Duration {
         if is_memory_short {
             self.request.min(SHORT_TIMEOUT)
         } else {
@@ -158,13 +145,28 @@ impl Shared {
     }
 
     /// Whether requests wait for memory.
-    fn is_memory_short(&self) -> bool {
+    pub fn is_memory_short(&self) -> bool {
         self.serving.is_memory_short()
     }
 
     /// Timeout for taking the next part of a response.
     pub fn answer_timeout(&self) -> Duration {
         self.limits.answer(self.is_memory_short())
+    }
+
+    /// The requests of all connections that carry many.
+    pub fn streams(&self) -> Arc<OpenStreams> {
+        self.streams.clone()
+    }
+
+    /// The permits for bodies that are dropped.
+    pub fn drains(&self) -> Arc<Drains> {
+        self.drains.clone()
+    }
+
+    /// One permit for each large head at the same time.
+    pub fn large_heads(&self) -> Arc<Semaphore> {
+        self.large_heads.clone()
     }
 
     /// The clock for the timeouts of connections.
@@ -235,7 +237,7 @@ pub async fn serve(stream: TcpStream, door: Door, shared: Arc<Shared>, shutdown:
     match protocol {
         Protocol::Tls => serve_tls(stream, listener, shared, shutdown, activity).await,
         Protocol::Http1 => serve_http1(stream, listener, shared, shutdown, activity).await,
-        Protocol::Http2 => serve_http2(stream, listener, shared, shutdown, activity).await,
+        Protocol::Http2 => http2::serve(stream, listener, shared, shutdown, activity).await,
     }
 }
 
@@ -251,7 +253,7 @@ async fn serve_tls(
     };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     if is_http2 {
-        return serve_http2(stream, listener, shared, shutdown, activity).await;
+        return http2::serve(stream, listener, shared, shutdown, activity).await;
     }
     if !shared.has_direct || listener.purpose != Purpose::Database {
         return serve_http1(stream, listener, shared, shutdown, activity).await;
@@ -376,122 +378,4 @@ impl Http1 {
         let clock = self.shared.clock.monotonic().clone();
         receive(TokioIo::new(stream), clock, shutdown.begun(), handle).await;
     }
-}
-
-async fn serve_http2<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let limits = shared.limits;
-    let all = shared.clone();
-    let streams = Streams::new(activity.clone(), shared.streams.clone());
-    let opened = streams.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
-        answer_stream(request, listener, shared.clone(), activity.clone(), opened.clone())
-    });
-    // Many requests share a connection, so each response has its own timeout; pings check that the client is still there.
-    let connection = http2::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_send_buf_size(SEND_BUFFER_BYTES)
-        .max_header_list_size(HEADER_LIST_BYTES)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(OWN_RESETS)
-        .keep_alive_interval(limits.request)
-        .keep_alive_timeout(limits.request)
-        .serve_connection(TokioIo::new(Fair::new(stream)), service);
-    let mut connection = pin!(connection);
-    let mut stopping = pin!(shutdown.begun().fuse());
-    let mut stopping = Rare::new(|cx| stopping.as_mut().poll(cx));
-    let mut must_end = pin!(streams.must_end());
-    let mut must_end = Rare::new(|cx| must_end.as_mut().poll(cx));
-    let mut checks = tokio::time::interval(limits.look());
-    let mut check = Rare::new(|cx| checks.poll_tick(cx));
-    let mut goes_away_since = None;
-    loop {
-        tokio::select! {
-            biased;
-            _ = connection.as_mut() => return,
-            () = stopping.happens() => connection.as_mut().graceful_shutdown(),
-            () = must_end.happens() => return,
-            _ = check.happens() => {
-                let now = all.clock.now();
-                if streams.is_overdue(now, limits.answer(all.is_memory_short()))
-                    || goes_away_since.is_some_and(|since| now.duration_since(since) > limits.request)
-                {
-                    return;
-                }
-                if goes_away_since.is_none() && streams.is_idle_too_long(now, limits.request, limits.idle) {
-                    connection.as_mut().graceful_shutdown();
-                    goes_away_since = Some(now);
-                }
-            }
-        }
-    }
-}
-
-/// Serves a request on an HTTP/2 stream, or resets the stream.
-async fn answer_stream(
-    request: Request<Incoming>,
-    listener: Listener,
-    shared: Arc<Shared>,
-    activity: Arc<Activity>,
-    streams: Arc<Streams>,
-) -> Result<Response<InParts<Body>>, Reset> {
-    if streams.only_refuses() {
-        streams.reset();
-        return Err(Reset::TooManyRefusals);
-    }
-    let Some(stream) = streams.open() else {
-        streams.reset();
-        return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
-    };
-    let timeout = shared.limits.request;
-    let request = request.map(|body| Unread::new(body, activity, timeout, shared.drains.clone(), Some(stream.clone())));
-    // Boxed, so that thousands of requests that were sent together use little memory while they wait to be processed.
-    let response = Box::pin(respond(shared.serving(), request, listener))
-        .await
-        .map(to_body);
-    let answer = answer_on(stream, response);
-    if answer.is_err() {
-        streams.reset();
-    }
-    answer
-}
-
-/// Why a stream of HTTP/2 is reset.
-#[derive(Debug)]
-enum Reset {
-    /// Too many error responses wait for a client that has not shown a key and does not read them.
-    TooManyRefusals,
-    /// There are too many requests on all connections. This one was not started, as the reset reason says, so the client may retry it.
-    TooManyRequests(h2::Error),
-}
-
-impl fmt::Display for Reset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reset::TooManyRefusals => f.write_str("too many refusals were not taken"),
-            Reset::TooManyRequests(_) => f.write_str("too many requests are open"),
-        }
-    }
-}
-
-impl std::error::Error for Reset {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Reset::TooManyRefusals => None,
-            Reset::TooManyRequests(reason) => Some(reason),
-        }
-    }
-}
-
-/// Sends a response on a stream of HTTP/2; an error resets the stream.
-fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<InParts<Body>>, Reset> {
-    if stream.is_one_refused_too_many() {
-        return Err(Reset::TooManyRefusals);
-    }
-    Ok(response.map(|body| InParts::new(body, stream)))
 }

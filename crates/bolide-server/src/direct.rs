@@ -6,21 +6,22 @@
 //!   head ──▶ …                                  meanwhile; responses are sent as they are made
 //! ```
 //!
-//! A payload is read when its request was admitted, as a body over HTTP, and dropped otherwise. Frames after it wait for that.
+//! A payload is read when its request was admitted, as a body over HTTP, and dropped otherwise. Frames after it wait for that. The requests of all
+//! connections are counted together with those of HTTP/2 ([`crate::streams`]), and their heads, where they are large, with those of HTTP/1.1.
 //!
 //! Source: rntbd.md §2, §3.5.
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bolide_cosmos::direct::{self, Refusal};
-use bolide_cosmos::{BodyError, Counted, Listener, Received, Refused, RequestBody};
+use bolide_cosmos::direct::{self, RefusedFrame};
+use bolide_cosmos::{BodyError, Counted, Listener, Received, Refused, RequestBody, fallback};
 use bolide_model::limits;
 use bolide_rntbd::context::{self, ContextRequest, ContextResponse};
 use bolide_rntbd::frame::{ActivityId, Head, LENGTH_BYTES, head_rest};
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, stream};
+use futures_util::stream;
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -28,15 +29,17 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::connection::Shared;
-use crate::responding::{delay_refusal, respond_to_frame, respond_with};
+use crate::responding::{refuse_frame, respond_to_frame, respond_with};
 use crate::shutdown::Shutdown;
+use crate::streams::{Stream, Streams};
 use crate::timeouts::Activity;
 
 /// The longest head of a context request.
 const CONTEXT_BYTES: usize = 1024;
-/// The longest head of another request: more than the headers of a request over HTTP may have; and from a client that has shown no key.
+/// The longest head of another request: more than the headers of a request over HTTP may have; and the longest one from a client that has shown no key, and
+/// without a permit.
 const HEAD_BYTES: usize = 96 * 1024;
-const HEAD_BYTES_OF_UNKNOWN: usize = 16 * 1024;
+const SMALL_HEAD_BYTES: usize = 16 * 1024;
 /// Requests of a connection at the same time. Clients open another connection at 30.
 const UNDER_WAY: u32 = 64;
 /// How many of those one counts for while its sender has shown no key.
@@ -60,24 +63,30 @@ where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let (reading, writing) = tokio::io::split(stream);
+    let streams = Streams::new(activity.clone(), shared.streams());
     let connection = Arc::new(Connection {
         writing: Mutex::new(Some(writing)),
         has_failed: Notify::new(),
         permits: Arc::new(Semaphore::new(UNDER_WAY as usize)),
-        use_of: parking_lot::Mutex::new(Use {
-            under_way: 0,
-            rests_since: shared.clock().now(),
-        }),
+        streams,
         shared,
         listener,
         activity,
     });
     // Dropped with this future, and with it what is under way: as with connections of HTTP.
     let mut requests = JoinSet::new();
-    let ended = connection.clone().run(reading, &mut requests, shutdown).await;
-    if ended.is_ok() {
-        // All are answered, and the answers sent.
-        while requests.join_next().await.is_some() {}
+    let work = async {
+        let ended = connection.clone().run(reading, &mut requests, shutdown).await;
+        if ended.is_ok() {
+            // All are answered, and the answers sent.
+            while requests.join_next().await.is_some() {}
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = connection.has_failed.notified() => {}
+        // For others.
+        () = connection.streams.must_end() => {}
     }
     requests.shutdown().await;
     if let Some(mut writing) = connection.writing.lock().await.take() {
@@ -88,21 +97,14 @@ where
 struct Connection<S> {
     /// `None` after a response could not be sent as a whole.
     writing: Mutex<Option<WriteHalf<S>>>,
-    /// The same, for the loop that reads.
+    /// The same, for whoever reads.
     has_failed: Notify,
     /// For each request until its response is sent.
     permits: Arc<Semaphore>,
-    use_of: parking_lot::Mutex<Use>,
+    streams: Arc<Streams>,
     shared: Arc<Shared>,
     listener: Listener,
     activity: Arc<Activity>,
-}
-
-/// How a connection is used.
-struct Use {
-    under_way: usize,
-    /// When the last response was sent, or the connection was opened.
-    rests_since: Instant,
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
@@ -121,20 +123,17 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             let first = tokio::select! {
                 first = self.first_byte(&mut reading) => first?,
                 () = shutdown.begun() => return Ok(()),
-                () = self.has_failed.notified() => return Err(too_slow()),
             };
             let Some(first) = first else { return Ok(()) };
             let is_known = self.activity.is_admitted();
-            let most = if is_known { HEAD_BYTES } else { HEAD_BYTES_OF_UNKNOWN };
+            let most = if is_known { HEAD_BYTES } else { SMALL_HEAD_BYTES };
             let head = tokio::select! {
                 head = self.head(&mut reading, first, most) => head?,
-                () = shutdown.begun(), if self.use_of.lock().under_way == 0 => return Ok(()),
+                () = shutdown.begun(), if self.streams.is_unused() => return Ok(()),
             };
             let weight = if is_known { 1 } else { WEIGHT_OF_UNKNOWN };
-            let permit = tokio::select! {
-                permit = self.permits.clone().acquire_many_owned(weight) => permit.map_err(io::Error::other)?,
-                () = self.has_failed.notified() => return Err(too_slow()),
-            };
+            let permit = self.permits.clone().acquire_many_owned(weight);
+            let permit = permit.await.map_err(io::Error::other)?;
             while requests.try_join_next().is_some() {}
             self.clone()
                 .begin(head, &version, permit, &mut reading, requests)
@@ -145,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// Answers the first frame; returns the version of the API. `None`: it was refused.
     async fn negotiate(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<HeaderValue>> {
         let first = self.in_time(reading.read_u8()).await?;
-        let head = self.head(reading, first, CONTEXT_BYTES).await?;
+        let (head, _) = self.head(reading, first, CONTEXT_BYTES).await?;
         let request = ContextRequest::of(&head).map_err(|error| error.to_string());
         let version = request.and_then(|request| {
             let version = HeaderValue::from_str(&request.client_version).map_err(|error| error.to_string())?;
@@ -183,17 +182,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 true => limits.idle,
                 false => limits.request,
             };
-            let (under_way, rests_since) = {
-                let used = self.use_of.lock();
-                (used.under_way, used.rests_since)
-            };
-            let rested = self.shared.clock().now().duration_since(rests_since);
-            if under_way == 0 && rested >= patience {
+            if self
+                .streams
+                .is_idle_too_long(self.shared.clock().now(), limits.request, patience)
+            {
                 return Ok(None);
             }
-            let left = patience.saturating_sub(if under_way == 0 { rested } else { Duration::ZERO });
             // Short, because what it depends on changes: whether a key was shown, and whether requests are under way.
-            let read = timeout(left.min(CHECK_INTERVAL), reading.read_u8()).await;
+            let read = timeout(patience.min(CHECK_INTERVAL), reading.read_u8()).await;
             match read {
                 Ok(Ok(byte)) => return Ok(Some(byte)),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -203,18 +199,33 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
     }
 
-    /// The rest of a head after its first byte.
-    async fn head(&self, reading: &mut ReadHalf<S>, first: u8, most: usize) -> io::Result<Head> {
+    /// The rest of a head after its first byte, with a permit if it is a large one.
+    async fn head(
+        &self,
+        reading: &mut ReadHalf<S>,
+        first: u8,
+        most: usize,
+    ) -> io::Result<(Head, Option<OwnedSemaphorePermit>)> {
         let read = async {
             let mut length = [first, 0, 0, 0];
             reading.read_exact(&mut length[1..]).await?;
             let rest = head_rest(length, most).map_err(io::Error::other)?;
+            let permit = match rest > SMALL_HEAD_BYTES {
+                true => Some(
+                    self.shared
+                        .large_heads()
+                        .acquire_owned()
+                        .await
+                        .map_err(io::Error::other)?,
+                ),
+                false => None,
+            };
             // Memory as bytes arrive: a length alone takes none.
             let mut bytes = Vec::new();
             let limit = u64::try_from(rest).unwrap_or(u64::MAX);
             (&mut *reading).take(limit).read_to_end(&mut bytes).await?;
             match bytes.len() == rest {
-                true => Head::read(Bytes::from(bytes)).map_err(io::Error::other),
+                true => Ok((Head::read(Bytes::from(bytes)).map_err(io::Error::other)?, permit)),
                 false => Err(io::ErrorKind::UnexpectedEof.into()),
             }
         };
@@ -224,7 +235,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// Begins a request, and reads or drops its payload.
     async fn begin(
         self: Arc<Self>,
-        head: Head,
+        (head, large): (Head, Option<OwnedSemaphorePermit>),
         version: &HeaderValue,
         permit: OwnedSemaphorePermit,
         reading: &mut ReadHalf<S>,
@@ -236,46 +247,55 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             self.in_time(reading.read_exact(&mut payload)).await?;
         }
         let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
+        let activity_id = head.activity_id;
+        let Some(stream) = self.streams.open() else {
+            // Nothing is read meanwhile, so that there is one such answer at a time.
+            let frame = respond_with(fallback::too_many_requests(), activity_id, number);
+            let (head, payload) = frame.ok_or_else(too_long)?;
+            self.send(&head, &payload).await?;
+            return self.drop_payload(reading, bytes).await;
+        };
+        let request = request.map_err(|why| RefusedFrame {
+            why,
+            operation: head.operation(),
+            activity_id,
+            transport_request_id: number,
+        });
+        drop(head);
         let (ask, asked) = oneshot::channel();
         let body = Payload {
             bytes,
             ask,
             activity: self.activity.clone(),
+            stream: stream.clone(),
         };
-        self.count(1);
-        let (connection, activity_id) = (self.clone(), head.activity_id);
+        let (connection, answered) = (self.clone(), stream.clone());
         requests.spawn(async move {
-            connection.answer(request, number, activity_id, body).await;
-            connection.count(-1);
-            drop(permit);
+            connection.answer(request, activity_id, body, &answered).await;
+            drop((answered, large, permit));
         });
         if bytes == 0 {
             return Ok(());
         }
         match asked.await {
-            Ok(give) => self.give_payload(reading, bytes, give).await,
+            Ok(give) => self.give_payload(reading, bytes, give, &stream).await,
             // It was refused.
             Err(_) => self.drop_payload(reading, bytes).await,
         }
     }
 
-    /// Counts a request that begins or has ended.
-    fn count(&self, change: isize) {
-        let mut used = self.use_of.lock();
-        used.under_way = used.under_way.saturating_add_signed(change);
-        if used.under_way > 0 {
-            self.activity.begin();
-        } else {
-            used.rests_since = self.shared.clock().now();
-            self.activity.idle();
-        }
-    }
-
     /// Reads a payload part by part, for a request that waits for it.
-    async fn give_payload(&self, reading: &mut ReadHalf<S>, bytes: usize, give: mpsc::Sender<Part>) -> io::Result<()> {
+    async fn give_payload(
+        &self,
+        reading: &mut ReadHalf<S>,
+        bytes: usize,
+        give: mpsc::Sender<Part>,
+        stream: &Stream,
+    ) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 {
             let mut part = vec![0; left.min(PART_BYTES)];
+            stream.await_client();
             let read = self.in_time(reading.read_exact(&mut part)).await;
             let given = match &read {
                 Ok(_) => Ok(Bytes::from(part)),
@@ -283,6 +303,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 Err(_) => Err(BodyError::Broken),
             };
             left -= left.min(PART_BYTES);
+            stream.progress();
+            stream.work();
             let is_wanted = give.send(given).await.is_ok();
             read?;
             if !is_wanted {
@@ -294,21 +316,20 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     async fn answer(
         &self,
-        request: Result<direct::FrameRequest, Refusal>,
-        number: u32,
+        request: Result<direct::FrameRequest, RefusedFrame>,
         activity_id: ActivityId,
         body: Payload,
+        stream: &Stream,
     ) {
         let serving = self.shared.serving();
         let frame = match request {
             Ok(request) => respond_to_frame(serving, request, activity_id, body, self.listener).await,
-            Err(Refusal(why)) => {
+            Err(refused) => {
                 drop(body);
-                tracing::debug!(why, "a frame is no request");
-                delay_refusal(serving, self.activity.is_admitted()).await;
-                respond_with(direct::refusal(&why), activity_id, number)
+                refuse_frame(serving, refused, self.activity.is_admitted()).await
             }
         };
+        stream.await_client();
         // Of errors the connection learns by what it notes itself.
         let _ = match frame {
             Some((head, payload)) => self.send(&head, &payload).await,
@@ -380,6 +401,7 @@ struct Payload {
     /// Asks the connection for its parts.
     ask: oneshot::Sender<mpsc::Sender<Part>>,
     activity: Arc<Activity>,
+    stream: Arc<Stream>,
 }
 
 impl RequestBody for Payload {
@@ -417,12 +439,17 @@ impl RequestBody for Payload {
         })
     }
 
-    fn parts(self, _: Counted<'_>) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
+    fn parts(self, _: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
         // Nothing that a frame can ask for is read part by part.
         stream::iter([Err(BodyError::Broken)])
     }
 
-    fn dismiss(self, _: Refused) -> bool {
-        true
+    fn dismiss(self, sender: Refused) -> bool {
+        let is_answered = sender == Refused::Known || self.stream.refuse();
+        if !is_answered {
+            // Too many wait to be refused, on all connections. A single request cannot be reset.
+            self.stream.end_connection();
+        }
+        is_answered
     }
 }

@@ -205,9 +205,9 @@ pub struct ServeOptions {
     /// Use a clock that stands still until the admin API moves it; starts at this instant (RFC 3339), or now.
     #[arg(long, env = "BOLIDE_VIRTUAL_CLOCK", num_args = 0..=1, require_equals = true, default_missing_value = "now", value_name = "RFC3339")]
     pub virtual_clock: Option<String>,
-    /// Tell clients in direct mode where to send frames, and serve them on the port of HTTPS. It is new, and off unless it is asked for.
-    #[arg(long, env = "BOLIDE_DIRECT", value_parser = BoolishValueParser::new())]
-    pub direct: bool,
+    /// Refuse clients in direct mode, the default of the .NET and Java SDKs: tell them to use gateway mode, and take no frames on the port of HTTPS.
+    #[arg(long, env = "BOLIDE_NO_DIRECT", value_parser = BoolishValueParser::new())]
+    pub no_direct: bool,
     /// Let the admin API inject faults, and queries say how they use indexes, for tests.
     #[arg(long, env = "BOLIDE_ENABLE_FAULTS", value_parser = BoolishValueParser::new())]
     pub enable_faults: bool,

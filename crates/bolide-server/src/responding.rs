@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
-use bolide_cosmos::direct::{self, FrameRequest, Position};
+use bolide_cosmos::direct::{self, FrameRequest, Position, RefusedFrame};
 use bolide_cosmos::{Listener, Payload, Refused, RequestBody, fallback};
 use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
@@ -44,10 +44,15 @@ pub async fn respond_to_frame<B: RequestBody>(
     })
 }
 
-/// Delays the answer to a frame that is no request, if its sender has shown no key.
-pub async fn delay_refusal(serving: &Serving, is_known: bool) {
-    if let Ok(service) = serving.get().await {
-        service.delay_refusal(is_known).await;
+/// Refuses a frame that is no request. `None`: as [`respond_to_frame`].
+pub async fn refuse_frame(serving: &Serving, refused: RefusedFrame, is_known: bool) -> Option<(Bytes, Bytes)> {
+    match serving.get().await {
+        Ok(service) => service.refuse_frame(refused, is_known).await,
+        Err(_) => respond_with(
+            fallback::replacing(None),
+            refused.activity_id,
+            refused.transport_request_id,
+        ),
     }
 }
 

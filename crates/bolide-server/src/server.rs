@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bolide_core::Account;
 use bolide_cosmos::forwarding::Peers;
-use bolide_cosmos::{CosmosOptions, Emulation, Endpoint};
+use bolide_cosmos::{CosmosOptions, Emulation};
 use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
@@ -23,7 +23,7 @@ use crate::options::{ServeOptions, Settings};
 use crate::peers::PeerConnections;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, demo, emulator, files, mongo, ready_file};
+use crate::{banner, demo, emulator, files, mongo, own_endpoint, ready_file};
 
 /// Lines of the log that may wait to be written; further lines are lost. Memory for them is allocated at the start.
 const LOG_LINES: usize = 4_096;
@@ -80,7 +80,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
         certificate.acceptor()?,
-        settings.options.direct,
+        !settings.options.no_direct,
         settings.limits(descriptors.connections),
         ServerClock::new(monotonic.clone()),
     ));
@@ -109,7 +109,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         ))
     };
     if let Some(account) = host.account().await {
-        account.set_endpoint(own_endpoint(&settings, ports)).await;
+        account.set_endpoint(own_endpoint::of(&settings, ports)).await;
     }
     host.start(options, mongo).await;
     // Requests are served while this syncs its files; the server is reported as ready after it.
@@ -126,18 +126,6 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     tracing::info!("stopping");
     shutdown.begin();
     shutdown::finish(serving, &host).await
-}
-
-/// Where clients reach this server, as far as it knows; where the other servers do, if they have another way.
-fn own_endpoint(settings: &Settings, ports: Ports) -> String {
-    if let Some(host) = &settings.options.peer_host {
-        return format!("http://{}", ready_file::endpoint(host, ports.http));
-    }
-    match &settings.endpoint {
-        Some(Endpoint::Whole(endpoint)) => endpoint.clone(),
-        Some(Endpoint::Host(host)) => format!("http://{host}:{}", ports.http),
-        None => format!("http://{}", ready_file::endpoint(settings.options.host(), ports.http)),
-    }
 }
 
 /// The ports that the server listens on.
@@ -185,7 +173,7 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
-        has_direct: settings.options.direct,
+        has_direct: !settings.options.no_direct,
         has_explorer: match &settings.emulator {
             Some(emulator) => emulator.explorer.is_some(),
             None => !settings.options.emulator.no_explorer,

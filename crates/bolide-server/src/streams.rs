@@ -1,4 +1,4 @@
-//! The requests of an HTTP/2 connection, and whether clients take their responses.
+//! The requests of a connection that carries many at a time, over HTTP/2 or in direct mode, and whether clients take their responses.
 //!
 //! hyper hands a response to the HTTP/2 layer, where it waits for the client's flow control windows. To time this, a response is handed over in
 //! parts, each of which records when it was handed over and reports when it was sent:
@@ -58,7 +58,7 @@ pub struct Streams {
     state: Mutex<State>,
 }
 
-/// The open requests of all HTTP/2 connections: the memory of each, besides its body and its response, is not counted anywhere else.
+/// The open requests of all HTTP/2 connections and those in direct mode: the memory of each, besides its body and its response, is not counted anywhere else.
 #[derive(Debug)]
 pub struct OpenStreams {
     limit: usize,
@@ -246,6 +246,11 @@ impl Streams {
         state.open == 0 && now.saturating_duration_since(state.idle_since) > limit
     }
 
+    /// Whether no request is open.
+    pub fn is_unused(&self) -> bool {
+        self.state.lock().open == 0
+    }
+
     /// Whether the client does not take its responses: none at all for `request`, or one of them for a multiple of that.
     pub fn is_overdue(&self, now: Instant, request: Duration) -> bool {
         let state = self.state.lock();
@@ -309,6 +314,11 @@ impl Stream {
         let is_one_of_all =
             || !own.activity.is_admitted() && all.refused.load(Ordering::Relaxed) > all.limit / REFUSED_PART;
         self.is_refused.load(Ordering::Relaxed) && (own.refused.load(Ordering::Relaxed) > REFUSED || is_one_of_all())
+    }
+
+    /// Ends its connection.
+    pub fn end_connection(&self) {
+        self.streams.ended.notify_one();
     }
 
     /// Marks that the server is processing it.

@@ -36,7 +36,8 @@ console.log(resources);
       language: "C#",
       text: `using Microsoft.Azure.Cosmos;
 
-var client = new CosmosClient(${at}, key, new() { ConnectionMode = ConnectionMode.Gateway });
+// Trust the server's certificate: bolide trust
+var client = new CosmosClient(${at}, key);
 var container = client.GetContainer(${database}, ${container});
 using var pages = container.GetItemQueryIterator<dynamic>(${text});
 while (pages.HasMoreResults)
@@ -46,7 +47,7 @@ while (pages.HasMoreResults)
     },
     {
       language: "Java",
-      text: `CosmosClient client = new CosmosClientBuilder().endpoint(${at}).key(key).gatewayMode().buildClient();
+      text: `CosmosClient client = new CosmosClientBuilder().endpoint(${at}).key(key).buildClient();
 CosmosContainer container = client.getDatabase(${database}).getContainer(${container});
 container.queryItems(${text}, new CosmosQueryRequestOptions(), JsonNode.class).forEach(System.out::println);
 `,

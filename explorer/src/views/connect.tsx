@@ -32,7 +32,7 @@ export function Connect() {
         ))}
         <div>
           <dt>.NET, Java</dt>
-          <dd>The same in gateway mode, over HTTPS.</dd>
+          <dd>The same with their default, direct mode, or in gateway mode. Trust the certificate: <code>bolide trust</code></dd>
         </div>
         <div>
           <dt>Certificate for HTTPS</dt>

@@ -15,7 +15,7 @@ use crate::background::{
 };
 use crate::catalog::{Catalog, DefinitionUsage, NextNumbers, definition_limit, unless_sealed};
 use crate::clock;
-use crate::cluster::{Cluster, Node, NodeId};
+use crate::cluster::{Cluster, Endpoint, Node, NodeId};
 use crate::container::Container;
 use crate::items::epk_of_key;
 use crate::memory::MemoryBudget;
@@ -153,11 +153,11 @@ impl Account {
     }
 
     /// Sets where clients reach this server, for [`Account::nodes`] of all servers of the store.
-    pub async fn set_endpoint(&self, endpoint: String) {
+    pub async fn set_endpoint(&self, endpoint: Endpoint) {
         if let Some(cluster) = &self.cluster {
             cluster.set_endpoint(endpoint.clone()).await;
         }
-        *self.endpoint.lock() = endpoint;
+        *self.endpoint.lock() = endpoint.http;
     }
 
     /// Returns the live servers that use the store; only this one if no other process can.
@@ -197,6 +197,20 @@ impl Account {
         // Asked first: it costs less, and nearly always there are no others.
         let owner = || cluster.owner_elsewhere(partition.id);
         partition.take_forward().then(owner).flatten()
+    }
+
+    /// Returns where clients in direct mode send requests for a range: the owner first, so that their writes wait for no other server's commits, then the server
+    /// that would be after it; one or two. `None` in it: this server.
+    ///
+    /// # Errors
+    /// `RangeGone` if there is no such range.
+    pub fn frame_places(&self, container: &Container, range: u32) -> Result<Vec<Option<String>>> {
+        let state = container.state();
+        let partition = state.layout.partition_with_id(range)?;
+        Ok(match &self.cluster {
+            Some(cluster) => cluster.frame_places(partition.id),
+            None => vec![None],
+        })
     }
 
     /// Returns server time now. Never decreases (TTL-202).

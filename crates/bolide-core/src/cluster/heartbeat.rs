@@ -41,6 +41,8 @@ pub(super) struct Heartbeat {
     /// Rises with every heartbeat.
     pub beat: u64,
     pub endpoint: String,
+    /// Host and port where clients in direct mode reach it; empty if they do not.
+    pub frames: String,
     pub alive_ms: u64,
     /// Server time as the node knows it.
     pub clock_ms: (i64, i64),

@@ -70,6 +70,15 @@ pub struct Node {
     pub conflicts: u64,
 }
 
+/// Where clients reach a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Endpoint {
+    /// Over HTTP, such as `http://host:port`; where the other nodes do, if they have another way. Empty if it listens nowhere.
+    pub http: String,
+    /// In direct mode: host and port. `None` if they cannot, or if it is not known where.
+    pub frames: Option<String>,
+}
+
 /// This process as a node, and what it knows of the others. See the module.
 pub(crate) struct Cluster {
     id: NodeId,
@@ -78,7 +87,7 @@ pub(crate) struct Cluster {
     signals: Signals,
     clock: Monotonic,
     started: Instant,
-    endpoint: Mutex<String>,
+    endpoint: Mutex<Endpoint>,
     /// The partition of the heartbeats.
     partition: Arc<Partition>,
     view: RwLock<Arc<View>>,
@@ -164,7 +173,7 @@ impl Cluster {
     }
 
     /// Sets where clients reach this node, and tells the others.
-    pub async fn set_endpoint(&self, endpoint: String) {
+    pub async fn set_endpoint(&self, endpoint: Endpoint) {
         *self.endpoint.lock() = endpoint;
         if let Err(error) = self.beat().await {
             tracing::debug!(%error, "other servers learn a little later where this one is");
@@ -190,6 +199,11 @@ impl Cluster {
     /// Returns the node that owns a partition, and where it is; `None` if this one does, or if clients cannot reach it.
     pub fn owner_elsewhere(&self, partition: PartitionId) -> Option<(NodeId, String)> {
         self.view().owner_elsewhere(self.id, partition)
+    }
+
+    /// Returns the nodes for clients in direct mode of a partition, the owner first, then the one that would be after it: where each is, `None` for this one.
+    pub fn frame_places(&self, partition: PartitionId) -> Vec<Option<String>> {
+        self.view().frame_places(self.id, partition)
     }
 
     /// Returns the time at which the purge of a container may judge: what had expired by then, no other node shows.
@@ -261,9 +275,11 @@ impl Cluster {
                 .filter(|partition| view.owner(partition.id) == Some(self.id))
                 .count() as u64;
         }
+        let endpoint = self.endpoint.lock().clone();
         let heartbeat = Heartbeat {
             beat,
-            endpoint: self.endpoint.lock().clone(),
+            endpoint: endpoint.http,
+            frames: endpoint.frames.unwrap_or_default(),
             alive_ms: self.clock.since(self.started).as_millis() as u64,
             clock_ms: (span.lo.0, span.hi.0),
             partitions_owned,

@@ -12,6 +12,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::heartbeat::{self, Heartbeat, NodeId};
 use super::{DEAD_AFTER, FORGOTTEN_AFTER, Node};
 
+/// Nodes of a partition that clients in direct mode are told.
+const REPLICAS: usize = 2;
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct View {
@@ -86,6 +89,23 @@ impl View {
         let owner = self.owner(partition).filter(|owner| *owner != own)?;
         let endpoint = &self.members.get(&owner)?.heartbeat.endpoint;
         (!endpoint.is_empty()).then(|| (owner, endpoint.clone()))
+    }
+
+    /// Returns where clients in direct mode send requests for a partition: its owner, and the node that would own it without that one; `None` for `own`. Nodes
+    /// that such clients do not reach are left out, and there is at least one.
+    pub fn frame_places(&self, own: NodeId, partition: PartitionId) -> Vec<Option<String>> {
+        let mut nodes: Vec<(NodeId, &Member)> = self.live().collect();
+        nodes.sort_by_key(|(id, _)| std::cmp::Reverse(weight(*id, partition)));
+        let place = |(id, member): (NodeId, &Member)| match &member.heartbeat.frames {
+            _ if id == own => Some(None),
+            frames if frames.is_empty() => None,
+            frames => Some(Some(frames.clone())),
+        };
+        let mut places: Vec<Option<String>> = nodes.into_iter().filter_map(place).take(REPLICAS).collect();
+        if places.is_empty() {
+            places.push(None);
+        }
+        places
     }
 
     /// Returns the latest time at which a purge by `own` may judge a container.

@@ -1,12 +1,13 @@
 //! `GET //addresses/`: where clients send frames, for the ranges of a container, or for databases and containers themselves.
 //!
-//! Each range has two addresses, a primary and a secondary, both of this server: clients that read by quorum ask one secondary, and are content with it.
+//! Each range has two addresses, a primary and a secondary: clients write to the primary, and those that read by quorum ask one secondary, and are content with it.
+//! Both are of this server, or of those of the store that the range is for: any of them can carry out any request, with everything that another one has acknowledged.
 //!
 //! Source: rntbd.md §1.2, §1.3, §1.6.
 
 use bolide_model::rid::ContainerRid;
-use http::StatusCode;
 use http::request::Parts;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::auth;
@@ -15,7 +16,7 @@ use crate::names;
 use crate::request::Sender;
 use crate::routes::Signed;
 use crate::state::State;
-use crate::status::{FORBIDDEN, Failure, NOT_FOUND};
+use crate::status::{FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, percent};
 
 /// The range of databases and containers themselves.
@@ -40,6 +41,7 @@ enum Asked {
 /// # Errors
 /// 400 if it is malformed, 401 without a key, 403 with a token of another container, 404 if there is no such container.
 pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<Reply, Failure> {
+    auth::authorization(head)?;
     let query = head.uri.query().unwrap_or_default();
     let asked = Asked::of(query)?;
     let signed_rid;
@@ -57,6 +59,9 @@ pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<
         }
     };
     let sender = auth::authenticate_link(&state.keys, head, signed)?;
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        return Err(Failure::new(METHOD_NOT_ALLOWED, "addresses are only read"));
+    }
     if !parameter(query, "$filter").is_none_or(|filter| filter.eq_ignore_ascii_case("protocol eq rntbd")) {
         return Ok(reply(&[]));
     }
@@ -70,7 +75,7 @@ pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<
                     "a resource token gives no access to databases and containers",
                 ));
             }
-            Ok(reply(&addresses(authority, MASTER)))
+            Ok(reply(&addresses(&[authority], MASTER)))
         }
         Asked::Ranges { rid, ranges, .. } => {
             if let Sender::Token(grant) = &sender {
@@ -78,12 +83,19 @@ pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<
             }
             let container = state.account.container_by_rid(rid);
             let container = container.map_err(|_| Failure::new(NOT_FOUND, "there is no such container"))?;
-            let known = container.ranges();
-            let all: Vec<Value> = ranges
-                .iter()
-                .filter(|asked| known.ranges.iter().any(|range| range.id.to_string() == **asked))
-                .flat_map(|range| addresses(authority, range))
-                .collect();
+            let mut all = Vec::new();
+            for range in ranges {
+                // One that is not there is left out: clients know what that means.
+                let places = range.parse().ok();
+                let places = places.and_then(|id| state.account.frame_places(&container, id).ok());
+                for places in places.iter() {
+                    let places: Vec<&str> = places
+                        .iter()
+                        .map(|place| place.as_deref().unwrap_or(authority))
+                        .collect();
+                    all.extend(addresses(&places, &range));
+                }
+            }
             Ok(reply(&all))
         }
     }
@@ -144,9 +156,11 @@ fn with_port(endpoint: &str) -> String {
     }
 }
 
-/// The addresses of a range: this server, twice.
-fn addresses(authority: &str, range: &str) -> Vec<Value> {
+/// The addresses of a range on one or two servers: on one alone both are of that one.
+fn addresses(servers: &[&str], range: &str) -> Vec<Value> {
     let address = |is_primary: bool| {
+        let authority = if is_primary { servers.first() } else { servers.last() };
+        let authority = authority.copied().unwrap_or_default();
         let (number, kind) = if is_primary { (0, 'p') } else { (1, 's') };
         json!({
             "isPrimary": is_primary,
@@ -160,6 +174,12 @@ fn addresses(authority: &str, range: &str) -> Vec<Value> {
         })
     };
     vec![address(true), address(false)]
+}
+
+/// The range of an address, from its path as clients send it.
+pub(super) fn range_of(path: &str) -> Option<u32> {
+    let (_, range) = path.split_once("/partitions/p")?;
+    range.split('/').next()?.parse().ok()
 }
 
 fn reply(addresses: &[Value]) -> Reply {

@@ -14,25 +14,16 @@ mod request;
 mod response;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
 use serde_json::json;
 
-use crate::wire::Payload;
-
-pub use request::{FrameRequest, Refusal, to_request};
+pub(crate) use request::activity_text;
+pub use request::{FrameRequest, Refusal, RefusedFrame, to_request};
 pub(crate) use response::position_in;
 pub use response::{Position, to_frame};
 
 /// The body of an error, in the form of all others.
 pub fn error_body(code: &str, message: &str) -> Bytes {
     json!({"code": code, "message": message}).to_string().into()
-}
-
-/// The response to a frame that is no request.
-pub fn refusal(why: &str) -> Response<Payload> {
-    let mut response = Response::new(Payload::Whole(error_body("BadRequest", why)));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
 }
 
 /// The container that the sender of a request means, by its resource id: names may have been given to another one.
@@ -45,4 +36,7 @@ pub(crate) struct ToKnown;
 
 /// A mark on requests that came as frames: they have no address whose name could be checked, and no web page has sent them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FromFrame;
+pub(crate) struct FromFrame {
+    /// The range whose address the client has used.
+    pub range: Option<u32>,
+}

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_rntbd::frame::Head;
+use bolide_rntbd::frame::{ActivityId, Head};
 use bolide_rntbd::table::{self, Form, Row, operation, request as id, resource};
 use bolide_rntbd::token::{Malformed, Token, Tokens};
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{FromFrame, MeantContainer};
+use super::{FromFrame, MeantContainer, addresses};
 use crate::wire::headers;
 
 /// What may stand in a segment of a path as it is.
@@ -19,10 +20,9 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 
 /// All headers together, as over HTTP.
 const HEADER_BYTES: usize = 64 * 1024;
-/// Tokens that change what a request is about, and that nothing here obeys yet.
-const NOT_SERVED: [u16; 5] = [0x5A, 0x5F, 0x60, 0xD2, 0xD3];
-/// The form of the bounds of a part of a range.
-const KEY_RANGE_IN_HEX: i128 = 3;
+/// Forms of the bounds of a part of a range.
+const KEYS_AS_BYTES: i128 = 2;
+const KEYS_IN_HEX: i128 = 3;
 
 /// A frame's request, without its body.
 #[derive(Debug)]
@@ -36,6 +36,34 @@ pub struct FrameRequest {
 /// Why a frame is no request. Its sender gets a 400 with these words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);
+
+/// A frame that is no request.
+#[derive(Debug, Clone)]
+pub struct RefusedFrame {
+    /// Why.
+    pub why: Refusal,
+    /// Its types of resource and operation.
+    pub operation: (u16, u16),
+    /// Its activity id.
+    pub activity_id: ActivityId,
+    /// The number by which the client knows the response.
+    pub transport_request_id: u32,
+}
+
+impl RefusedFrame {
+    /// For the log: a request whose path is made of the types.
+    pub(crate) fn as_request(&self) -> Parts {
+        let (resource, operation) = self.operation;
+        let request = Request::builder().method("RNTBD");
+        let request = request.uri(format!("/{resource:#06x}/{operation:#06x}"));
+        request.body(()).expect("a method and a path").into_parts().0
+    }
+}
+
+/// An activity id as text: for the log and the texts of errors; the frame of the response has the bytes as they were.
+pub(crate) fn activity_text(activity_id: ActivityId) -> HeaderValue {
+    HeaderValue::from_str(&hyphenated(activity_id)).expect("a GUID is ASCII")
+}
 
 impl From<Malformed> for Refusal {
     fn from(error: Malformed) -> Refusal {
@@ -78,9 +106,6 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
         let Some(row) = table::find(table::REQUEST, token.id) else {
             continue;
         };
-        if NOT_SERVED.contains(&row.id) {
-            return Err(Refusal(format!("token {} is not served", row.name)));
-        }
         bytes += add_header(&mut headers, row, token)?;
         if bytes > HEADER_BYTES {
             return Err(Refusal(format!(
@@ -92,9 +117,7 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
         headers.insert(*name, HeaderValue::from_static(value));
     }
     add_own_headers(&mut headers, tokens, operation)?;
-    // For the log and the texts of errors; the frame of the response has the bytes as they were.
-    let activity_id = HeaderValue::from_str(&hyphenated(head.activity_id)).expect("a GUID is ASCII");
-    headers.insert(&headers::ACTIVITY_ID, activity_id);
+    headers.insert(&headers::ACTIVITY_ID, activity_text(head.activity_id));
     headers.entry(&headers::VERSION).or_insert_with(|| version.clone());
     let uri = Uri::try_from(path).map_err(|error| Refusal(format!("the path cannot be used: {error}")))?;
     let mut request = Request::new(());
@@ -103,7 +126,10 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
     // Many requests share a connection, as over HTTP/2.
     *request.version_mut() = Version::HTTP_2;
     *request.headers_mut() = headers;
-    request.extensions_mut().insert(FromFrame);
+    let replica = tokens.get(id::REPLICA_PATH).map(Token::text).transpose()?;
+    request.extensions_mut().insert(FromFrame {
+        range: replica.and_then(addresses::range_of),
+    });
     if let Some(rid) = tokens.get(id::COLLECTION_RID) {
         request.extensions_mut().insert(MeantContainer(rid.text()?.to_owned()));
     }
@@ -145,6 +171,18 @@ impl Verb {
                     ("content-type", "application/query+json"),
                 ],
             ),
+            operation::SQL_QUERY => verb(
+                Method::POST,
+                true,
+                &[
+                    ("x-ms-documentdb-isquery", "True"),
+                    ("x-ms-documentdb-query-enablecrosspartition", "True"),
+                    ("content-type", "application/sql"),
+                ],
+            ),
+            // A barrier: how far a range is, and how far the databases are.
+            operation::HEAD => verb(Method::HEAD, false, &[]),
+            operation::HEAD_FEED => verb(Method::HEAD, true, &[]),
             operation::UPSERT => verb(Method::POST, true, &[("x-ms-documentdb-is-upsert", "True")]),
             operation::BATCH => verb(Method::POST, true, &[("x-ms-cosmos-is-batch-request", "True")]),
             operation::QUERY_PLAN => verb(
@@ -229,7 +267,6 @@ fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<usize
     let value = match row.form {
         Form::Own => return Ok(0),
         Form::Text => token.text()?.to_owned(),
-        Form::Ascii => String::from_utf8_lossy(token.bytes()?).into_owned(),
         Form::Number => token.whole()?.to_string(),
         Form::NumberOrMinusOne => match token.whole()? {
             number if number == i128::from(u32::MAX) => "-1".to_owned(),
@@ -289,21 +326,53 @@ fn add_own_headers(headers: &mut HeaderMap, tokens: &Tokens, operation: u16) -> 
         };
         headers.insert(&headers::PREFER, HeaderValue::from_static(preference));
     }
-    if let Some(range) = tokens.get(id::PARTITION_KEY_RANGE_ID) {
-        // Old clients put the container before it.
-        let range = range.text()?;
-        let range = range.rsplit_once(',').map_or(range, |(_, range)| range);
-        headers.insert(&headers::PARTITION_KEY_RANGE_ID, value(range)?);
-    }
-    if let Some(kind) = tokens.get(id::READ_FEED_KEY_TYPE)
-        && kind.whole()? != KEY_RANGE_IN_HEX
-    {
-        return Err(Refusal(
-            "bounds of a part of a range must be in hexadecimal (ReadFeedKeyType 3)".to_owned(),
-        ));
-    }
+    add_bounds(headers, tokens, operation)?;
     if !headers.contains_key(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    Ok(())
+}
+
+/// Adds the bounds of a part of a range.
+fn add_bounds(headers: &mut HeaderMap, tokens: &Tokens, operation: u16) -> Result<(), Refusal> {
+    let refused = |why: &str| Err(Refusal(why.to_owned()));
+    let has = |token| tokens.get(token).is_some();
+    if has(id::START_ID) || has(id::END_ID) {
+        return refused("bounds that are resource ids (StartId, EndId) are not served");
+    }
+    if has(id::EFFECTIVE_PARTITION_KEY) && !has(id::PARTITION_KEY) {
+        return refused("EffectivePartitionKey needs the token PartitionKey");
+    }
+    let kind = tokens.get(id::READ_FEED_KEY_TYPE).map(Token::whole).transpose()?;
+    let is_of_feed = matches!(
+        operation,
+        operation::QUERY | operation::SQL_QUERY | operation::READ_FEED
+    );
+    let (bounds, is_hex) = if has(id::START_EPK) || has(id::END_EPK) {
+        let is_hex = match kind {
+            Some(KEYS_AS_BYTES) => false,
+            Some(KEYS_IN_HEX) => true,
+            _ => return refused("StartEpk and EndEpk need ReadFeedKeyType 2 (bytes) or 3 (hexadecimal)"),
+        };
+        ([id::START_EPK, id::END_EPK], is_hex)
+    } else if is_of_feed && !has(id::PARTITION_KEY) {
+        ([id::START_EPK_HASH, id::END_EPK_HASH], false)
+    } else {
+        return Ok(());
+    };
+    for (token, name) in bounds.into_iter().zip([&headers::START_EPK, &headers::END_EPK]) {
+        let Some(bound) = tokens.get(token) else { continue };
+        let bound = bound.bytes()?;
+        let bound = match is_hex {
+            true => HeaderValue::from_bytes(bound),
+            false => HeaderValue::from_str(&hex::encode_upper(bound)),
+        };
+        let bound = bound.map_err(|_| Refusal("a bound of a part of a range is no hexadecimal text".to_owned()))?;
+        headers.insert(name, bound);
+        headers.insert(
+            &headers::READ_KEY_TYPE,
+            HeaderValue::from_static("EffectivePartitionKeyRange"),
+        );
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    body::query(call.body)?.without_resume_filter()?;
+    body::sent_query(call.headers(), call.body)?.without_resume_filter()?;
     let container = addressing::parent_container(call.account(), &call.route)?;
     let crosses = headers::flag(call.headers(), &headers::CROSS_PARTITION);
     if !crosses && scope::partition_key(call.headers(), &container)?.is_none() {

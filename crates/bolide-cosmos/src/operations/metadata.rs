@@ -107,7 +107,10 @@ impl Feed<'_> {
         call: &Call<'_>,
         gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + Send + 'static,
     ) -> Result<Reply, Failure> {
-        let query = call.decoded(|| body::query(call.body)).await?.without_resume_filter()?;
+        let query = call
+            .decoded(|| body::sent_query(call.headers(), call.body))
+            .await?
+            .without_resume_filter()?;
         let account = call.state.account.clone();
         let written = call.account().aside(move || written(&account, gather));
         let (resources, _share) = written.await??;

@@ -19,7 +19,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedR
         text,
         parameters,
         resume_filter,
-    } = call.decoded(|| body::query(call.body)).await?;
+    } = call.decoded(|| body::sent_query(call.headers(), call.body)).await?;
     let cross_partition = headers::flag(call.headers(), &headers::CROSS_PARTITION);
     let mut scope = scope::scope(call.headers(), container)?;
     if scope == ScanScope::default() && !cross_partition && headers::knows_no_system_key(call.headers()) {
@@ -47,7 +47,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> ChargedR
 }
 
 pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
-    let query = call.decoded(|| body::query(call.body)).await?;
+    let query = call.decoded(|| body::sent_query(call.headers(), call.body)).await?;
     let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
     let partition_key = scope::partition_key(call.headers(), container)?;
     let plan = call.account().query_plan(

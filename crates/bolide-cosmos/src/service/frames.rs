@@ -4,16 +4,16 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 
-use super::CosmosService;
-use crate::addressing;
-use crate::direct::{self, FrameRequest, MeantContainer, Position, ToKnown, addresses};
+use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
+use crate::direct::{self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ToKnown, addresses};
 use crate::listener::Listener;
 use crate::request_body::{Refused, RequestBody};
 use crate::routes::Route;
 use crate::status::{self, Failure};
-use crate::wire::{Reply, headers};
+use crate::wire::{Reply, headers, scope};
+use crate::{addressing, request_log};
 
 impl CosmosService {
     /// Where clients in direct mode send frames.
@@ -44,14 +44,26 @@ impl CosmosService {
     ) -> Option<(Bytes, Bytes)> {
         let number = frame.transport_request_id;
         let uri = frame.request.uri().clone();
+        let is_barrier = frame.request.method() == Method::HEAD;
+        let used = frame
+            .request
+            .extensions()
+            .get::<FromFrame>()
+            .and_then(|from| from.range);
         let sent = |name| frame.request.headers().get(name).cloned();
-        let (key, range) = (sent(&headers::PARTITION_KEY), sent(&headers::PARTITION_KEY_RANGE_ID));
+        let key = sent(&headers::PARTITION_KEY);
+        let range = scope::range(frame.request.headers()).ok().flatten().or(used);
         let session = sent(&headers::SESSION_TOKEN);
-        let response = self.handle(frame.request.map(|()| body), listener).await;
+        let mut response = self.handle(frame.request.map(|()| body), listener).await;
+        if is_barrier {
+            // The question is how far the range is, not the container's definition.
+            response.headers_mut().remove(&headers::LSN);
+            response.headers_mut().remove(&headers::SESSION_TOKEN);
+        }
         let is_positioned = response.headers().contains_key(&headers::LSN);
         let is_known = response.extensions().get::<ToKnown>().is_some() && response.status() != StatusCode::FORBIDDEN;
         let position = match is_known && !is_positioned {
-            true => self.position(uri.path(), key.as_ref(), range.as_ref()).await,
+            true => self.position(uri.path(), key.as_ref(), range).await,
             false => None,
         };
         // Who may not know where the range is gets back what it knows already: with less it would take this for a replica that is behind.
@@ -76,15 +88,25 @@ impl CosmosService {
         }
     }
 
-    /// Delays the answer to a frame that is no request, if its sender has shown no key.
-    pub async fn delay_refusal(&self, is_known: bool) {
+    /// Refuses a frame that is no request; after a delay if its sender has shown no key. `None`: as [`CosmosService::handle_frame`].
+    pub async fn refuse_frame(&self, refused: RefusedFrame, is_known: bool) -> Option<(Bytes, Bytes)> {
+        let started = self.state.account.monotonic().now();
         if !is_known {
             self.refusals.wait(self.state.account.monotonic()).await;
         }
+        let duration = self.state.account.monotonic().since(started);
+        let failure = Failure::bad_request(refused.why.0.clone()).cut_to(MESSAGE_BYTES_FOR_UNKNOWN);
+        let id = direct::activity_text(refused.activity_id);
+        let reply = Reply::failure(&failure, headers::ascii(&id).unwrap_or_default());
+        let head = refused.as_request();
+        request_log::answered(&head, &reply, &id, duration, false);
+        self.note(&head, None, &reply, duration);
+        let (activity_id, number) = (refused.activity_id, refused.transport_request_id);
+        direct::to_frame(reply.into_response(), activity_id, number, Position::default())
     }
 
-    /// Where the range of a request is: that of its partition key, or the one that it names, or the first one of its container.
-    async fn position(&self, path: &str, key: Option<&HeaderValue>, range: Option<&HeaderValue>) -> Option<Position> {
+    /// Where the range of a request is: that of its partition key, or this one, or the first one of its container.
+    async fn position(&self, path: &str, key: Option<&HeaderValue>, range: Option<u32>) -> Option<Position> {
         let account = &self.state.account;
         let route = Route::parse(path)?;
         let container = addressing::container(account, &route).ok()?;
@@ -98,10 +120,7 @@ impl CosmosService {
             return Some(Position { range, lsn });
         }
         let ranges = container.ranges().ranges;
-        let named = range
-            .and_then(headers::ascii)
-            .and_then(|range| range.parse::<u32>().ok());
-        let found = ranges.iter().find(|range| Some(range.id) == named).or(ranges.first())?;
+        let found = ranges.iter().find(|known| Some(known.id) == range).or(ranges.first())?;
         Some(Position {
             range: found.id,
             lsn: found.lsn.0,

@@ -3,7 +3,11 @@
 use bolide_model::document::parse_json_body;
 use bolide_model::{Error, Result};
 use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
+
+use super::headers;
 
 /// A query from a client.
 #[derive(Debug)]
@@ -59,6 +63,24 @@ pub(crate) fn query(body: &Bytes) -> Result<Query> {
         text,
         parameters,
         resume_filter: members.remove("resumeFilter").filter(|filter| !filter.is_null()),
+    })
+}
+
+/// The same of a request, whose body may be the text alone: `application/sql`, as old clients in direct mode send it (rntbd.md §4.2).
+///
+/// # Errors
+/// As [`query`], and for text that is no UTF-8.
+pub(crate) fn sent_query(headers: &HeaderMap, body: &Bytes) -> Result<Query> {
+    let content_type = headers::text(headers, &CONTENT_TYPE)?.unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/sql") {
+        return query(body);
+    }
+    let text = str::from_utf8(body).map_err(|_| Error::bad_request("the query is not UTF-8"))?;
+    Ok(Query {
+        text: text.to_owned(),
+        parameters: Vec::new(),
+        resume_filter: None,
     })
 }
 

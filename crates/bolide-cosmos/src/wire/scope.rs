@@ -95,7 +95,11 @@ pub(crate) fn max_items(headers: &HeaderMap) -> Result<Option<usize>> {
     }
 }
 
-fn range(headers: &HeaderMap) -> Result<Option<u32>> {
+/// The id of the range that a request names.
+///
+/// # Errors
+/// `BadRequest` for anything but a number, perhaps after the resource id of its container and a comma.
+pub(crate) fn range(headers: &HeaderMap) -> Result<Option<u32>> {
     let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY_RANGE_ID)? else {
         return Ok(None);
     };

@@ -23,7 +23,6 @@ fn forms_fit_the_types() {
             Form::Text => row.kind.is_text(),
             Form::Number | Form::NumberOrMinusOne => !row.kind.is_text(),
             Form::Flag | Form::Choice(_) => row.kind == Kind::Byte,
-            Form::Ascii => row.kind == Kind::Bytes,
             Form::Guid => row.kind == Kind::Guid,
             Form::Own => true,
         };

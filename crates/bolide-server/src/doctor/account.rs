@@ -11,6 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
+use super::direct;
 use super::report::Report;
 use super::server::{self, Server};
 use crate::endpoint::{self, HttpAnswer, Target};
@@ -28,14 +29,7 @@ const HTTP_DATE: &[BorrowedFormatItem<'_>] =
 pub fn check(report: &mut Report, target: &Target, server: &Server, key: &AccountKey) {
     let now = OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     check_clocks(report, server.date.as_deref(), now);
-    let Ok(date) = now.format(HTTP_DATE) else { return };
-    let headers = [
-        ("authorization", authorization(key, &date)),
-        ("x-ms-date", date),
-        ("x-ms-version", "2020-07-15".to_owned()),
-    ];
-    let answer = server::get(target, "/", &headers).ok();
-    match answer.as_deref().and_then(HttpAnswer::parse) {
+    match get(target, "/", "", key) {
         None => report.fail(
             "key",
             "the server ended the connection of a signed request",
@@ -58,10 +52,7 @@ fn judge(report: &mut Report, target: &Target, answer: &HttpAnswer, key: &Accoun
             };
             report.ok("key", format!("{which} signs requests that the server accepts"));
             check_advertised(report, target, &body);
-            report.note(
-                "direct mode",
-                "the .NET and Java SDKs need gateway mode (ConnectionMode.Gateway, .gatewayMode()): direct mode is served with --direct only, which is new",
-            );
+            direct::check(report, target, key);
         }
         401 if key.is_well_known() => report.fail(
             "key",
@@ -134,9 +125,21 @@ fn check_advertised(report: &mut Report, target: &Target, account: &Value) {
     }
 }
 
-/// The signature of `GET /` at a date. Source: cosmos-rest §1.2.
-fn authorization(key: &AccountKey, date: &str) -> String {
-    let payload = format!("get\n\n\n{}\n\n", date.to_ascii_lowercase());
+/// A signed request for a resource of this type, without a link. `None`: no answer of HTTP.
+pub(super) fn get(target: &Target, path: &str, resource_type: &str, key: &AccountKey) -> Option<HttpAnswer> {
+    let now = OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let date = now.format(HTTP_DATE).ok()?;
+    let headers = [
+        ("authorization", authorization(key, resource_type, &date)),
+        ("x-ms-date", date),
+        ("x-ms-version", "2020-07-15".to_owned()),
+    ];
+    HttpAnswer::parse(&server::get(target, path, &headers).ok()?)
+}
+
+/// The signature of a `GET` of a type of resource, without a link, at a date. Source: cosmos-rest §1.2.
+fn authorization(key: &AccountKey, resource_type: &str, date: &str) -> String {
+    let payload = format!("get\n{resource_type}\n\n{}\n\n", date.to_ascii_lowercase());
     let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key.bytes()), payload.as_bytes());
     let token = format!("type=master&ver=1.0&sig={}", STANDARD.encode(signature));
     utf8_percent_encode(&token, NON_ALPHANUMERIC).to_string()

@@ -4,6 +4,7 @@
 //!   this machine        proxies in the environment · limits of the process · the data directory      machine
 //!   the network         the name · who listens there · Bolide or another program, ready or not       server
 //!   the account         the clocks · the key · the endpoint that SDKs are told to go on with         account
+//!   direct mode         where clients send frames · whether they are taken there                     direct
 //!   HTTPS               whether it is spoken · the names, the validity and the trust                 certificate
 //!   MongoDB's port      whether it answers `hello`                                                   mongo
 //! ```
@@ -13,6 +14,7 @@
 
 mod account;
 mod certificate;
+mod direct;
 mod machine;
 mod mongo;
 mod report;

@@ -216,7 +216,7 @@ fn named(id: &str) -> impl FnOnce(&mut TokenWriter) {
 }
 
 fn started() -> (Server, Client, Vec<u8>) {
-    let server = Server::in_memory(&["--direct"]);
+    let server = Server::in_memory(&[]);
     let mut client = server.client();
     create_container(&mut client);
     let pem = certificate(&server);
@@ -365,7 +365,7 @@ fn addresses_are_told_to_those_who_may_use_them() {
     https.send(&ask("x").header("authorization", &own)).expect(200);
     https.send(&ask("x").header("authorization", &other)).expect_error(403);
 
-    let without = Server::in_memory(&[]);
+    let without = Server::in_memory(&["--no-direct"]);
     let refused = without
         .client()
         .send(&Request::get("//addresses/?$resolveFor=dbs").signing_as("dbs", ""));
@@ -446,7 +446,8 @@ fn who_has_no_key_is_refused_and_the_connection_goes_on() {
     let mut strange = items(CREATE, "{}");
     strange.operation = 0x0C;
     let why = direct.ask(&strange, key).expect(400).json();
-    assert_eq!(why["message"], "operation type 0x0c is not served");
+    let message = why["message"].as_str().expect("text");
+    assert!(message.starts_with("operation type 0x0c is not served"), "{message}");
     direct.ask(&item(READ, "a"), named("a")).expect(200);
 }
 

@@ -100,11 +100,22 @@ fn all_is_well() {
     found.expect("ok", "clocks", "agree");
     found.expect("ok", "endpoint", "same");
     found.expect("ok", "mongodb", "globaldb");
-    found.expect("note", "direct mode", "gateway");
+    found.expect("ok", "direct mode", "served at");
     // For http:// an untrusted certificate does not matter yet.
     found.expect("warn", "certificate", "bolide trust");
     let own = Server::in_memory(&["--key", OWN_KEY]);
     assert!(examine(&own, &["--key", OWN_KEY]).is_well);
+}
+
+#[test]
+fn direct_mode() {
+    let without = Server::in_memory(&["--no-direct"]);
+    let found = examine(&without, &[]);
+    assert!(found.is_well, "{}", found.lines);
+    found.expect("note", "direct mode", "gatewayMode()");
+    // Clients are told a host that is not there.
+    let elsewhere = Server::in_memory(&["--advertise-host", "no.such.host.invalid"]);
+    examine(&elsewhere, &[]).expect("warn", "direct mode", "no.such.host.invalid");
 }
 
 #[test]

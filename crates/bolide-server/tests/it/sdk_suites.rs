@@ -232,8 +232,9 @@ fn an_id_with_a_bare_question_mark_is_what_was_signed() {
 }
 
 #[test]
-fn clients_in_direct_mode_get_an_error_whatever_they_sign() {
-    let (_server, mut client) = started();
+fn clients_in_direct_mode_that_are_not_served_get_an_error_whatever_they_sign() {
+    let server = Server::in_memory(&["--no-direct"]);
+    let mut client = server.client();
     for path in [
         "/addresses/?$resolveFor=dbs&$filter=protocol%20eq%20rntbd",
         "//addresses/",

@@ -10,6 +10,12 @@ fn view(nodes: &[u64]) -> View {
     let rows = nodes.iter().map(|id| {
         let heartbeat = Heartbeat {
             bound_ms: 1_000 + *id as i64,
+            // Clients in direct mode do not reach the second node.
+            frames: if *id == 2 {
+                String::new()
+            } else {
+                format!("node{id}:8081")
+            },
             ..Heartbeat::default()
         };
         (heartbeat::key(NodeId(*id)).bytes, heartbeat.encode())
@@ -35,6 +41,29 @@ fn partitions_are_spread_evenly_and_those_of_a_dead_node_alone_move() {
             assert_eq!(two[partition], *owner);
         }
     }
+}
+
+#[test]
+fn frames_go_to_the_owner_and_otherwise_to_the_next_one() {
+    let view = view(&[1, 2, 3]);
+    for id in (1..=100).map(PartitionId) {
+        let owner = view.owner(id).expect("an owner");
+        let places = view.frame_places(NodeId(1), id);
+        assert_eq!(places.len(), 2);
+        match owner {
+            NodeId(1) => assert_eq!(places, [None, Some("node3:8081".to_owned())]),
+            NodeId(3) => assert_eq!(places, [Some("node3:8081".to_owned()), None]),
+            // The order of the others.
+            _ => assert!(places.contains(&None), "{places:?}"),
+        }
+        // A node answers for itself, whether clients of others reach it or not.
+        assert!(view.frame_places(NodeId(2), id).iter().any(Option::is_some));
+        assert_eq!(
+            view.frame_places(NodeId(2), id).first() == Some(&None),
+            owner == NodeId(2)
+        );
+    }
+    assert_eq!(View::default().frame_places(NodeId(1), PartitionId(1)), [None]);
 }
 
 #[test]

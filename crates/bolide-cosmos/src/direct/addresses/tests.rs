@@ -34,7 +34,7 @@ fn what_is_malformed_is_refused() {
 
 #[test]
 fn a_range_has_a_primary_and_a_secondary_at_the_same_place() {
-    let both = addresses("db.example:8081", "3");
+    let both = addresses(&["db.example:8081"], "3");
     assert_eq!(both.len(), 2);
     for (address, (is_primary, replica)) in both.iter().zip([(true, "0p"), (false, "1s")]) {
         assert_eq!(
@@ -45,7 +45,21 @@ fn a_range_has_a_primary_and_a_secondary_at_the_same_place() {
         let uri = format!("rntbd://db.example:8081/apps/bolide/services/s/partitions/p3/replicas/{replica}/");
         assert_eq!(address["physcialUri"], uri);
     }
-    assert_eq!(addresses("db", MASTER)[0]["partitionKeyRangeId"], "M");
+    assert_eq!(addresses(&["db"], MASTER)[0]["partitionKeyRangeId"], "M");
+    // On two servers the first one is the owner.
+    let two = addresses(&["one:1", "two:2"], "3");
+    let urls: Vec<&str> = two.iter().filter_map(|one| one["physcialUri"].as_str()).collect();
+    assert!(
+        urls[0].starts_with("rntbd://one:1/") && urls[0].ends_with("/0p/"),
+        "{urls:?}"
+    );
+    assert!(
+        urls[1].starts_with("rntbd://two:2/") && urls[1].ends_with("/1s/"),
+        "{urls:?}"
+    );
+    // And its path says which range it is.
+    let path = urls[0].trim_start_matches("rntbd://one:1").trim_end_matches('/');
+    assert_eq!(range_of(path), Some(3));
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn tokens_are_headers() {
         ("x-ms-max-item-count", "-1"),
         ("x-ms-consistency-level", "Eventual"),
         ("x-ms-documentdb-partitionkey", "[\"zo\\u00eb \\ud834\\udd1e\"]"),
-        ("x-ms-documentdb-partitionkeyrangeid", "3"),
+        ("x-ms-documentdb-partitionkeyrangeid", "agsBAGoLAf8=,3"),
         ("x-ms-activity-id", "09090909-0909-0909-0909-090909090909"),
         ("x-ms-documentdb-populatequerymetrics", "True"),
         ("x-ms-end-epk", "FF"),
@@ -159,6 +159,77 @@ fn tokens_are_headers() {
     let meant = request.request.extensions().get::<MeantContainer>();
     assert_eq!(meant.map(|meant| meant.0.as_str()), Some("agsBAGoLAf8="));
     assert_eq!(header(&request, "x-ms-cosmos-intended-collection-rid"), None);
+}
+
+#[test]
+fn bounds_are_text_or_bytes() {
+    // rntbd.md §5.
+    let bounds = |write: &dyn Fn(&mut TokenWriter)| {
+        let request = request(3, 0x0F, |tokens| {
+            names(tokens);
+            write(tokens);
+        })
+        .expect("a request");
+        ["x-ms-start-epk", "x-ms-end-epk", "x-ms-read-key-type"]
+            .map(|name| header(&request, name).unwrap_or_default().to_owned())
+    };
+    let bytes = |tokens: &mut TokenWriter, id, bytes: &[u8]| assert!(tokens.counted(id, Kind::Bytes, bytes));
+    let is_range = "EffectivePartitionKeyRange";
+    let as_text = bounds(&|tokens| {
+        bytes(tokens, 0x62, b"05C1");
+        bytes(tokens, 0x63, b"FF");
+        tokens.byte(0x64, 3);
+    });
+    assert_eq!(as_text, ["05C1", "FF", is_range]);
+    let as_bytes = bounds(&|tokens| {
+        bytes(tokens, 0x63, &[0x05, 0xC1]);
+        tokens.byte(0x64, 2);
+    });
+    assert_eq!(as_bytes, ["", "05C1", is_range]);
+    // Those by which a gateway finds the range are the bounds if there are no others, and no key.
+    let hashes = |tokens: &mut TokenWriter| {
+        bytes(tokens, 0xD2, &[]);
+        bytes(tokens, 0xD3, &[0xFF]);
+    };
+    assert_eq!(bounds(&hashes), ["", "FF", is_range]);
+    let both = bounds(&|tokens| {
+        bytes(tokens, 0x62, b"05");
+        bytes(tokens, 0x63, b"06");
+        tokens.byte(0x64, 3);
+        hashes(tokens);
+    });
+    assert_eq!(both, ["05", "06", is_range]);
+    let of_key = bounds(&|tokens| {
+        text(tokens, 0x2B, "[\"p\"]");
+        hashes(tokens);
+    });
+    assert_eq!(of_key, ["", "", ""]);
+    assert_eq!(bounds(&|tokens| tokens.byte(0x64, 3)), ["", "", ""]);
+}
+
+#[test]
+fn a_query_may_be_plain_text_and_a_barrier_asks_for_a_position() {
+    let plain = request(3, 0x09, names).expect("a request");
+    assert_eq!(line(&plain), "POST /dbs/d%20b/colls/c%2Fc/docs");
+    assert_eq!(header(&plain, "content-type"), Some("application/sql"));
+    assert_eq!(header(&plain, "x-ms-documentdb-isquery"), Some("True"));
+    let barrier = request(2, 0x11, |tokens| {
+        names(tokens);
+        text(tokens, 0x13, "/apps/bolide/services/s/partitions/p12/replicas/0p");
+    });
+    let barrier = barrier.expect("a request");
+    assert_eq!(line(&barrier), "HEAD /dbs/d%20b/colls/c%2Fc");
+    let from = barrier.request.extensions().get::<FromFrame>().expect("a mark");
+    assert_eq!(from.range, Some(12));
+    let of_master = request(1, 0x12, |tokens| {
+        text(tokens, 0x13, "/apps/bolide/services/s/partitions/pM/replicas/1s");
+    });
+    let of_master = of_master.expect("a request");
+    assert_eq!(line(&of_master), "HEAD /dbs");
+    assert_eq!(
+        of_master.request.extensions().get::<FromFrame>().expect("a mark").range,
+        None
+    );
 }
 
 #[test]
@@ -198,16 +269,22 @@ fn what_is_not_served_is_refused_with_the_reason() {
         text(tokens, 0x06, "a\r\nb");
     });
     assert_eq!(why(line), "token ContinuationToken has control characters");
-    let hash = request(3, 0x04, |tokens| {
+    let bounds = request(3, 0x04, |tokens| {
         names(tokens);
-        assert!(tokens.counted(0xD2, Kind::Bytes, b"x"));
+        assert!(tokens.counted(0x5F, Kind::Bytes, b"x"));
     });
-    assert_eq!(why(hash), "token StartEpkHash is not served");
-    let binary = request(3, 0x04, |tokens| {
+    assert!(why(bounds).contains("StartId"));
+    let unclear = request(3, 0x04, |tokens| {
         names(tokens);
-        tokens.byte(0x64, 2);
+        assert!(tokens.counted(0x62, Kind::Bytes, b"x"));
     });
-    assert!(why(binary).contains("ReadFeedKeyType 3"));
+    assert!(why(unclear).contains("ReadFeedKeyType 2 (bytes) or 3"));
+    let hash = request(3, 0x03, |tokens| {
+        names(tokens);
+        text(tokens, 0x17, "a");
+        assert!(tokens.counted(0x5A, Kind::Bytes, b"x"));
+    });
+    assert!(why(hash).contains("needs the token PartitionKey"));
     let large = request(3, 0x04, |tokens| {
         names(tokens);
         text(tokens, 0x05, &"é".repeat(12_000));

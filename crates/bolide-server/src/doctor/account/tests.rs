@@ -21,7 +21,7 @@ fn clocks_may_differ_by_less_than_fifteen_minutes() {
 fn a_signature_is_that_of_the_documentation() {
     // Computed with `openssl dgst -sha256 -hmac` over the documented payload, with the 16 bytes 0123456789abcdef as the key.
     let key = AccountKey::parse("MDEyMzQ1Njc4OWFiY2RlZg==").expect("valid");
-    let token = authorization(&key, "Sat, 31 Jan 2026 12:00:00 GMT");
+    let token = authorization(&key, "", "Sat, 31 Jan 2026 12:00:00 GMT");
     assert_eq!(token, EXPECTED);
 }
 

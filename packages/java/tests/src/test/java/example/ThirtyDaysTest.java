@@ -33,7 +33,7 @@ class ThirtyDaysTest {
     }
 
     private static CosmosClient connect(Bolide db) {
-        // The default, direct mode, talks to the nodes of the cloud.
+        // The default, direct mode, is encrypted, and would need the server's certificate.
         return new CosmosClientBuilder().endpoint(db.endpoint()).key(db.key()).gatewayMode().buildClient();
     }
 

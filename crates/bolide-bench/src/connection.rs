@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use memchr::memmem;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Result;
@@ -16,8 +16,8 @@ const CONTENT_LENGTH: &[u8] = b"\r\ncontent-length: ";
 const MAX_HEADERS: usize = 64;
 
 /// A connection that is kept alive.
-pub struct Connection {
-    stream: TcpStream,
+pub struct Connection<S = TcpStream> {
+    stream: S,
     buffer: Vec<u8>,
     /// The body of a response in chunks, without their frames.
     joined: Vec<u8>,
@@ -32,21 +32,40 @@ pub struct HttpResponse<'a> {
     pub body: &'a [u8],
 }
 
+impl HttpResponse<'_> {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = std::str::from_utf8(self.head).ok()?.split("\r\n");
+        lines.find_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+}
+
 impl Connection {
     /// Connects.
     pub async fn open(address: SocketAddr) -> Result<Connection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection {
+        Ok(Connection::over(stream))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// A connection over a stream that is there already.
+    pub fn over(stream: S) -> Connection<S> {
+        Connection {
             stream,
             buffer: Vec::with_capacity(16 * 1024),
             joined: Vec::new(),
-        })
+        }
     }
 
     /// Sends a request and waits for the whole response.
     pub async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse<'_>> {
         self.stream.write_all(request).await?;
+        self.stream.flush().await?;
         self.buffer.clear();
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {

@@ -380,8 +380,15 @@ impl Requests {
         )
     }
 
+    /// The value of `x-ms-date`.
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// The value of `authorization`, for the method, the type and the link of a request.
+    ///
     /// Source: REST reference, "Access control on Cosmos DB resources".
-    fn authorization(&self, draft: &Draft<'_>) -> String {
+    pub fn authorization(&self, draft: &Draft<'_>) -> String {
         let Draft {
             method,
             resource_type,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
@@ -73,12 +75,44 @@ pub async fn watched_loop<W: Worker, T>(
     time: Duration,
     look: impl Fn() -> Result<T>,
 ) -> Result<(Latencies, [T; 2])> {
+    let tasks = |period| workers.into_iter().map(move |worker| repeat(worker, period));
+    watched_tasks(tasks, time, look).await
+}
+
+/// The time in which operations count.
+#[derive(Debug, Clone, Copy)]
+pub struct Period {
+    begin: Instant,
+    end: Instant,
+}
+
+impl Period {
+    /// Whether an operation may begin now: it warms up, or counts if it ends in time.
+    pub fn may_begin(self, now: Instant) -> bool {
+        now < self.end
+    }
+
+    /// Whether an operation counts.
+    pub fn counts(self, started: Instant, ended: Instant) -> bool {
+        started >= self.begin && ended <= self.end
+    }
+}
+
+/// As [`watched_loop`], of tasks that return the latencies of their operations in a period; `tasks` makes them.
+///
+/// # Errors
+/// The first failed task.
+pub async fn watched_tasks<I, T>(
+    tasks: impl FnOnce(Period) -> I,
+    time: Duration,
+    look: impl Fn() -> Result<T>,
+) -> Result<(Latencies, [T; 2])>
+where
+    I: Iterator<Item: Future<Output = Result<Vec<Duration>>> + Send + 'static>,
+{
     let begin = Instant::now() + WARM_UP;
     let end = begin + time;
-    let mut tasks = JoinSet::new();
-    for worker in workers {
-        tasks.spawn(repeat(worker, begin, end));
-    }
+    let mut tasks: JoinSet<_> = tasks(Period { begin, end }).collect();
     tokio::time::sleep_until(begin.into()).await;
     let before = look()?;
     tokio::time::sleep_until(end.into()).await;
@@ -90,24 +124,24 @@ pub async fn watched_loop<W: Worker, T>(
     Ok((latencies.into_iter().collect(), [before, after]))
 }
 
-async fn repeat(mut worker: impl Worker, begin: Instant, end: Instant) -> Result<Vec<Duration>> {
+async fn repeat(mut worker: impl Worker, period: Period) -> Result<Vec<Duration>> {
     let mut latencies = Vec::new();
     loop {
         let started = Instant::now();
-        if started >= end {
+        if !period.may_begin(started) {
             return Ok(latencies);
         }
         worker.step().await?;
         let ended = Instant::now();
-        if started >= begin && ended <= end {
+        if period.counts(started, ended) {
             latencies.push(ended - started);
         }
     }
 }
 
 /// A worker that sends requests over its own connection and expects the same status for all of them.
-pub struct Client<F> {
-    connection: Connection,
+pub struct Client<F, S = TcpStream> {
+    connection: Connection<S>,
     expected: u16,
     next: F,
 }
@@ -126,20 +160,28 @@ where
     ) -> Result<Vec<Client<F>>> {
         let mut clients = Vec::with_capacity(connections);
         for number in 0..connections {
-            clients.push(Client {
-                connection: Connection::open(address).await?,
-                expected,
-                next: next(number),
-            });
+            clients.push(Client::over(Connection::open(address).await?, expected, next(number)));
         }
         Ok(clients)
     }
 }
 
-impl<R, F> Worker for Client<F>
+impl<F, S> Client<F, S> {
+    /// A client over a connection.
+    pub fn over(connection: Connection<S>, expected: u16, next: F) -> Client<F, S> {
+        Client {
+            connection,
+            expected,
+            next,
+        }
+    }
+}
+
+impl<R, F, S> Worker for Client<F, S>
 where
     R: AsRef<[u8]> + Send,
     F: FnMut() -> R + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     async fn step(&mut self) -> Result<()> {
         let request = (self.next)();

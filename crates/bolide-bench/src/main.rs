@@ -7,6 +7,7 @@
 //! ```text
 //!   reads     point reads over HTTP       compared with   hyper returning the same bytes
 //!   creates   durable creates over HTTP   compared with   the core without HTTP, the engine without the core
+//!   direct    point reads and creates over RNTBD, the frames of direct mode   compared with   REST, both over TLS
 //!   cluster   point reads and durable creates through servers over PostgreSQL   compared with   pgbench writing the same rows by hand
 //!   import    imports of a file      compared with   creates over HTTP
 //!   purge     latencies while 100,000 items are purged   compared with   latencies before
@@ -41,6 +42,7 @@ mod cluster;
 mod connection;
 mod cosmos;
 mod creates;
+mod direct;
 mod disk;
 mod embedded;
 mod expiry;
@@ -102,6 +104,8 @@ enum Command {
     Http(reads::Options),
     /// Durable creates over HTTP, compared with the core and the engine without HTTP.
     Create(creates::Options),
+    /// Point reads and durable creates over RNTBD, the binary frames of direct mode, compared with REST.
+    Direct(direct::Options),
     /// Point reads and durable creates through one to three servers over PostgreSQL, compared with pgbench and the same rows.
     Cluster(cluster::Options),
     /// Imports of a file, compared with creates over HTTP.
@@ -177,6 +181,7 @@ fn section(cli: Cli) -> Result<String> {
     match cli.command {
         Command::Http(options) => reads::run(&bolide()?, &options),
         Command::Create(options) => creates::run(&bolide()?, &options),
+        Command::Direct(options) => direct::run(&bolide()?, &options),
         Command::Cluster(options) => cluster::run(&bolide()?, &options),
         Command::Import(options) => imports::run(&bolide()?, &options),
         Command::Purge(options) => purge::run(&bolide()?, &options),
@@ -214,6 +219,7 @@ fn all(bolide: &Path) -> Result<()> {
     print_section(&machine::describe()?);
     print_section(&reads::run(bolide, &reads::Options::default())?);
     print_section(&creates::run(bolide, &creates::Options::default())?);
+    print_section(&direct::run(bolide, &direct::Options::default())?);
     print_section(&purge::run(bolide, &purge::Options::default())?);
     print_section(&expiry::run(bolide, &expiry::Options::default())?);
     print_section(&expiry_space::run(&expiry_space::Options::default())?);

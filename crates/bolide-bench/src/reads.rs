@@ -117,7 +117,10 @@ impl Side {
 }
 
 /// The requests of the `number`-th connection: all of them in turn. Connections begin at different ones.
-pub fn in_turn(requests: &Arc<Vec<Vec<u8>>>, number: usize) -> impl FnMut() -> Shared + Send + use<> {
+pub fn in_turn<T: Send + Sync + 'static>(
+    requests: &Arc<Vec<T>>,
+    number: usize,
+) -> impl FnMut() -> Shared<T> + Send + use<T> {
     let mut at = number * 31;
     let requests = requests.clone();
     move || {
@@ -130,14 +133,14 @@ pub fn in_turn(requests: &Arc<Vec<Vec<u8>>>, number: usize) -> impl FnMut() -> S
 }
 
 /// One of the shared requests, without a copy.
-pub struct Shared {
-    requests: Arc<Vec<Vec<u8>>>,
+pub struct Shared<T> {
+    requests: Arc<Vec<T>>,
     at: usize,
 }
 
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.requests[self.at]
+impl<T: AsRef<U>, U: ?Sized> AsRef<U> for Shared<T> {
+    fn as_ref(&self) -> &U {
+        self.requests[self.at].as_ref()
     }
 }
 

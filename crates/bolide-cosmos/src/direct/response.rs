@@ -98,16 +98,18 @@ fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position)
     let range = session.and_then(|(range, _)| range.parse().ok());
     let range = range.or_else(|| u32::try_from(number(&headers::PARTITION_KEY_RANGE_ID)?).ok());
     let range = range.unwrap_or(otherwise.range);
-    let lsn = number(&headers::LSN).unwrap_or(otherwise.lsn).max(1);
-    let lsn = i64::try_from(lsn).unwrap_or(i64::MAX);
-    for position in [
-        id::LSN,
-        id::LOCAL_LSN,
-        id::QUORUM_ACKED_LSN,
-        id::QUORUM_ACKED_LOCAL_LSN,
-        id::GLOBAL_COMMITTED_LSN,
-        id::ITEM_LSN,
-        id::ITEM_LOCAL_LSN,
+    // Clients take 0 for a replica that knows nothing.
+    let sent_as = |lsn: u64| i64::try_from(lsn.max(1)).unwrap_or(i64::MAX);
+    let lsn = sent_as(number(&headers::LSN).unwrap_or(otherwise.lsn));
+    let of_item = number(&headers::ITEM_LSN).map_or(lsn, sent_as);
+    for (position, lsn) in [
+        (id::LSN, lsn),
+        (id::LOCAL_LSN, lsn),
+        (id::QUORUM_ACKED_LSN, lsn),
+        (id::QUORUM_ACKED_LOCAL_LSN, lsn),
+        (id::GLOBAL_COMMITTED_LSN, lsn),
+        (id::ITEM_LSN, of_item),
+        (id::ITEM_LOCAL_LSN, of_item),
     ] {
         tokens.long_long(position, lsn);
     }

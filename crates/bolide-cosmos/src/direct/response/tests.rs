@@ -77,6 +77,12 @@ fn headers_are_tokens_and_the_session_token_is_without_its_range() {
 }
 
 #[test]
+fn an_item_is_older_than_the_newest_of_its_range() {
+    let (head, _) = frame(200, &[("lsn", "48"), ("x-ms-item-lsn", "7")], "{}");
+    assert_eq!(positions(&head), [48, 48, 48, 7, 48, 48, 7]);
+}
+
+#[test]
 fn an_error_says_where_its_range_is_and_never_nought() {
     let (head, _) = frame(404, &[("x-ms-substatus", "1003")], "{}");
     assert_eq!((head.status(), number(&head, 0x1C)), (404, 1003));

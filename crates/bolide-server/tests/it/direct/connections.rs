@@ -1,16 +1,15 @@
-//! Direct mode: frames after TLS, as .NET and Java send them (rntbd.md §4.3), compared with the same requests over HTTP.
+//! Connections, addresses, refusals, and frames that lie.
 
-use std::io::{self, Read as _, Write as _};
-use std::time::Duration;
+use std::io::Read as _;
 
-use bolide_rntbd::context::ContextRequest;
-use bolide_rntbd::frame::{HEAD_BYTES, Head, Outgoing, head_rest};
+use bolide_rntbd::frame::{HEAD_BYTES, Outgoing};
 use bolide_rntbd::token::{Kind, TokenWriter};
-use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use super::frames::{ACTIVITY_ID, Answer, Direct};
 
 use crate::client::{Client, Request, create_container, create_item};
-use crate::listening::{Tls, certificate, tls_client, tls_stream};
+use crate::listening::{certificate, tls_client};
 use crate::server::Server;
 
 // Types of resources and operations (rntbd.md §4.1, §4.2).
@@ -22,12 +21,6 @@ const DELETE: u16 = 0x05;
 const QUERY: u16 = 0x0F;
 const UPSERT: u16 = 0x13;
 
-/// A connection in direct mode.
-struct Direct {
-    stream: Tls,
-    last: u32,
-}
-
 /// What a request is, besides its tokens.
 struct Sent<'a> {
     resource: u16,
@@ -38,73 +31,7 @@ struct Sent<'a> {
     body: &'a str,
 }
 
-struct Answer {
-    head: Head,
-    body: Bytes,
-}
-
-impl Answer {
-    fn number(&self, id: u16) -> i128 {
-        self.head
-            .tokens
-            .required(id)
-            .expect("a token")
-            .whole()
-            .expect("a number")
-    }
-
-    fn text(&self, id: u16) -> &str {
-        self.head.tokens.required(id).expect("a token").text().expect("text")
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("JSON")
-    }
-
-    /// Checks the status, and what each answer has (rntbd.md §1.7).
-    fn expect(self, status: u32) -> Answer {
-        assert_eq!(self.head.status(), status, "{}", String::from_utf8_lossy(&self.body));
-        for lsn in [0x13, 0x1A, 0x29, 0x32, 0x3A, 0x3B, 0x3C] {
-            assert!(self.number(lsn) >= 1, "{lsn:#04x}");
-        }
-        assert!(self.text(0x3E).starts_with("-1#"), "{}", self.text(0x3E));
-        assert!(!self.text(0x21).is_empty());
-        self
-    }
-}
-
 impl Direct {
-    /// Connects, and negotiates.
-    fn connect(server: &Server, pem: &[u8]) -> Direct {
-        let mut direct = Direct::opened(server, pem);
-        let context = ContextRequest {
-            activity_id: [1; 16],
-            protocol_version: 1,
-            client_version: "2020-07-15".to_owned(),
-            user_agent: "test".to_owned(),
-        };
-        direct.write(&context.write().expect("a frame"));
-        let answer = direct.receive().expect("a context");
-        assert_eq!((answer.head.status(), answer.head.activity_id), (200, [1; 16]));
-        assert_eq!((answer.text(2), answer.text(3)), ("bolide", env!("CARGO_PKG_VERSION")));
-        direct
-    }
-
-    /// Connects, and says nothing.
-    fn opened(server: &Server, pem: &[u8]) -> Direct {
-        let stream = tls_stream(server.port(), pem, "localhost");
-        stream
-            .sock
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .expect("a timeout");
-        Direct { stream, last: 0 }
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).expect("the server reads");
-        self.stream.flush().expect("the server reads");
-    }
-
     /// Sends a request with more tokens; returns its number.
     fn send(&mut self, sent: &Sent<'_>, more: impl FnOnce(&mut TokenWriter)) -> u32 {
         self.last += 1;
@@ -118,7 +45,7 @@ impl Direct {
         text(&mut tokens, 0x15, "d");
         text(&mut tokens, 0x16, sent.container);
         more(&mut tokens);
-        let frame = Outgoing::request(sent.resource, sent.operation, [7; 16], &tokens);
+        let frame = Outgoing::request(sent.resource, sent.operation, ACTIVITY_ID, &tokens);
         let bytes = match sent.body {
             "" => frame.write(),
             body => frame.with_payload(body.len()).write(),
@@ -128,46 +55,15 @@ impl Direct {
         self.last
     }
 
-    fn receive(&mut self) -> io::Result<Answer> {
-        let mut length = [0; 4];
-        self.stream.read_exact(&mut length)?;
-        let mut head = vec![0; head_rest(length, 1 << 20).map_err(io::Error::other)?];
-        self.stream.read_exact(&mut head)?;
-        let head = Head::read(head.into()).map_err(io::Error::other)?;
-        // The first answer has other tokens: a payload follows if it is an error.
-        let is_first = head.tokens.get(0x35).is_none();
-        let has_payload = match is_first {
-            true => head.status() >= 400,
-            false => head.tokens.required(0x00).expect("a token").whole() == Ok(1),
-        };
-        let mut body = Vec::new();
-        if has_payload {
-            self.stream.read_exact(&mut length)?;
-            body = vec![0; usize::try_from(u32::from_le_bytes(length)).expect("short")];
-            self.stream.read_exact(&mut body)?;
-        }
-        Ok(Answer {
-            head,
-            body: body.into(),
-        })
-    }
-
     /// Sends a request, and receives its answer.
     fn ask(&mut self, sent: &Sent<'_>, more: impl FnOnce(&mut TokenWriter)) -> Answer {
         let number = self.send(sent, more);
         let answer = self.receive().expect("an answer");
-        assert_eq!((answer.number(0x35), answer.head.activity_id), (number.into(), [7; 16]));
+        assert_eq!(
+            (answer.number(0x35), answer.head.activity_id),
+            (number.into(), ACTIVITY_ID)
+        );
         answer
-    }
-
-    /// Whether the server closes the connection, long before a timeout of its own.
-    fn is_closed(&mut self) -> bool {
-        let patience = Some(Duration::from_secs(5));
-        self.stream.sock.set_read_timeout(patience).expect("a timeout");
-        match self.stream.read(&mut [0]) {
-            Ok(bytes) => bytes == 0,
-            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
-        }
     }
 }
 
@@ -215,6 +111,10 @@ fn named(id: &str) -> impl FnOnce(&mut TokenWriter) {
     }
 }
 
+fn connected(server: &Server, pem: &[u8]) -> Direct {
+    Direct::connect(server.port(), pem, "2020-07-15")
+}
+
 fn started() -> (Server, Client, Vec<u8>) {
     let server = Server::in_memory(&[]);
     let mut client = server.client();
@@ -226,7 +126,7 @@ fn started() -> (Server, Client, Vec<u8>) {
 #[test]
 fn items_are_the_same_in_both_modes() {
     let (server, mut client, pem) = started();
-    let mut direct = Direct::connect(&server, &pem);
+    let mut direct = connected(&server, &pem);
     // Nothing was written yet: not even then is a position nought.
     let missing = direct.ask(&item(READ, "ü x+%2F"), named("ü x+%2F")).expect(404);
     assert_eq!(missing.json()["code"], "NotFound");
@@ -378,7 +278,7 @@ fn a_container_that_was_made_anew_is_not_taken_for_the_old_one() {
     create_item(&mut client, "a");
     let coll = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
     let rid = coll["_rid"].as_str().expect("text").to_owned();
-    let mut direct = Direct::connect(&server, &pem);
+    let mut direct = connected(&server, &pem);
     let with_rid = || {
         let rid = rid.clone();
         move |tokens: &mut TokenWriter| {
@@ -400,7 +300,7 @@ fn many_requests_are_under_way_at_once_and_each_has_its_answer() {
     for id in 0..10 {
         create_item(&mut client, &id.to_string());
     }
-    let mut direct = Direct::connect(&server, &pem);
+    let mut direct = connected(&server, &pem);
     let mut expected: Vec<(u32, String)> = (0..200)
         .map(|number| {
             let id = (number % 10).to_string();
@@ -422,7 +322,7 @@ fn many_requests_are_under_way_at_once_and_each_has_its_answer() {
 #[test]
 fn who_has_no_key_is_refused_and_the_connection_goes_on() {
     let (server, _, pem) = started();
-    let mut direct = Direct::connect(&server, &pem);
+    let mut direct = connected(&server, &pem);
     let mut wrong = items(CREATE, "");
     let large = format!(r#"{{"id":"a","pk":"p","text":"{}"}}"#, "x".repeat(1_000_000));
     wrong.body = &large;
@@ -455,14 +355,14 @@ fn who_has_no_key_is_refused_and_the_connection_goes_on() {
 fn lying_frames_end_the_connection_and_nothing_else() {
     let (server, _, pem) = started();
     // A request before the context is not carried out.
-    let mut direct = Direct::opened(&server, &pem);
+    let mut direct = Direct::opened(server.port(), &pem);
     direct.send(&items(CREATE, r#"{"id":"first","pk":"p"}"#), key);
     while direct.stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0) {}
-    Direct::connect(&server, &pem)
+    connected(&server, &pem)
         .ask(&item(READ, "first"), named("first"))
         .expect(404);
     // A context without what it needs is answered.
-    let mut direct = Direct::opened(&server, &pem);
+    let mut direct = Direct::opened(server.port(), &pem);
     let empty = TokenWriter::default();
     let first = Outgoing::request(0, 0, [3; 16], &empty).write().expect("a frame");
     direct.write(&first);
@@ -484,11 +384,11 @@ fn lying_frames_end_the_connection_and_nothing_else() {
             &[&[3, 0, 3, 0][..], &[0; 16]].concat(),
         ),
     ] {
-        let mut direct = Direct::connect(&server, &pem);
+        let mut direct = connected(&server, &pem);
         direct.write(&bytes);
         assert!(direct.is_closed(), "{bytes:?}");
     }
-    let mut direct = Direct::connect(&server, &pem);
+    let mut direct = connected(&server, &pem);
     direct.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
 }
 
@@ -499,7 +399,7 @@ fn who_has_no_key_does_not_learn_what_is_there() {
     // Refused before anybody looks at its signature.
     let answers: Vec<_> = ["c", "none"]
         .map(|container| {
-            let mut direct = Direct::connect(&server, &pem);
+            let mut direct = connected(&server, &pem);
             let mut sent = items(READ_FEED, "");
             sent.as_http = sent.as_http.signing("nobody");
             sent.container = container;
@@ -520,13 +420,13 @@ fn who_has_no_key_does_not_learn_what_is_there() {
 #[test]
 fn a_server_that_stops_waits_for_no_connection_that_has_said_nothing() {
     let (mut server, _, pem) = started();
-    let mut silent = Direct::opened(&server, &pem);
+    let mut silent = Direct::opened(server.port(), &pem);
     silent
         .stream
         .conn
         .complete_io(&mut silent.stream.sock)
         .expect("a handshake");
-    let mut idle = Direct::connect(&server, &pem);
+    let mut idle = connected(&server, &pem);
     idle.ask(&items(CREATE, r#"{"id":"a","pk":"p"}"#), key).expect(201);
     assert!(server.stop().success());
     assert!(idle.is_closed());

@@ -42,6 +42,18 @@ pub enum Scope {
     Range(u32),
 }
 
+/// Who sends a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// The account's key.
+    Key,
+    ReadOnlyKey,
+    /// A key that the account does not have.
+    OtherKey,
+    /// The token of a permission.
+    Token(&'static str),
+}
+
 /// More of a request: a token, and the header that says the same.
 #[derive(Debug, Clone)]
 pub enum More {
@@ -68,6 +80,7 @@ pub struct Call {
     pub scope: Scope,
     pub body: Vec<u8>,
     pub more: Vec<More>,
+    pub sender: Sender,
 }
 
 /// A segment of a path: its keyword, the token of its name, and the name. Of a feed the last one has no name.
@@ -155,6 +168,7 @@ impl Call {
             scope: Scope::Nothing,
             body: Vec::new(),
             more: Vec::new(),
+            sender: Sender::Key,
         }
     }
 
@@ -170,6 +184,11 @@ impl Call {
 
     pub fn range(mut self, range: u32) -> Call {
         self.scope = Scope::Range(range);
+        self
+    }
+
+    pub fn by(mut self, sender: Sender) -> Call {
+        self.sender = sender;
         self
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::call::{Call, More, Operation, Resource, Segment, link, path, rid_bytes, rid_text};
+use super::call::{Call, More, Operation, Resource, Scope, Segment, Sender, link, path, rid_bytes, rid_text};
 use super::frames::{ACTIVITY_ID_TEXT, Answer, Direct, Sent, SentTokens};
 use crate::client::{Client, Request, Response};
 use crate::listening::certificate;
@@ -27,6 +27,9 @@ pub const EVENTUAL: Level = level("Eventual", 3);
 pub const CONSISTENT_PREFIX: Level = level("ConsistentPrefix", 4);
 /// From the strongest to the weakest.
 pub const LEVELS: [Level; 5] = [STRONG, BOUNDED_STALENESS, SESSION, CONSISTENT_PREFIX, EVENTUAL];
+
+/// The key that may only read.
+pub const READ_ONLY_KEY: &str = "cmVhZG9ubHktcmVhZG9ubHktcmVhZG9ubHk=";
 
 const fn level(name: &'static str, number: u8) -> Level {
     Level { name, number }
@@ -57,6 +60,9 @@ struct Replicas {
     secondaries: Vec<String>,
 }
 
+/// A range: the resource id of its container and its own id. That of databases and containers themselves is `M`.
+type Range = (String, String);
+
 /// What a client has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -76,9 +82,11 @@ pub struct DirectClient {
     account_level: Level,
     /// `maxReplicasetSize` for items, and for databases and containers.
     set_sizes: [u64; 2],
-    replicas: BTreeMap<String, Replicas>,
+    replicas: BTreeMap<Range, Replicas>,
     /// Resource ids by paths with names.
     rids: BTreeMap<String, String>,
+    /// Tokens of permissions, by their paths.
+    tokens: BTreeMap<String, String>,
     pub counts: Counts,
 }
 
@@ -107,6 +115,7 @@ impl DirectClient {
             account_level: found.expect("a level"),
             replicas: BTreeMap::new(),
             rids: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             counts: Counts::default(),
         }
     }
@@ -123,11 +132,11 @@ impl DirectClient {
     pub fn send(&mut self, database: &str, call: &Call, asked: Option<Level>) -> Answer {
         let call = &self.with_own_etag(database, call);
         let addressed = self.address(database, call);
-        let range = addressed.container.clone().unwrap_or_default();
+        let range = range_of(&addressed, call);
         if !self.replicas.contains_key(&range) {
             self.ask_addresses(&range, false);
         }
-        let mut tokens = self.tokens(&addressed, call);
+        let mut tokens = self.tokens(database, &addressed, call);
         if call.is_of_master() && call.operation.is_read() {
             tokens.insert(0x10, Sent::Byte(STRONG.number));
         } else if let Some(asked) = asked {
@@ -145,7 +154,7 @@ impl DirectClient {
     }
 
     /// Reads from one replica, and from others if that is behind.
-    fn read_from_any(&mut self, range: &str, call: &Call, tokens: &SentTokens, has_session: bool) -> Answer {
+    fn read_from_any(&mut self, range: &Range, call: &Call, tokens: &SentTokens, has_session: bool) -> Answer {
         let replicas = &self.replicas[range];
         let all: Vec<String> = [&replicas.secondaries[..], std::slice::from_ref(&replicas.primary)].concat();
         let seen = match tokens.get(&0x05) {
@@ -166,7 +175,7 @@ impl DirectClient {
     }
 
     /// Reads from as many secondaries as a quorum needs, or from the primary.
-    fn read_by_quorum(&mut self, range: &str, call: &Call, tokens: &SentTokens) -> Answer {
+    fn read_by_quorum(&mut self, range: &Range, call: &Call, tokens: &SentTokens) -> Answer {
         let size = self.set_sizes[usize::from(call.is_of_master())];
         let quorum = usize::try_from(size - size / 2).expect("a small number");
         if self.replicas[range].secondaries.len() < quorum {
@@ -211,19 +220,16 @@ impl DirectClient {
         self.direct.exchange(resource, operation, &tokens, &call.body)
     }
 
-    /// Asks where the ranges of a container are, or ("") the databases and containers themselves.
-    fn ask_addresses(&mut self, container: &str, is_forced: bool) {
-        let (resolve_for, resource, ranges, id) = match container {
-            "" => ("dbs".to_owned(), "dbs", "", "M"),
+    /// Asks where a range is.
+    fn ask_addresses(&mut self, range: &Range, is_forced: bool) {
+        let (container, id) = range;
+        let (resolve_for, resource, ranges) = match container.as_str() {
+            "" => ("dbs".to_owned(), "dbs", String::new()),
             rid => {
                 let database = rid_text(&rid_bytes(rid)[..4]);
                 let path = format!("dbs/{database}/colls/{rid}/docs");
-                (
-                    path.replace('/', "%2f").replace('=', "%3d"),
-                    "docs",
-                    "&$partitionKeyRangeIds=0",
-                    "0",
-                )
+                let path = path.replace('/', "%2f").replace('=', "%3d");
+                (path, "docs", format!("&$partitionKeyRangeIds={id}"))
             }
         };
         let path = format!("//addresses/?$resolveFor={resolve_for}&$filter=protocol%20eq%20rntbd{ranges}");
@@ -235,13 +241,18 @@ impl DirectClient {
             self.counts.refreshes += 1;
         }
         self.counts.addresses += 1;
-        let told = self.http.send(&request).expect(200).json();
+        let told = self.http.send(&request);
+        if is_forced && told.status == 404 {
+            // The container was deleted; what was known stays.
+            return;
+        }
+        let told = told.expect(200).json();
         let told = told["Addresss"].as_array().expect("a list");
         let of_kind = |is_primary: bool| -> Vec<String> {
             let fitting = told.iter().filter(|address| {
                 assert_eq!(
                     (&address["protocol"], &address["partitionKeyRangeId"]),
-                    (&"rntbd".into(), &id.into())
+                    (&"rntbd".into(), &id.as_str().into())
                 );
                 address["isPrimary"] == is_primary
             });
@@ -262,7 +273,7 @@ impl DirectClient {
             primary: primary.clone(),
             secondaries: of_kind(false),
         };
-        self.replicas.insert(container.to_owned(), replicas);
+        self.replicas.insert(range.clone(), replicas);
     }
 
     /// Sends the same over HTTP.
@@ -288,7 +299,8 @@ impl DirectClient {
         if let Some(asked) = asked.filter(|_| !call.is_of_master()) {
             request = request.header("x-ms-consistency-level", asked.name);
         }
-        let request = request
+        let request = self
+            .sent_by(database, call, request)
             .header("x-ms-version", self.style.version())
             .header("x-ms-activity-id", ACTIVITY_ID_TEXT)
             .body(&call.body);
@@ -315,16 +327,41 @@ impl DirectClient {
         call.clone().matching(found.header("etag").expect("an etag"))
     }
 
+    /// A request by the sender of a call.
+    fn sent_by(&mut self, database: &str, call: &Call, request: Request) -> Request {
+        match call.sender {
+            Sender::Key => request,
+            Sender::ReadOnlyKey => request.key(READ_ONLY_KEY),
+            Sender::OtherKey => request.key("b3RoZXIta2V5LW90aGVyLWtleQ=="),
+            Sender::Token(permission) => request.header("authorization", &self.token_of(database, permission)),
+        }
+    }
+
+    /// The token of the permission of the user with the same name, escaped as SDKs do.
+    fn token_of(&mut self, database: &str, permission: &str) -> String {
+        let path = format!("/dbs/{database}/users/{permission}/permissions/{permission}");
+        if let Some(token) = self.tokens.get(&path) {
+            return token.clone();
+        }
+        let found = self.http.send(&Request::get(&path)).expect(200).json();
+        let token = found["_token"].as_str().expect("text");
+        let token = token.replace('=', "%3D").replace('&', "%26").replace(';', "%3B");
+        self.tokens.insert(path, token.clone());
+        token
+    }
+
     /// The tokens of a request, as column "seen" of rntbd.md §4.3 has them, without those of the connection.
-    fn tokens(&self, addressed: &Addressed, call: &Call) -> SentTokens {
+    fn tokens(&mut self, database: &str, addressed: &Addressed, call: &Call) -> SentTokens {
         let mut tokens = call.tokens();
         let signed = match self.style {
             Style::Names => link(&addressed.segments),
             Style::Rids => addressed.rids.last().map_or_else(String::new, |rid| rid.to_lowercase()),
         };
-        let (authorization, date) = Request::new(call.operation.method(), "/")
-            .signing_as(call.resource.keyword(), &signed)
-            .authorization();
+        let request = Request::new(call.operation.method(), "/").signing_as(call.resource.keyword(), &signed);
+        let (mut authorization, date) = self.sent_by(database, call, request).authorization();
+        if let Sender::Token(permission) = call.sender {
+            authorization = self.token_of(database, permission);
+        }
         tokens.insert(0x01, Sent::Text(authorization));
         tokens.insert(0x03, Sent::SmallText(date));
         match self.style {
@@ -448,6 +485,15 @@ fn add_tokens_of_rids(tokens: &mut SentTokens, addressed: &Addressed, call: &Cal
     }
     if call.is_of_master() && call.operation == Operation::ReadFeed {
         tokens.entry(0x04).or_insert(Sent::ULong(i32::MAX.cast_unsigned()));
+    }
+}
+
+/// The range of a request; a client knows that there is no other one than these.
+fn range_of(addressed: &Addressed, call: &Call) -> Range {
+    match (&addressed.container, call.scope) {
+        (None, _) => (String::new(), "M".to_owned()),
+        (Some(container), Scope::Range(range @ 1..=4)) => (container.clone(), range.to_string()),
+        (Some(container), _) => (container.clone(), "0".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::call::{Call, More, Operation, Resource, Scope};
+use super::call::{Call, More, Operation, Resource, Scope, Sender};
 use super::client::Style;
 use super::hybrid_row::{self, Operation as InBatch};
 use super::table::{Follow, Row};
@@ -11,6 +11,9 @@ use crate::client::Request;
 /// Containers, about whose items all frames but those of databases ask: `c`; `w` has several ranges, `h` keys of two parts, `e` no items; the throughput of
 /// `t` is spent, an item of `l` expires, and `g` is deleted.
 pub const CONTAINERS: [&str; 7] = ["c", "w", "h", "e", "t", "l", "g"];
+
+/// Ranges of them that frames name: each of `w`, and the only one of the others.
+pub const RANGES: usize = CONTAINERS.len() + 4;
 
 const P: &str = r#"["p"]"#;
 const Q: &str = r#"["q"]"#;
@@ -49,13 +52,26 @@ pub fn preparation(database: &str) -> Vec<Request> {
     for (kind, body) in scripts() {
         made.push(Request::post(&at(&format!("/colls/c/{kind}")), body.to_string()));
     }
-    for user in ["u", "v"] {
+    for user in ["u", "v", "reads", "all", "key"] {
         made.push(Request::post(&at("/users"), json!({"id": user}).to_string()));
     }
     for (id, container) in [("p1", "c"), ("p2", "w")] {
         let resource = format!("dbs/{database}/colls/{container}");
         let permission = json!({"id": id, "permissionMode": "Read", "resource": resource});
         made.push(Request::post(&at("/users/u/permissions"), permission.to_string()));
+    }
+    // Users of one permission each: only one of them may be about the same container.
+    for mut permission in [
+        json!({"id": "reads", "permissionMode": "Read"}),
+        json!({"id": "all", "permissionMode": "All"}),
+        json!({"id": "key", "permissionMode": "All", "resourcePartitionKey": ["p"]}),
+    ] {
+        permission["resource"] = format!("dbs/{database}/colls/c").into();
+        let path = at(&format!(
+            "/users/{}/permissions",
+            permission["id"].as_str().expect("text")
+        ));
+        made.push(Request::post(&path, permission.to_string()));
     }
     made
 }
@@ -112,6 +128,7 @@ pub fn all(style: Style) -> Vec<Row> {
     rows.extend(scripts_and_conflicts());
     rows.extend(databases());
     rows.extend(users_and_permissions());
+    rows.extend(senders());
     rows.extend(faults());
     rows.extend(without_throughput());
     rows.extend(times(style));
@@ -536,7 +553,7 @@ fn users_and_permissions() -> Vec<Row> {
     vec![
         row("a user", user(Operation::Read).leaf("u"), 200, 0),
         row("a user that is not there", user(Operation::Read).leaf("none"), 404, 0),
-        row("all users", user(Operation::ReadFeed), 200, 0).items(2),
+        row("all users", user(Operation::ReadFeed), 200, 0).items(5),
         row("a replace of a user", user(Operation::Replace).leaf("v").body(r#"{"id":"v2"}"#), 200, 0),
         row("a replace of a user by one that is there", user(Operation::Replace).leaf("u").body(r#"{"id":"v2"}"#), 409, 0),
         row("a permission", permission(Operation::Read).leaf("p1"), 200, 0),
@@ -547,6 +564,38 @@ fn users_and_permissions() -> Vec<Row> {
         row("a replace of another permission", replace().matching("\"other\""), 412, 0),
         row("a delete of a permission", permission(Operation::Delete).leaf("p2"), 204, 0),
         row("a second delete of a permission", permission(Operation::Delete).leaf("p2"), 404, 0),
+    ]
+}
+
+/// Who has less than all rights.
+#[rustfmt::skip]
+fn senders() -> Vec<Row> {
+    let read = || item(Operation::Read, "q1").key(Q);
+    let of_p = || item(Operation::Read, "a");
+    let write = || upsert(r#"{"id":"s","pk":"p"}"#);
+    let all = || query("SELECT * FROM c").range(0);
+    let (reads, may, of_key) = (Sender::Token("reads"), Sender::Token("all"), Sender::Token("key"));
+    vec![
+        row("a read with the key that reads", read().by(Sender::ReadOnlyKey), 200, 0),
+        row("a query with the key that reads", all().by(Sender::ReadOnlyKey), 200, 0),
+        row("a write with the key that reads", write().by(Sender::ReadOnlyKey), 403, 0),
+        row("a read with another key", read().by(Sender::OtherKey), 401, 0),
+        row("a write with another key", write().by(Sender::OtherKey), 401, 0),
+        row("a list of databases with another key",
+            Call::new(Resource::Database, Operation::ReadFeed, "").by(Sender::OtherKey), 401, 0),
+        row("a read with a token to read", read().by(reads), 200, 0),
+        row("a read of nothing with a token", item(Operation::Read, "none").by(reads), 404, 0),
+        row("a query with a token to read", all().by(reads), 200, 0),
+        row("changes with a token to read", changes().range(0).by(reads), 200, 0).changes(14),
+        row("a write with a token to read", write().by(reads), 403, 0),
+        row("a write with a token for all", write().by(may), 201, 0),
+        row("a procedure with a token for all",
+            Call::new(Resource::Procedure, Operation::Execute, "c").leaf("s").key(P).body("[]").by(may), 200, 0),
+        row("a read with a token of its key", of_p().by(of_key), 200, 0),
+        row("a read with a token of another key", read().by(of_key), 403, 0),
+        row("a query with a token of a key", all().by(of_key), 403, 0),
+        row("a query of its key with a token", query("SELECT * FROM c").key(P).by(of_key), 200, 0),
+        row("a read with a token of another container", in_container("l", item(Operation::Read, "short")).by(reads), 403, 0),
     ]
 }
 

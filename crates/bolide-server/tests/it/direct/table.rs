@@ -68,7 +68,6 @@ struct Run {
 fn run(account: Level) {
     let clock = "--virtual-clock=2023-11-14T22:13:20Z";
     let options = [
-        "--direct",
         clock,
         "--enable-faults",
         "--enforce-throughput",

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXUPPER;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::frames::{Sent, SentTokens};
@@ -29,7 +30,12 @@ pub enum Operation {
     Delete = 0x05,
     Replace = 0x06,
     Execute = 0x08,
+    /// A query as plain text.
+    SqlQuery = 0x09,
     Query = 0x0F,
+    /// A barrier: how far a range is, and how far the databases are.
+    Head = 0x11,
+    HeadFeed = 0x12,
     Upsert = 0x13,
     Batch = 0x25,
 }
@@ -64,6 +70,10 @@ pub enum More {
     Word(u16, &'static str, u8, &'static str),
     /// Bytes that are text.
     Ascii(u16, &'static str, String),
+    /// Bytes that are hexadecimal over HTTP.
+    Bytes(u16, &'static str, Vec<u8>),
+    /// A position.
+    Position(u16, &'static str, i64),
     /// The etag that the resource has now, as a condition.
     OwnEtag,
 }
@@ -115,18 +125,24 @@ impl Resource {
 impl Operation {
     /// Whether it adds to a feed, or reads one.
     pub fn is_of_feed(self) -> bool {
-        use Operation::{Batch, Create, Query, ReadFeed, Upsert};
-        matches!(self, Create | ReadFeed | Query | Upsert | Batch)
+        use Operation::{Batch, Create, HeadFeed, Query, ReadFeed, SqlQuery, Upsert};
+        matches!(self, Create | ReadFeed | Query | SqlQuery | HeadFeed | Upsert | Batch)
     }
 
     pub fn is_read(self) -> bool {
-        matches!(self, Operation::Read | Operation::ReadFeed | Operation::Query)
+        use Operation::{Query, Read, ReadFeed, SqlQuery};
+        matches!(self, Read | ReadFeed | Query | SqlQuery) || self.is_barrier()
+    }
+
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Operation::Head | Operation::HeadFeed)
     }
 
     pub fn method(self) -> &'static str {
         match self {
             Operation::Patch => "PATCH",
             Operation::Read | Operation::ReadFeed => "GET",
+            Operation::Head | Operation::HeadFeed => "HEAD",
             Operation::Delete => "DELETE",
             Operation::Replace => "PUT",
             _ => "POST",
@@ -141,6 +157,11 @@ impl Operation {
                 ("x-ms-documentdb-isquery", "True"),
                 ("x-ms-documentdb-query-enablecrosspartition", "True"),
                 ("content-type", "application/query+json"),
+            ],
+            Operation::SqlQuery => &[
+                ("x-ms-documentdb-isquery", "True"),
+                ("x-ms-documentdb-query-enablecrosspartition", "True"),
+                ("content-type", "application/sql"),
             ],
             Operation::Upsert => &[("x-ms-documentdb-is-upsert", "True")],
             Operation::Batch => &[("x-ms-cosmos-is-batch-request", "True")],
@@ -231,6 +252,10 @@ impl Call {
 
     /// Whether it is about databases, containers, users or permissions themselves.
     pub fn is_of_master(&self) -> bool {
+        // A barrier names the container, and asks one of its ranges.
+        if self.operation == Operation::Head {
+            return false;
+        }
         !matches!(self.resource, Resource::Item | Resource::Procedure | Resource::Conflict)
     }
 
@@ -295,7 +320,9 @@ impl More {
             | More::Number(token, ..)
             | More::Flag(token, ..)
             | More::Word(token, ..)
-            | More::Ascii(token, ..) => *token,
+            | More::Ascii(token, ..)
+            | More::Bytes(token, ..)
+            | More::Position(token, ..) => *token,
             More::OwnEtag => 0x08,
         }
     }
@@ -305,6 +332,8 @@ impl More {
             More::Text(_, header, text) | More::Ascii(_, header, text) => (header, text.clone()),
             More::Number(_, header, u32::MAX) => (header, "-1".to_owned()),
             More::Number(_, header, number) => (header, number.to_string()),
+            More::Bytes(_, header, bytes) => (header, HEXUPPER.encode(bytes)),
+            More::Position(_, header, position) => (header, position.to_string()),
             More::Flag(_, header, true) => (header, "True".to_owned()),
             More::Flag(_, header, false) => (header, "False".to_owned()),
             More::Word(_, header, _, word) => (header, (*word).to_owned()),
@@ -319,6 +348,8 @@ impl More {
             More::Flag(_, _, is_set) => Sent::Byte(u8::from(*is_set)),
             More::Word(_, _, number, _) => Sent::Byte(*number),
             More::Ascii(_, _, text) => Sent::Bytes(text.clone().into_bytes()),
+            More::Bytes(_, _, bytes) => Sent::Bytes(bytes.clone()),
+            More::Position(_, _, position) => Sent::LongLong(*position),
             More::OwnEtag => return None,
         };
         Some((self.token(), sent))

@@ -449,6 +449,11 @@ fn add_tokens_of_names(tokens: &mut SentTokens, addressed: &Addressed, call: &Ca
         tokens.insert(0x00, Sent::Bytes(rid_bytes(rid)));
         tokens.insert(0x35, Sent::Text(rid.clone()));
     }
+    if call.operation.is_barrier() {
+        tokens.remove(&0x00);
+        tokens.insert(0xA2, Sent::ULong(9));
+        return;
+    }
     let is_bulk = call.operation == Operation::Batch && tokens.contains_key(&0x2C);
     tokens.insert(0x49, Sent::ULong(if is_bulk { 60_000 } else { 30_000 }));
     tokens.insert(0x4A, Sent::ULong(0));

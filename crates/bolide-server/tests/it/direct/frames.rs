@@ -35,6 +35,7 @@ pub struct Answer {
 pub enum Sent {
     Byte(u8),
     ULong(u32),
+    LongLong(i64),
     Guid([u8; 16]),
     SmallText(String),
     Text(String),
@@ -148,6 +149,10 @@ fn written(tokens: &SentTokens) -> TokenWriter {
             }
             Sent::ULong(value) => {
                 writer.u_long(*id, *value);
+                true
+            }
+            Sent::LongLong(value) => {
+                writer.long_long(*id, *value);
                 true
             }
             Sent::Guid(value) => {

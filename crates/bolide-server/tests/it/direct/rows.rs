@@ -125,6 +125,7 @@ pub fn all(style: Style) -> Vec<Row> {
     rows.extend(feeds());
     rows.extend(change_feeds());
     rows.extend(ranges());
+    rows.extend(others());
     rows.extend(scripts_and_conflicts());
     rows.extend(databases());
     rows.extend(users_and_permissions());
@@ -238,6 +239,12 @@ fn in_container(container: &'static str, call: Call) -> Call {
 
 fn minimal() -> More {
     More::Word(0x82, "prefer", 1, "return=minimal")
+}
+
+/// A question for how far a range is.
+fn barrier(target: u16, header: &'static str, container: &'static str) -> Call {
+    let head = Call::new(Resource::Container, Operation::Head, container);
+    head.leaf(container).key(P).with(More::Position(target, header, 1))
 }
 
 /// From a bound of effective partition keys to another one; an empty start is left out.
@@ -489,6 +496,7 @@ fn ranges() -> Vec<Row> {
         row("a read in one of the ranges", read("w1", r#"["k1"]"#), 200, 0),
         row("a read in another range", read("w2", r#"["k2"]"#), 200, 0),
         row("a write in one of the ranges", in_container("w", upsert(r#"{"id":"n","pk":"k7"}"#).key(r#"["k7"]"#)), 201, 0),
+        row("a barrier in one of the ranges", barrier(0x4B, "x-ms-target-lsn", "w").key(r#"["k7"]"#), 200, 0),
         row("a query of range 0", all(0), 200, 0),
         row("a query of range 1", all(1), 200, 0),
         row("a query of range 3", all(3), 200, 0),
@@ -496,6 +504,33 @@ fn ranges() -> Vec<Row> {
         row("a query of one range more", all(5), 410, 1002),
         row("changes of range 2", changes(2), 200, 0),
         row("changes of one range more", changes(5), 410, 1002),
+    ]
+}
+
+/// What .NET 3.64 sends rarely or never: barriers, queries as plain text, and bounds as bytes.
+#[rustfmt::skip]
+fn others() -> Vec<Row> {
+    let committed = barrier(0x4C, "x-ms-target-global-committed-lsn", "c");
+    let reached = barrier(0x4B, "x-ms-target-lsn", "c");
+    let of_databases = Call::new(Resource::Database, Operation::HeadFeed, "");
+    let as_text = |text: &str| items(Operation::SqlQuery).range(0).body(text);
+    let in_bytes = |call: Call, start: Vec<u8>, end: Vec<u8>| {
+        call.with(More::Bytes(0x62, "x-ms-start-epk", start))
+            .with(More::Bytes(0x63, "x-ms-end-epk", end))
+            .with(More::Word(0x64, "x-ms-read-key-type", 2, "EffectivePartitionKeyRange"))
+    };
+    let half = || { let mut bytes = vec![0; 16]; bytes[0] = 0x1F; bytes };
+    let of_q = || query("SELECT c.id FROM c WHERE c.pk = 'q'").range(0);
+    vec![
+        row("a barrier for what is committed", committed, 200, 0),
+        row("a barrier for a position", reached, 200, 0),
+        row("a barrier of the databases", of_databases, 200, 0),
+        row("a query as plain text", as_text("SELECT * FROM c WHERE c.pk = 'q'").page(2), 200, 0).pages(5),
+        row("a query as plain text that is none", as_text("SELEC"), 400, 0),
+        row("a query between bounds as bytes", in_bytes(of_q(), vec![0; 16], half()), 200, 0).items(5),
+        row("a query of nothing between bounds as bytes", in_bytes(of_q(), half(), vec![0xFF]), 200, 0).items(0),
+        row("changes between bounds as bytes", in_bytes(changes().range(0), vec![0; 16], half()), 200, 0),
+        row("a feed between bounds as bytes", in_bytes(items(Operation::ReadFeed).range(0), half(), vec![0xFF]), 200, 0),
     ]
 }
 

@@ -251,7 +251,8 @@ impl Run {
                 .map(|difference| format!("{title}: {difference}")),
         );
         let token = response.header("x-ms-session-token");
-        if let Some(token) = token.filter(|_| !row.call.is_of_master()) {
+        let is_of_range = !row.call.is_of_master() && !row.call.operation.is_barrier();
+        if let Some(token) = token.filter(|_| is_of_range) {
             let place = (row.call.container, range_of(token));
             self.sessions.insert(place, token.to_owned());
         }
@@ -301,7 +302,11 @@ impl Run {
             _ if sent.is_of_master() => None,
             _ => self.sessions.get(&(sent.container, range)).map(String::as_str),
         };
-        let token = response.header("x-ms-session-token").or(known).unwrap_or("0:-1#1");
+        // A barrier asks how far the range is, and not for the container's definition.
+        let sent_back = response
+            .header("x-ms-session-token")
+            .filter(|_| !sent.operation.is_barrier());
+        let token = sent_back.or(known).unwrap_or("0:-1#1");
         let (_, position) = token.split_once(':').expect("a range");
         match range_of(token) == range {
             true => position.to_owned(),

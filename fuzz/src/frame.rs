@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) {
         let again = Head::read(bytes.freeze().slice(LENGTH_BYTES..)).expect("it was written");
         assert_eq!(ContextRequest::of(&again), Ok(context));
     }
-    let Ok((_, _, request)) = direct::to_request(&head, &HeaderValue::from_static("2020-07-15")) else {
+    let Ok(direct::Parsed { request, .. }) = direct::to_request(&head, &HeaderValue::from_static("2020-07-15")) else {
         return;
     };
     match request {

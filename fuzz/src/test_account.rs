@@ -85,6 +85,7 @@ impl TestAccount {
             origins: Origins::default(),
             connections: Arc::default(),
             has_direct: false,
+            has_gateway_v2: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

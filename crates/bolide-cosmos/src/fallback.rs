@@ -51,6 +51,13 @@ pub fn too_many_requests() -> Response<Payload> {
     failure(&refusal)
 }
 
+/// The body of a request is no frame, or that of its response would be none.
+pub fn no_frame(why: &str) -> Response<Payload> {
+    failure(&Failure::bad_request(format!(
+        "the request's body must be a frame: {why}"
+    )))
+}
+
 /// After a panic.
 pub fn panicked() -> Response<Payload> {
     failure(&Failure::new(

@@ -308,5 +308,17 @@ pub(crate) fn allow_origin(reply: &mut Reply, origin: &HeaderValue) {
     reply.fixed(&headers::VARY, "origin");
 }
 
+/// Host and port of an endpoint, for places where its scheme, which may have its usual port, is not told.
+pub(crate) fn with_port(endpoint: &str) -> String {
+    let (scheme, authority) = endpoint.split_once("://").unwrap_or(("https", endpoint));
+    let authority = authority.trim_end_matches('/');
+    let after_address = &authority[authority.rfind(']').unwrap_or(0)..];
+    let port = if scheme.eq_ignore_ascii_case("http") { 80 } else { 443 };
+    match after_address.contains(':') {
+        true => authority.to_owned(),
+        false => format!("{authority}:{port}"),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -250,13 +250,11 @@ impl CosmosService {
         } else {
             limits::ITEM_BYTES
         };
-        match self.receive(head, body, limit).await {
-            Ok(received) => {
-                let reply = self.run(head, received, listener, activity_id, admitted).await;
-                (Some(operation), reply)
-            }
-            Err(failure) => (None, Err(failure)),
-        }
+        let reply = match self.receive(head, body, limit).await {
+            Ok(received) => self.run(head, received, listener, activity_id, admitted).await,
+            Err(failure) => Err(failure),
+        };
+        (Some(operation), reply)
     }
 
     /// Carries out a request after its body was read.

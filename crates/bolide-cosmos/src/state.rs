@@ -45,6 +45,8 @@ pub struct CosmosOptions {
     pub connections: Arc<AtomicUsize>,
     /// Whether clients are told that they may send frames, in direct mode.
     pub has_direct: bool,
+    /// Whether clients are told that they may send frames as bodies of HTTP/2.
+    pub has_gateway_v2: bool,
     /// Whether the data explorer is served.
     pub has_explorer: bool,
     /// Set in a server that replaces the official emulator.

@@ -78,6 +78,15 @@ impl Limits {
     }
 }
 
+/// Where requests may come as frames.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Frames {
+    /// On connections of their own, after TLS.
+    pub direct: bool,
+    /// As bodies of HTTP/2.
+    pub gateway_v2: bool,
+}
+
 /// State shared by all connections.
 pub struct Shared {
     clock: ServerClock,
@@ -85,8 +94,7 @@ pub struct Shared {
     /// Not set until the store is open, if there is a listener for it.
     mongo: SetOnce<MongoService>,
     tls: TlsAcceptor,
-    /// Whether frames are served, after TLS.
-    has_direct: bool,
+    frames: Frames,
     limits: Limits,
     large_heads: Arc<Semaphore>,
     peers: Arc<Semaphore>,
@@ -97,12 +105,12 @@ pub struct Shared {
 
 impl Shared {
     /// Connections get the response "starting" until the service is set.
-    pub fn new(tls: TlsAcceptor, has_direct: bool, limits: Limits, clock: ServerClock) -> Shared {
+    pub fn new(tls: TlsAcceptor, frames: Frames, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
             serving: Serving::default(),
             mongo: SetOnce::new(),
             tls,
-            has_direct,
+            frames,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
             peers: Arc::new(Semaphore::new(PEERS)),
@@ -157,6 +165,11 @@ impl Shared {
     /// The requests of all connections that carry many.
     pub fn streams(&self) -> Arc<OpenStreams> {
         self.streams.clone()
+    }
+
+    /// Where requests may come as frames.
+    pub fn frames(&self) -> Frames {
+        self.frames
     }
 
     /// The permits for bodies that are dropped.
@@ -255,7 +268,7 @@ async fn serve_tls(
     if is_http2 {
         return http2::serve(stream, listener, shared, shutdown, activity).await;
     }
-    if !shared.has_direct || listener.purpose != Purpose::Database {
+    if !shared.frames.direct || listener.purpose != Purpose::Database {
         return serve_http1(stream, listener, shared, shutdown, activity).await;
     }
     // The client speaks first in both protocols.

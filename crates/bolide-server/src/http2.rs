@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::body::Unread;
 use crate::connection::Shared;
 use crate::fair::Fair;
+use crate::gateway_v2;
 use crate::rare::Rare;
 use crate::responding::{Body, respond, to_body};
 use crate::shutdown::Shutdown;
@@ -107,12 +108,15 @@ async fn answer_stream(
         streams.reset();
         return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
     };
-    let timeout = shared.limits().request;
-    let request = request.map(|body| Unread::new(body, activity, timeout, shared.drains(), Some(stream.clone())));
     // Boxed, so that thousands of requests that were sent together use little memory while they wait to be processed.
-    let response = Box::pin(respond(shared.serving(), request, listener))
-        .await
-        .map(to_body);
+    let response = if shared.frames().gateway_v2 && gateway_v2::is_one(&request, listener) {
+        Box::pin(gateway_v2::answer(request, listener, &shared, activity, stream.clone())).await
+    } else {
+        let (timeout, drains) = (shared.limits().request, shared.drains());
+        let request = request.map(|body| Unread::new(body, activity, timeout, drains, Some(stream.clone())));
+        Box::pin(respond(shared.serving(), request, listener)).await
+    };
+    let response = response.map(to_body);
     let answer = answer_on(stream, response);
     if answer.is_err() {
         streams.reset();

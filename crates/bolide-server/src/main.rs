@@ -21,6 +21,7 @@ mod endpoint;
 mod error_rewriter;
 mod fair;
 mod files;
+mod gateway_v2;
 mod health;
 mod host;
 mod http2;

@@ -208,6 +208,9 @@ pub struct ServeOptions {
     /// Refuse clients in direct mode, the default of the .NET and Java SDKs: tell them to use gateway mode, and take no frames on the port of HTTPS.
     #[arg(long, env = "BOLIDE_NO_DIRECT", value_parser = BoolishValueParser::new())]
     pub no_direct: bool,
+    /// Tell clients of Gateway 2.0 (the thin client) to send frames over HTTP/2. .NET clients in gateway mode use it as soon as they are told.
+    #[arg(long, env = "BOLIDE_GATEWAY_V2", value_parser = BoolishValueParser::new())]
+    pub gateway_v2: bool,
     /// Let the admin API inject faults, and queries say how they use indexes, for tests.
     #[arg(long, env = "BOLIDE_ENABLE_FAULTS", value_parser = BoolishValueParser::new())]
     pub enable_faults: bool,

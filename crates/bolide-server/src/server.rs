@@ -14,7 +14,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::clock::ServerClock;
-use crate::connection::{Door, Shared};
+use crate::connection::{Door, Frames, Shared};
 use crate::descriptors::Descriptors;
 use crate::emulator::ports::SidePorts;
 use crate::host::Host;
@@ -80,7 +80,10 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
         certificate.acceptor()?,
-        !settings.options.no_direct,
+        Frames {
+            direct: !settings.options.no_direct,
+            gateway_v2: settings.options.gateway_v2,
+        },
         settings.limits(descriptors.connections),
         ServerClock::new(monotonic.clone()),
     ));
@@ -174,6 +177,7 @@ fn cosmos_options(settings: &Settings, certificate: &Certificate, shared: &Share
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
         has_direct: !settings.options.no_direct,
+        has_gateway_v2: settings.options.gateway_v2,
         has_explorer: match &settings.emulator {
             Some(emulator) => emulator.explorer.is_some(),
             None => !settings.options.emulator.no_explorer,

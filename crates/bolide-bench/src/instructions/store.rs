@@ -215,6 +215,7 @@ impl WireStore {
             log_headers: false,
             connections: Arc::default(),
             has_direct: false,
+            has_gateway_v2: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

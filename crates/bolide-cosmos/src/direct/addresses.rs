@@ -66,7 +66,7 @@ pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<
         return Ok(reply(&[]));
     }
     let endpoint = names::endpoint(state.options.endpoint.as_ref(), head, listener);
-    let authority = &with_port(&endpoint);
+    let authority = &names::with_port(&endpoint);
     match asked {
         Asked::Master => {
             if let Sender::Token(_) = sender {
@@ -142,18 +142,6 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let mut found = pairs.filter(|(key, _)| decoded(key).is_some_and(|key| key == name));
     decoded(found.next()?.1)
-}
-
-/// Host and port of an endpoint. The scheme of frames has no usual port.
-fn with_port(endpoint: &str) -> String {
-    let (scheme, authority) = endpoint.split_once("://").unwrap_or(("https", endpoint));
-    let authority = authority.trim_end_matches('/');
-    let after_address = &authority[authority.rfind(']').unwrap_or(0)..];
-    let port = if scheme.eq_ignore_ascii_case("http") { 80 } else { 443 };
-    match after_address.contains(':') {
-        true => authority.to_owned(),
-        false => format!("{authority}:{port}"),
-    }
 }
 
 /// The addresses of a range on one or two servers: on one alone both are of that one.

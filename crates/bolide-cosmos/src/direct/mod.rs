@@ -17,7 +17,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 pub(crate) use request::activity_text;
-pub use request::{FrameRequest, Refusal, RefusedFrame, to_request};
+pub use request::{FrameRequest, Parsed, Refusal, RefusedFrame, has_payload, to_request, to_request_of_gateway};
 pub(crate) use response::position_in;
 pub use response::{Position, to_frame};
 

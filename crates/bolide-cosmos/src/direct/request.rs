@@ -71,28 +71,62 @@ impl From<Malformed> for Refusal {
     }
 }
 
-/// The number of a frame, without which nobody can be answered.
-///
-/// # Errors
-/// It has none.
-fn transport_request_id(tokens: &Tokens) -> Result<u32, Malformed> {
-    let token = tokens.required(id::TRANSPORT_REQUEST_ID)?;
-    u32::try_from(token.whole()?).map_err(|_| Malformed::Other(token.id))
+/// What a frame is.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The number by which the client knows the response.
+    pub transport_request_id: u32,
+    /// Whether a payload follows its head.
+    pub has_payload: bool,
+    /// The request, or why it is none, for a 400.
+    pub request: Result<FrameRequest, Refusal>,
 }
 
-/// Makes a request of the head of a frame. `version`: that of the API, which the client has named for the connection.
+/// Makes a request of the head of a frame on a connection in direct mode. `version`: that of the API, which the client has named for the connection.
 ///
 /// # Errors
-/// The outer one: the frame has no number or does not say whether a payload follows, so that the connection cannot go on. The inner one: a 400.
-pub fn to_request(head: &Head, version: &HeaderValue) -> Result<(u32, bool, Result<FrameRequest, Refusal>), Malformed> {
-    let tokens = &head.tokens;
-    let number = transport_request_id(tokens)?;
-    let has_payload = tokens.required(id::PAYLOAD_PRESENT)?.whole()? == 1;
-    let request = request_of(head, version).map(|request| FrameRequest {
-        request,
-        transport_request_id: number,
-    });
-    Ok((number, has_payload, request))
+/// The frame has no number, without which nobody can be answered, or does not say whether a payload follows: the connection cannot go on.
+pub fn to_request(head: &Head, version: &HeaderValue) -> Result<Parsed, Malformed> {
+    let token = head.tokens.required(id::TRANSPORT_REQUEST_ID)?;
+    parse(head, version, token)
+}
+
+/// The same for a frame of Gateway 2.0, which needs no number.
+///
+/// # Errors
+/// As [`to_request`].
+pub fn to_request_of_gateway(head: &Head, version: &HeaderValue) -> Result<Parsed, Malformed> {
+    match head.tokens.get(id::TRANSPORT_REQUEST_ID) {
+        Some(token) => parse(head, version, token),
+        None => parsed(head, version, 0),
+    }
+}
+
+fn parse(head: &Head, version: &HeaderValue, number: &Token) -> Result<Parsed, Malformed> {
+    parsed(
+        head,
+        version,
+        u32::try_from(number.whole()?).map_err(|_| Malformed::Other(number.id))?,
+    )
+}
+
+fn parsed(head: &Head, version: &HeaderValue, transport_request_id: u32) -> Result<Parsed, Malformed> {
+    Ok(Parsed {
+        transport_request_id,
+        has_payload: has_payload(head)?,
+        request: request_of(head, version).map(|request| FrameRequest {
+            request,
+            transport_request_id,
+        }),
+    })
+}
+
+/// Whether a payload follows the head of a frame.
+///
+/// # Errors
+/// It does not say so.
+pub fn has_payload(head: &Head) -> Result<bool, Malformed> {
+    Ok(head.tokens.required(id::PAYLOAD_PRESENT)?.whole()? == 1)
 }
 
 fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal> {

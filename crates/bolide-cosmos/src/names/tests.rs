@@ -177,3 +177,17 @@ fn the_explorer_shows_the_port_of_the_database() {
     let whole = Endpoint::parse("https://db.example").expect("a URL");
     assert_eq!(shown(Some(&whole), false), "https://db.example");
 }
+
+#[test]
+fn an_address_always_has_a_port() {
+    for (endpoint, expected) in [
+        ("https://db.example", "db.example:443"),
+        ("https://db.example/", "db.example:443"),
+        ("http://db.example", "db.example:80"),
+        ("https://[::1]", "[::1]:443"),
+        ("https://[::1]:8081", "[::1]:8081"),
+        ("https://localhost:8081", "localhost:8081"),
+    ] {
+        assert_eq!(with_port(endpoint), expected);
+    }
+}

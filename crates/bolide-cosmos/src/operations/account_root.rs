@@ -22,6 +22,8 @@ const QUERY_ENGINE: &str = concat!(
     r#""spatialMaxGeometryPointCount":256,"sqlDisableOptimizationFlags":0,"sqlAllowTop":true,"enableSpatialIndexing":true}"#,
 );
 
+/// The region of the account.
+const REGION: &str = "South Central US";
 /// The account's id.
 const ACCOUNT_ID: &str = "bolide";
 
@@ -32,11 +34,11 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 /// The properties of the account, with its endpoint for the sender of a request. There is no secret in them.
 pub(crate) fn properties(options: &CosmosOptions, head: &Parts, listener: Listener) -> Reply {
     let endpoint = names::endpoint(options.endpoint.as_ref(), head, listener);
-    let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
+    let locations = json!([{"name": REGION, "databaseAccountEndpoint": format!("{endpoint}/")}]);
     // In direct mode clients see two replicas, so that a read by quorum asks one.
     let replicas = if options.has_direct { 2 } else { 4 };
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": replicas});
-    let body = json!({
+    let mut body = json!({
         "_self": "",
         // Not `localhost`, as in the emulator: the JavaScript SDK drops the locations of an account with that name, and then reads the account again
         // before every request.
@@ -57,6 +59,13 @@ pub(crate) fn properties(options: &CosmosOptions, head: &Parts, listener: Listen
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,
     });
+    if options.has_gateway_v2 {
+        // Frames go over TLS, whatever the client has used for this.
+        let place = format!("https://{}/", names::with_port(&endpoint));
+        let places = json!([{"name": REGION, "databaseAccountEndpoint": place}]);
+        body["thinClientWritableLocations"] = places.clone();
+        body["thinClientReadableLocations"] = places;
+    }
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
     // For the media that items had in old versions. Java 3 parses both without checking whether they exist.

@@ -41,6 +41,7 @@ impl InProcess {
             log_headers: false,
             connections: Arc::default(),
             has_direct: false,
+            has_gateway_v2: false,
             has_explorer: false,
             emulation: None,
             snapshots: None,

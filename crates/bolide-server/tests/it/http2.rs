@@ -26,6 +26,7 @@ pub struct Http2 {
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,
+    pub flags: u8,
     pub stream: u32,
     pub payload: Vec<u8>,
 }
@@ -86,6 +87,7 @@ impl Http2 {
         }
         Ok(Frame {
             kind: head[3],
+            flags: head[4],
             stream: u32::from_be_bytes([head[5], head[6], head[7], head[8]]),
             payload,
         })

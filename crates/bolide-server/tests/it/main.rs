@@ -17,6 +17,7 @@ mod doctor;
 mod dotnet_suite;
 mod emulator;
 mod forwarding;
+mod gateway_v2;
 mod health;
 mod http2;
 mod keys;

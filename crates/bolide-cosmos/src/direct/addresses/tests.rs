@@ -61,17 +61,3 @@ fn a_range_has_a_primary_and_a_secondary_at_the_same_place() {
     let path = urls[0].trim_start_matches("rntbd://one:1").trim_end_matches('/');
     assert_eq!(range_of(path), Some(3));
 }
-
-#[test]
-fn an_address_always_has_a_port() {
-    for (endpoint, expected) in [
-        ("https://db.example", "db.example:443"),
-        ("https://db.example/", "db.example:443"),
-        ("http://db.example", "db.example:80"),
-        ("https://[::1]", "[::1]:443"),
-        ("https://[::1]:8081", "[::1]:8081"),
-        ("https://localhost:8081", "localhost:8081"),
-    ] {
-        assert_eq!(with_port(endpoint), expected);
-    }
-}

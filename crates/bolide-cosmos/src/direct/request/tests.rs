@@ -13,9 +13,9 @@ fn request(resource: u16, operation: u16, write: impl FnOnce(&mut TokenWriter)) 
         .write()
         .expect("a frame");
     let head = Head::read(bytes.freeze().slice(4..)).expect("a head");
-    let (number, has_payload, request) = to_request(&head, &HeaderValue::from_static("2020-07-15")).expect("a number");
-    assert_eq!((number, has_payload), (7, false));
-    request
+    let parsed = to_request(&head, &HeaderValue::from_static("2020-07-15")).expect("a number");
+    assert_eq!((parsed.transport_request_id, parsed.has_payload), (7, false));
+    parsed.request
 }
 
 fn text(tokens: &mut TokenWriter, id: u16, text: &str) {

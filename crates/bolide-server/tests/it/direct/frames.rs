@@ -139,7 +139,8 @@ impl Direct {
     }
 }
 
-fn written(tokens: &SentTokens) -> TokenWriter {
+/// The bytes of tokens.
+pub fn written(tokens: &SentTokens) -> TokenWriter {
     let mut writer = TokenWriter::default();
     for (id, value) in tokens {
         let fits = match value {

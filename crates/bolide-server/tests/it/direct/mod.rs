@@ -4,7 +4,7 @@ mod call;
 mod client;
 mod compare;
 mod connections;
-mod frames;
+pub mod frames;
 mod hybrid_row;
 mod rows;
 mod table;

@@ -11,23 +11,27 @@
 //!
 //! Source: rntbd.md §2, §3.5.
 
+mod payload;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_cosmos::direct::{self, RefusedFrame};
-use bolide_cosmos::{BodyError, Counted, Listener, Received, Refused, RequestBody, fallback};
+use bolide_cosmos::{BodyError, Listener, fallback};
 use bolide_model::limits;
 use bolide_rntbd::context::{self, ContextRequest, ContextResponse};
 use bolide_rntbd::frame::{ActivityId, Head, LENGTH_BYTES, head_rest};
-use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use bolide_rntbd::table::{operation, resource};
+use bytes::Bytes;
+use futures_util::poll;
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use self::payload::{PART_BYTES, Part, Payload};
 use crate::connection::Shared;
 use crate::responding::{refuse_frame, respond_to_frame, respond_with};
 use crate::shutdown::Shutdown;
@@ -40,22 +44,20 @@ const CONTEXT_BYTES: usize = 1024;
 /// without a permit.
 const HEAD_BYTES: usize = 96 * 1024;
 const SMALL_HEAD_BYTES: usize = 16 * 1024;
+/// Nearly all heads are shorter.
+const USUAL_HEAD_BYTES: usize = 2 * 1024;
+/// A payload up to this size is read with its head, if the client has shown a key in any request, and sent with the head of its response.
+const SMALL_PAYLOAD_BYTES: usize = 4 * 1024;
 /// Requests of a connection at the same time. Clients open another connection at 30.
 const UNDER_WAY: u32 = 64;
 /// How many of those one counts for while its sender has shown no key.
 const WEIGHT_OF_UNKNOWN: u32 = 8;
 /// The longest payload that is read and dropped. The connection of a longer one ends.
 const DROPPED_BYTES: usize = 4 * limits::ITEM_BYTES;
-/// Bytes of a payload that must arrive within the timeout of a request. A payload up to this size reserves memory as it arrives, a larger one when its
-/// first part has come.
-const PART_BYTES: usize = 64 * 1024;
 /// The longest time between checks of an unused connection.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a response that must be taken within the timeout of one.
 const SENT_BYTES: usize = 256 * 1024;
-
-/// A part of a payload.
-type Part = Result<Bytes, BodyError>;
 
 /// Serves a connection to its end.
 pub async fn serve<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
@@ -220,10 +222,15 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 ),
                 false => None,
             };
-            // Memory as bytes arrive: a length alone takes none.
             let mut bytes = Vec::new();
-            let limit = u64::try_from(rest).unwrap_or(u64::MAX);
-            (&mut *reading).take(limit).read_to_end(&mut bytes).await?;
+            if rest <= USUAL_HEAD_BYTES {
+                bytes.resize(rest, 0);
+                reading.read_exact(&mut bytes).await?;
+            } else {
+                // Memory as bytes arrive: a length alone takes none.
+                let limit = u64::try_from(rest).unwrap_or(u64::MAX);
+                (&mut *reading).take(limit).read_to_end(&mut bytes).await?;
+            }
             match bytes.len() == rest {
                 true => Ok((Head::read(Bytes::from(bytes)).map_err(io::Error::other)?, permit)),
                 false => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -241,7 +248,11 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         reading: &mut ReadHalf<S>,
         requests: &mut JoinSet<()>,
     ) -> io::Result<()> {
-        let (number, has_payload, request) = direct::to_request(&head, version).map_err(io::Error::other)?;
+        let direct::Parsed {
+            transport_request_id: number,
+            has_payload,
+            request,
+        } = direct::to_request(&head, version).map_err(io::Error::other)?;
         let mut payload = [0; LENGTH_BYTES];
         if has_payload {
             self.in_time(reading.read_exact(&mut payload)).await?;
@@ -249,10 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
         let activity_id = head.activity_id;
         let Some(stream) = self.streams.open() else {
-            // Nothing is read meanwhile, so that there is one such answer at a time.
-            let frame = respond_with(fallback::too_many_requests(), activity_id, number);
-            let (head, payload) = frame.ok_or_else(too_long)?;
-            self.send(&head, &payload).await?;
+            self.refuse_one_too_many(activity_id, number).await?;
             return self.drop_payload(reading, bytes).await;
         };
         let request = request.map_err(|why| RefusedFrame {
@@ -261,20 +269,29 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             activity_id,
             transport_request_id: number,
         });
+        let is_point = is_point(head.operation());
         drop(head);
+        let small = self.small_payload(reading, bytes, &stream).await?;
+        let is_here = bytes == small.len();
         let (ask, asked) = oneshot::channel();
         let body = Payload {
             bytes,
+            small,
             ask,
             activity: self.activity.clone(),
             stream: stream.clone(),
         };
         let (connection, answered) = (self.clone(), stream.clone());
-        requests.spawn(async move {
+        let mut answer = Box::pin(async move {
             connection.answer(request, activity_id, body, &answered).await;
             drop((answered, large, permit));
         });
-        if bytes == 0 {
+        // Most of these are answered at once. Handing one to another thread would cost as much as carrying it out.
+        if is_here && is_point && poll!(answer.as_mut()).is_ready() {
+            return Ok(());
+        }
+        requests.spawn(answer);
+        if is_here {
             return Ok(());
         }
         match asked.await {
@@ -282,6 +299,25 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             // It was refused.
             Err(_) => self.drop_payload(reading, bytes).await,
         }
+    }
+
+    /// Answers a request that is not begun. Nothing is read meanwhile, so that there is one such answer at a time.
+    async fn refuse_one_too_many(&self, activity_id: ActivityId, number: u32) -> io::Result<()> {
+        let frame = respond_with(fallback::too_many_requests(), activity_id, number);
+        let (head, payload) = frame.ok_or_else(too_long)?;
+        self.send(&head, &payload).await
+    }
+
+    /// Reads a payload that may be read before its request is admitted; nothing of others.
+    async fn small_payload(&self, reading: &mut ReadHalf<S>, bytes: usize, stream: &Stream) -> io::Result<Bytes> {
+        if bytes == 0 || bytes > SMALL_PAYLOAD_BYTES || !self.activity.is_admitted() {
+            return Ok(Bytes::new());
+        }
+        let mut read = vec![0; bytes];
+        stream.await_client();
+        self.in_time(reading.read_exact(&mut read)).await?;
+        stream.work();
+        Ok(read.into())
     }
 
     /// Reads a payload part by part, for a request that waits for it.
@@ -367,6 +403,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     }
 
     async fn send_to(&self, stream: &mut WriteHalf<S>, head: &[u8], payload: &[u8]) -> io::Result<()> {
+        let together;
+        let (head, payload) = match payload.len() {
+            1..=SMALL_PAYLOAD_BYTES => {
+                together = [head, payload].concat();
+                (&together[..], &[][..])
+            }
+            _ => (head, payload),
+        };
         for part in [head].into_iter().chain(payload.chunks(SENT_BYTES)) {
             within(self.shared.answer_timeout(), stream.write_all(part)).await?;
         }
@@ -383,6 +427,12 @@ async fn within<T>(patience: Duration, work: impl Future<Output = io::Result<T>>
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
+/// Whether a request is for one item.
+fn is_point((resource, operation): (u16, u16)) -> bool {
+    use operation::{CREATE, DELETE, PATCH, READ, REPLACE, UPSERT};
+    resource == resource::DOCUMENT && matches!(operation, CREATE | DELETE | PATCH | READ | REPLACE | UPSERT)
+}
+
 fn seconds(time: Duration) -> u32 {
     u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }
@@ -393,63 +443,4 @@ fn too_slow() -> io::Error {
 
 fn too_long() -> io::Error {
     io::Error::other("a frame is too long")
-}
-
-/// The payload of a frame that has not been read yet. Dropped: nobody wants it.
-struct Payload {
-    bytes: usize,
-    /// Asks the connection for its parts.
-    ask: oneshot::Sender<mpsc::Sender<Part>>,
-    activity: Arc<Activity>,
-    stream: Arc<Stream>,
-}
-
-impl RequestBody for Payload {
-    fn declared_bytes(&self) -> Option<u64> {
-        u64::try_from(self.bytes).ok()
-    }
-
-    async fn read(self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
-        self.activity.admit();
-        let declared = self.bytes;
-        if declared == 0 {
-            return Ok(Received::default());
-        }
-        if declared > limit {
-            return Err(BodyError::TooLarge { bytes: declared, limit });
-        }
-        let (give, mut given) = mpsc::channel(1);
-        self.ask.send(give).map_err(|_| BodyError::Broken)?;
-        let mut share = None;
-        let mut all = BytesMut::new();
-        while all.len() < declared {
-            let part = given.recv().await.ok_or(BodyError::Broken)??;
-            if all.is_empty() {
-                match declared > PART_BYTES {
-                    true => memory.expect(&mut share, declared, true).await?,
-                    false => memory.grow(&mut share, declared).await?,
-                }
-                all.reserve(declared);
-            }
-            all.extend_from_slice(&part);
-        }
-        Ok(Received {
-            bytes: all.freeze(),
-            share,
-        })
-    }
-
-    fn parts(self, _: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
-        // Nothing that a frame can ask for is read part by part.
-        stream::iter([Err(BodyError::Broken)])
-    }
-
-    fn dismiss(self, sender: Refused) -> bool {
-        let is_answered = sender == Refused::Known || self.stream.refuse();
-        if !is_answered {
-            // Too many wait to be refused, on all connections. A single request cannot be reset.
-            self.stream.end_connection();
-        }
-        is_answered
-    }
 }

@@ -1,0 +1,84 @@
+//! The payload of a frame, as the body of its request.
+
+use std::sync::Arc;
+
+use bolide_cosmos::{BodyError, Counted, Received, Refused, RequestBody};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::streams::Stream;
+use crate::timeouts::Activity;
+
+/// Bytes of a payload that must arrive within the timeout of a request. A payload up to this size reserves memory as it arrives, a larger one when its
+/// first part has come.
+pub const PART_BYTES: usize = 64 * 1024;
+/// A part of a payload.
+pub type Part = Result<Bytes, BodyError>;
+
+/// The payload of a frame that has not been read yet. Dropped: nobody wants it.
+pub struct Payload {
+    pub bytes: usize,
+    /// All of it, if it is small and was read.
+    pub small: Bytes,
+    /// Asks the connection for its parts.
+    pub ask: oneshot::Sender<mpsc::Sender<Part>>,
+    pub activity: Arc<Activity>,
+    pub stream: Arc<Stream>,
+}
+
+impl RequestBody for Payload {
+    fn declared_bytes(&self) -> Option<u64> {
+        u64::try_from(self.bytes).ok()
+    }
+
+    async fn read(self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
+        self.activity.admit();
+        let declared = self.bytes;
+        if declared == 0 {
+            return Ok(Received::default());
+        }
+        if declared > limit {
+            return Err(BodyError::TooLarge { bytes: declared, limit });
+        }
+        if self.small.len() == declared {
+            let mut share = None;
+            memory.grow(&mut share, declared).await?;
+            let bytes = self.small;
+            return Ok(Received { bytes, share });
+        }
+        let (give, mut given) = mpsc::channel(1);
+        self.ask.send(give).map_err(|_| BodyError::Broken)?;
+        let mut share = None;
+        let mut all = BytesMut::new();
+        while all.len() < declared {
+            let part = given.recv().await.ok_or(BodyError::Broken)??;
+            if all.is_empty() {
+                match declared > PART_BYTES {
+                    true => memory.expect(&mut share, declared, true).await?,
+                    false => memory.grow(&mut share, declared).await?,
+                }
+                all.reserve(declared);
+            }
+            all.extend_from_slice(&part);
+        }
+        Ok(Received {
+            bytes: all.freeze(),
+            share,
+        })
+    }
+
+    fn parts(self, _: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
+        // Nothing that a frame can ask for is read part by part.
+        stream::iter([Err(BodyError::Broken)])
+    }
+
+    fn dismiss(self, sender: Refused) -> bool {
+        let is_answered = sender == Refused::Known || self.stream.refuse();
+        if !is_answered {
+            // Too many wait to be refused, on all connections. A single request cannot be reset.
+            self.stream.end_connection();
+        }
+        is_answered
+    }
+}

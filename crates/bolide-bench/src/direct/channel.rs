@@ -52,20 +52,26 @@ impl Channel {
         }
     }
 
+    /// The stream of a channel to which nothing has been sent since.
+    pub fn into_stream(self) -> Tls {
+        self.stream
+    }
+
     /// Sends a request, with [`Channel::flush`] at the latest; returns its number.
-    async fn write(&mut self, frame: &Frame) -> Result<u32> {
+    pub async fn write(&mut self, frame: &Frame) -> Result<u32> {
         self.last = self.last.wrapping_add(1);
         frame.write(self.last, &mut self.outgoing);
         self.stream.write_all(&self.outgoing).await?;
         Ok(self.last)
     }
 
-    async fn flush(&mut self) -> Result<()> {
+    /// Sends what is still to be sent.
+    pub async fn flush(&mut self) -> Result<()> {
         Ok(self.stream.flush().await?)
     }
 
     /// The next response.
-    async fn receive(&mut self) -> Result<Answer> {
+    pub async fn receive(&mut self) -> Result<Answer> {
         loop {
             if let Some(answer) = self.incoming.next()? {
                 return Ok(answer);

@@ -93,11 +93,21 @@ impl Frame {
     }
 }
 
+/// How frames are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signature {
+    Right,
+    /// That of another request.
+    Wrong,
+    Missing,
+}
+
 /// Makes the requests of both protocols, with what they have in common.
 pub struct Frames {
     requests: Requests,
     known: Known,
     rid_bytes: Vec<u8>,
+    signature: Signature,
 }
 
 impl Frames {
@@ -107,7 +117,13 @@ impl Frames {
             requests,
             rid_bytes: STANDARD.decode(known.rid.replace('-', "/"))?,
             known,
+            signature: Signature::Right,
         })
+    }
+
+    /// The same, with frames that are signed like this.
+    pub fn signed(self, signature: Signature) -> Frames {
+        Frames { signature, ..self }
     }
 
     /// Reads an item over REST. Its session token is sent on both sides.
@@ -136,16 +152,21 @@ impl Frames {
 
     /// Creates an item.
     pub fn create(&self, id: &str) -> Frame {
-        let document = item::document(id, None);
-        let draft = Draft {
-            method: "POST",
-            path: "",
-            resource_type: "docs",
-            link: CONTAINER,
-            headers: "",
-            body: &document,
-        };
-        self.frame(operation::CREATE, &draft, id)
+        self.frame(operation::CREATE, &post_draft(&item::document(id, None)), id)
+    }
+
+    /// Runs a query over the items of a partition key, which is an id.
+    pub fn query(&self, text: &str, id: &str) -> Frame {
+        let body = serde_json::json!({ "query": text }).to_string();
+        self.frame(operation::QUERY, &post_draft(&body), id)
+    }
+
+    fn authorization(&self, draft: &Draft<'_>) -> Option<String> {
+        match self.signature {
+            Signature::Right => Some(self.requests.authorization(draft)),
+            Signature::Wrong => Some(self.requests.authorization(&Draft { link: "", ..*draft })),
+            Signature::Missing => None,
+        }
     }
 
     /// The tokens are in the order of their ids, as .NET sends them.
@@ -153,7 +174,9 @@ impl Frames {
         let is_read = operation == operation::READ;
         let mut tokens = TokenWriter::default();
         put(&mut tokens, RESOURCE_ID, Kind::Bytes, &self.rid_bytes);
-        text(&mut tokens, AUTHORIZATION, &self.requests.authorization(draft));
+        if let Some(authorization) = self.authorization(draft) {
+            text(&mut tokens, AUTHORIZATION, &authorization);
+        }
         tokens.byte(PAYLOAD_PRESENT, u8::from(!draft.body.is_empty()));
         put(&mut tokens, DATE, Kind::SmallString, self.requests.date().as_bytes());
         if is_read {
@@ -192,6 +215,18 @@ fn read_draft(path: &str) -> Draft<'_> {
         link: path,
         headers: "",
         body: "",
+    }
+}
+
+/// What is sent to the items of the container.
+fn post_draft(body: &str) -> Draft<'_> {
+    Draft {
+        method: "POST",
+        path: "",
+        resource_type: "docs",
+        link: CONTAINER,
+        headers: "",
+        body,
     }
 }
 

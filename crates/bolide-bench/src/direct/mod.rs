@@ -8,9 +8,9 @@
 //!
 //! Reads are those of items in memory. Creates are durable, each measurement on a new store. Each request is one write, as in the SDKs.
 
-mod channel;
-mod endpoint;
-mod frames;
+pub mod channel;
+pub mod endpoint;
+pub mod frames;
 mod report;
 #[cfg(test)]
 mod tests;

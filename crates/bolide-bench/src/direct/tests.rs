@@ -7,6 +7,7 @@ use bolide_rntbd::token::TokenWriter;
 use bytes::Bytes;
 
 use super::channel::Incoming;
+use super::frames::Signature;
 use super::report::{beside_rest, verdicts};
 use super::*;
 
@@ -66,6 +67,31 @@ fn both_protocols_have_the_same_signature() {
         let rest = String::from_utf8(rest).expect("text");
         assert!(rest.contains(&format!("\r\nauthorization: {signature}\r\n")), "{rest}");
     }
+}
+
+#[test]
+fn a_signature_can_be_wrong_or_missing() {
+    let authorization = |frames: &Frames| {
+        let (head, _) = decoded(&frames.read("a"), 1);
+        let token = head.tokens.get(0x01);
+        token.map(|token| token.text().expect("text").to_owned())
+    };
+    // Of one value, so that the date is the same.
+    let frames = frames();
+    let right = authorization(&frames).expect("a token");
+    let frames = frames.signed(Signature::Wrong);
+    let wrong = authorization(&frames).expect("a token");
+    assert_ne!(right, wrong);
+    assert_eq!(authorization(&frames.signed(Signature::Missing)), None);
+}
+
+#[test]
+fn a_query_has_its_text_as_its_payload() {
+    let (head, mut payload) = decoded(&frames().query("SELECT 1", "a"), 5);
+    assert_eq!(head.operation(), (resource::DOCUMENT, operation::QUERY));
+    let length = payload.split_to(LENGTH_BYTES);
+    assert_eq!(length[..], (payload.len() as u32).to_le_bytes());
+    assert_eq!(payload, r#"{"query":"SELECT 1"}"#);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! latencies count from the intended start of a request. Each attack runs for the given time, on its own server; the first line is without an attack.
 
 mod attacks;
+mod descriptors;
 mod watch;
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::item;
 use crate::load::{OpenLoop, Planned, Sample};
 use crate::server::Server;
 use crate::table::Table;
-use attacks::{Attack, Attackers};
+use attacks::{Attack, Attackers, Target};
 use watch::Watch;
 
 /// Connections that the reader, and the writer, may use at the same time.
@@ -28,6 +29,8 @@ const READ_ITEMS: u64 = 100;
 const CREATED_IDS: u64 = 1 << 34;
 /// The server's limit at its start; it may raise it.
 const OPEN_FILES: u32 = 1024;
+/// Files that this process needs besides the connections of an attack: those of the well-behaved clients, and others.
+const OWN_FILES: usize = 2 * FOREGROUND + 64;
 /// Timeout of a response after the attack is over.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time before counting begins, to let the attack start.
@@ -79,6 +82,7 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
         .into_iter()
         .filter(|attack| options.only.is_none_or(|only| only == *attack))
     {
+        descriptors::suffice_for(attack.connections(options.connections) + OWN_FILES)?;
         let arguments = ["--readonly-key".to_owned(), read_only_key()];
         let server = Server::start_limited(bolide, OPEN_FILES, &arguments)?;
         let row = runtime.block_on(measure(&server, attack, options));
@@ -97,10 +101,10 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
     for number in 0..READ_ITEMS {
         control.expect(201, &requests.create(&item::id(number), None)).await?;
     }
-    attacks::prepare(&mut control, &requests).await?;
+    let target = Target::prepare(server.address, &mut control, &requests).await?;
 
     let watch = Watch::start(server.pid());
-    let attackers = Attackers::start(attack, options.connections, server.address, &requests).await?;
+    let attackers = Attackers::start(attack, options.connections, &target)?;
     tokio::time::sleep(WARM_UP).await;
     // Separate clients, so that reads do not wait for connections that creates use.
     let foreground = [Kind::Read, Kind::Create].map(|kind| {

@@ -1,106 +1,25 @@
-//! Attacks by hostile clients.
+//! Attacks over HTTP.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use parking_lot::Mutex;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
+use super::{Attack, ITEM, LARGE_QUERY, PAUSE, ResponseCounts, TIMEOUT, Target, note};
 use crate::Result;
 use crate::connection::Connection;
 use crate::cosmos::Requests;
+use crate::direct::frames::Known;
 
-/// Timeout of a response: then the attacker disconnects and connects again.
-const TIMEOUT: Duration = Duration::from_secs(20);
-/// Pause before an attacker reconnects after its connection was refused or ended.
-const PAUSE: Duration = Duration::from_millis(50);
-/// More connections than a server with 1,024 descriptors could accept.
-const IDLE_CONNECTIONS: usize = 1_200;
-/// Connections that send large bodies without a key.
-const BODIES: usize = 500;
 const BODY_BYTES: usize = 2_000_000;
 /// How long a body is held just before its end.
 const HOLD_TIME: Duration = Duration::from_secs(10);
 /// Length of the array that queries join with itself: about ten million pairs.
 const ELEMENTS: usize = 3_163;
-/// The item used in most attacks.
-const ITEM: &str = "worst";
-
-/// A kind of attack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Attack {
-    /// None, for comparison.
-    None,
-    /// Queries that visit ten million rows of one item, with a read-only key.
-    Queries,
-    /// Queries that use as much memory as they can, with a read-only key.
-    Groups,
-    /// Patches with conditions like those of the queries.
-    Patches,
-    /// Stored procedures that never end.
-    Scripts,
-    /// Large responses that nobody reads.
-    Answers,
-    /// Large bodies without a key.
-    Bodies,
-    /// Connections that send nothing.
-    Idle,
-    /// All of them.
-    All,
-}
-
-impl Attack {
-    /// All, in the order of the table.
-    pub const ALL: [Attack; 9] = [
-        Attack::None,
-        Attack::Queries,
-        Attack::Groups,
-        Attack::Patches,
-        Attack::Scripts,
-        Attack::Answers,
-        Attack::Bodies,
-        Attack::Idle,
-        Attack::All,
-    ];
-
-    /// Its name in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Attack::None => "none",
-            Attack::Queries => "queries",
-            Attack::Groups => "groups",
-            Attack::Patches => "patches",
-            Attack::Scripts => "scripts",
-            Attack::Answers => "unread responses",
-            Attack::Bodies => "bodies without a key",
-            Attack::Idle => "idle connections",
-            Attack::All => "all at once",
-        }
-    }
-
-    /// Its parts, each with its number of connections.
-    fn parts(self, connections: usize) -> Vec<(Attack, usize)> {
-        match self {
-            Attack::None => Vec::new(),
-            Attack::Bodies => vec![(self, BODIES)],
-            Attack::Idle => vec![(self, IDLE_CONNECTIONS)],
-            Attack::All => Attack::ALL
-                .into_iter()
-                .filter(|part| *part != Attack::All)
-                .flat_map(|part| part.parts(connections))
-                .collect(),
-            Attack::Queries | Attack::Groups | Attack::Patches | Attack::Scripts | Attack::Answers => {
-                vec![(self, connections)]
-            }
-        }
-    }
-}
 
 /// Conditions over a row of the two joins; each is expensive in its own way.
 const CONDITIONS: [&str; 10] = [
@@ -123,8 +42,8 @@ const PROCEDURES: [&str; 4] = [
     "function () { const s = 'x'.repeat(1 << 20); for (;;) console.log(s); }",
 ];
 
-/// Stores the data for the attacks.
-pub async fn prepare(control: &mut Connection, requests: &Requests) -> Result<()> {
+/// Stores the data for the attacks, and notes the session.
+pub async fn prepare(control: &mut Connection, requests: &Requests, known: &mut Known) -> Result<()> {
     let ring: Vec<[f64; 2]> = (0..=100)
         .map(|n| f64::from(n % 100) / 50.0 * std::f64::consts::PI)
         .map(|a| [a.cos(), a.sin()])
@@ -135,9 +54,8 @@ pub async fn prepare(control: &mut Connection, requests: &Requests) -> Result<()
         "xs": vec![1; ELEMENTS],
         "p": { "type": "Polygon", "coordinates": [ring] },
     });
-    control
-        .expect(201, &requests.create_document(ITEM, &item.to_string()))
-        .await?;
+    let created = requests.create_document(ITEM, &item.to_string());
+    known.note(&control.expect(201, &created).await?);
     for (number, source) in PROCEDURES.iter().enumerate() {
         control
             .expect(201, &requests.create_procedure(&procedure(number), source))
@@ -151,7 +69,7 @@ fn procedure(number: usize) -> String {
 }
 
 /// The request that the n-th attacker repeats.
-fn request(attack: Attack, number: usize, keyed: &Requests, read_only: &Requests) -> Vec<u8> {
+fn request(attack: Attack, number: usize, Target { keyed, read_only, .. }: &Target) -> Vec<u8> {
     let joined = "FROM c JOIN a IN c.xs JOIN b IN c.xs";
     match attack {
         Attack::Queries => {
@@ -174,62 +92,19 @@ fn request(attack: Attack, number: usize, keyed: &Requests, read_only: &Requests
             )
         }
         Attack::Scripts => keyed.execute(&procedure(number % PROCEDURES.len()), ITEM),
-        _ => read_only.query("SELECT VALUE ARRAY(SELECT VALUE REPLICATE('a', 10000) FROM a IN c.xs) FROM c"),
+        _ => read_only.query(LARGE_QUERY),
     }
 }
 
-/// The number of responses of each kind.
-type ResponseCounts = Arc<Mutex<BTreeMap<String, u64>>>;
-
-/// Running attackers.
-pub struct Attackers {
-    tasks: JoinSet<()>,
-    responses: ResponseCounts,
-}
-
-impl Attackers {
-    /// Starts an attack.
-    pub async fn start(
-        attack: Attack,
-        connections: usize,
-        address: SocketAddr,
-        keyed: &Arc<Requests>,
-    ) -> Result<Attackers> {
-        let read_only = Requests::to(address).read_only();
-        let responses = ResponseCounts::default();
-        let mut tasks = JoinSet::new();
-        for (part, connections) in attack.parts(connections) {
-            for number in 0..connections {
-                let responses = responses.clone();
-                match part {
-                    Attack::Idle => tasks.spawn(stay(address, responses)),
-                    Attack::Bodies => tasks.spawn(send_body(address, keyed.unsigned_head(BODY_BYTES), responses)),
-                    Attack::Answers => tasks.spawn(leave_unread(
-                        address,
-                        request(part, number, keyed, &read_only),
-                        responses,
-                    )),
-                    _ => tasks.spawn(repeat(address, request(part, number, keyed, &read_only), responses)),
-                };
-            }
-        }
-        Ok(Attackers { tasks, responses })
+/// The n-th attacker.
+pub fn attacker(attack: Attack, number: usize, target: &Target, responses: ResponseCounts) -> BoxFuture<'static, ()> {
+    let address = target.address;
+    match attack {
+        Attack::Idle => stay(address, responses).boxed(),
+        Attack::Bodies => send_body(address, target.keyed.unsigned_head(BODY_BYTES), responses).boxed(),
+        Attack::Answers => leave_unread(address, request(attack, number, target), responses).boxed(),
+        _ => repeat(address, request(attack, number, target), responses).boxed(),
     }
-
-    /// Ends the attack, and returns the responses that the attackers got.
-    pub async fn stop(mut self) -> String {
-        self.tasks.shutdown().await;
-        let responses = self.responses.lock();
-        let counted: Vec<String> = responses
-            .iter()
-            .map(|(response, times)| format!("{times} × {response}"))
-            .collect();
-        counted.join(", ")
-    }
-}
-
-fn note(responses: &ResponseCounts, response: impl Into<String>) {
-    *responses.lock().entry(response.into()).or_default() += 1;
 }
 
 /// Repeats a request, and disconnects when no response comes.

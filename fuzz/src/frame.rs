@@ -38,6 +38,6 @@ pub fn run(data: &[u8]) {
             assert!(path == "/dbs" || path.starts_with("/dbs/"), "{path}");
             assert!(request.request.uri().query().is_none());
         }
-        Err(refusal) => assert!(!refusal.0.is_empty()),
+        Err(refused) => assert!(!refused.why.0.is_empty()),
     }
 }

@@ -36,6 +36,14 @@ pub fn replacing(reason: Option<&str>) -> Response<Payload> {
     failure(&refusal)
 }
 
+/// In direct mode, while the store is being recovered or the account replaced: clients take it for a replica that has moved, and come again for half a minute.
+pub fn not_here() -> Response<Payload> {
+    failure(&Failure::new(
+        status::GONE,
+        "the server is starting, or its account is being replaced",
+    ))
+}
+
 /// Other servers of the store have as many connections as they may.
 pub fn too_many_servers() -> Response<Payload> {
     failure(&Failure::new(
@@ -49,13 +57,6 @@ pub fn too_many_requests() -> Response<Payload> {
     let mut refusal = Failure::new(status::TOO_MANY_REQUESTS, "too many requests are under way");
     refusal.retry_after = Some(RETRY_AFTER);
     failure(&refusal)
-}
-
-/// The body of a request is no frame, or that of its response would be none.
-pub fn no_frame(why: &str) -> Response<Payload> {
-    failure(&Failure::bad_request(format!(
-        "the request's body must be a frame: {why}"
-    )))
 }
 
 /// After a panic.

@@ -99,10 +99,15 @@ impl CosmosService {
         // The server that has forwarded a request has checked where that came from.
         let is_from_peer = head.extensions.get::<FromPeer>().is_some();
         let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(&head);
-        let has_no_source = head.extensions.get::<FromFrame>().is_some();
-        let source = match is_from_peer || opens_to_peer || has_no_source {
-            true => Ok(None),
-            false => self.check_source(&head, listener),
+        let frame = head.extensions.get::<FromFrame>().cloned();
+        let is_frame = frame.is_some();
+        let carrier = frame.map(|frame| frame.carrier);
+        let source = match &carrier {
+            _ if is_from_peer || opens_to_peer => Ok(None),
+            Some(None) => Ok(None),
+            // Its web page gets no frame to read, and is not told that it may.
+            Some(Some(carrier)) => self.check_source(carrier, listener).map(|_| None),
+            None => self.check_source(&head, listener),
         };
         let (page, (operation, answer)) = match source {
             _ if opens_to_peer => (None, (None, self.open_to_peer(&head, body).await)),
@@ -129,7 +134,7 @@ impl CosmosService {
         if is_of_the_protocol(&head, listener.purpose) {
             self.note(&head, operation, &reply, duration);
         }
-        let is_known = has_no_source && operation.is_some();
+        let is_known = is_frame && operation.is_some();
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }

@@ -92,6 +92,8 @@ pub(crate) const MALFORMED_AUTHORIZATION: Status = Status::new(StatusCode::UNAUT
 pub(crate) const FORBIDDEN: Status = Status::new(StatusCode::FORBIDDEN, 0, "Forbidden");
 /// The name of the container is that of another one now; in direct mode, after which clients look it up again (rntbd.md §5).
 pub(crate) const NAME_IS_STALE: Status = Status::new(StatusCode::GONE, 1000, "Gone");
+/// In direct mode, after which clients look for the replica again (rntbd.md §7).
+pub(crate) const GONE: Status = Status::new(StatusCode::GONE, 0, "Gone");
 pub(crate) const NOT_FOUND: Status = Status::new(StatusCode::NOT_FOUND, 0, "NotFound");
 pub(crate) const METHOD_NOT_ALLOWED: Status = Status::new(StatusCode::METHOD_NOT_ALLOWED, 0, "MethodNotAllowed");
 pub(crate) const HEADERS_TOO_LARGE: Status = Status::new(

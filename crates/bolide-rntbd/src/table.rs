@@ -10,6 +10,8 @@ use crate::token::Kind;
 pub mod resource {
     /// The connection itself.
     pub const CONNECTION: u16 = 0x00;
+    /// The account.
+    pub const ACCOUNT: u16 = 0x14;
     /// `dbs`.
     pub const DATABASE: u16 = 0x01;
     /// `colls`.
@@ -146,6 +148,8 @@ pub mod request {
     pub const RESOURCE_ID: u16 = 0x00;
     /// Whether a payload follows.
     pub const PAYLOAD_PRESENT: u16 = 0x02;
+    /// How far the client knows its range.
+    pub const SESSION_TOKEN: u16 = 0x05;
     /// `if-none-match` of a read, `if-match` of all others.
     pub const MATCH: u16 = 0x08;
     /// Names in the path, as they are.
@@ -264,6 +268,7 @@ pub static REQUEST: &[Row] = &[
     row(0x4C, Kind::LongLong,    "TargetGlobalCommittedLsn",            "x-ms-target-global-committed-lsn", Form::Number),
     row(0x4D, Kind::ULong,       "TransportRequestID",                  "x-ms-transport-request-id", Form::Own),
     row(0x54, Kind::Byte,        "ForceQueryScan",                      "x-ms-documentdb-force-query-scan", Form::Flag),
+    row(0x57, Kind::Byte,        "ExcludeSystemProperties",             "x-ms-exclude-system-properties", Form::Flag),
     row(0x5A, Kind::Bytes,       "EffectivePartitionKey",               "x-ms-effective-partition-key", Form::Own),
     row(0x5E, Kind::Byte,        "EnumerationDirection",                "x-ms-enumeration-direction", DIRECTION),
     row(0x5F, Kind::Bytes,       "StartId",                             "x-ms-start-id", Form::Own),

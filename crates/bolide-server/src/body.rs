@@ -17,9 +17,9 @@ use crate::timeouts::{Activity, SHORT_TIMEOUT};
 
 /// Bytes that are read and dropped after a refusal, so that a client with a key can read the refusal and keep its connection: .NET reads no response
 /// before it has sent everything, and if the connection ends before that, it retries for two minutes. The time is limited too.
-const DRAINED_BYTES: usize = 128 * 1024 * 1024;
+pub const DRAINED_BYTES: usize = 128 * 1024 * 1024;
 /// The same for a client that has not shown a key: the size of the largest valid request.
-const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
+pub const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 /// Number of bodies per kind of sender that are dropped at the same time.
 const DRAINS: usize = 64;
 /// The timeout of a whole body, as a multiple of the timeout of each [`STEP_BYTES`].
@@ -136,7 +136,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
         self.await_client();
         let mut timeouts = BodyTimeouts::begin(self.timeout, self.clock());
         let mut collected = Collected::default();
-        while let Some(part) = timeouts.next(&mut self.body, memory).await? {
+        while let Some(part) = timeouts.next(&mut self.body, || memory.is_short()).await? {
             let bytes = collected.bytes() + part.len();
             if bytes > limit {
                 self.drain(Refused::Known);
@@ -218,7 +218,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Arriving<B> {
         };
         unread.await_client();
         self.timeouts.skip(unread.clock().since(self.taken_at));
-        let part = self.timeouts.next(&mut unread.body, memory).await?;
+        let part = self.timeouts.next(&mut unread.body, || memory.is_short()).await?;
         unread.work();
         self.taken_at = unread.clock().now();
         match &part {
@@ -270,7 +270,7 @@ impl<B> Unread<B> {
 ///
 /// The timeout applies to each [`STEP_BYTES`], not to each part: otherwise a client that sends a byte now and then could occupy memory until the
 /// timeout of the whole body. While others wait for memory, timeouts are shorter.
-struct BodyTimeouts {
+pub struct BodyTimeouts {
     clock: Monotonic,
     timeout: Duration,
     end: Instant,
@@ -279,7 +279,8 @@ struct BodyTimeouts {
 }
 
 impl BodyTimeouts {
-    fn begin(timeout: Duration, clock: &Monotonic) -> BodyTimeouts {
+    /// Those of a body whose parts have this timeout, from now on.
+    pub fn begin(timeout: Duration, clock: &Monotonic) -> BodyTimeouts {
         let now = clock.now();
         BodyTimeouts {
             clock: clock.clone(),
@@ -299,8 +300,8 @@ impl BodyTimeouts {
         }
     }
 
-    /// Adds bytes that have arrived. Returns whether they complete a step.
-    fn arrived(&mut self, bytes: usize) -> bool {
+    /// Notes how many bytes have arrived in all. Returns whether they complete a step.
+    pub fn arrived(&mut self, bytes: usize) -> bool {
         let is_step = bytes >= self.next_step;
         if is_step {
             self.next_step = bytes + STEP_BYTES;
@@ -315,29 +316,29 @@ impl BodyTimeouts {
     }
 
     /// The body was not read meanwhile.
-    fn wait_ended(&mut self) {
+    pub fn wait_ended(&mut self) {
         self.step_began = self.clock.now();
     }
 
-    /// The next part of a body.
-    async fn next<B: Body<Data = Bytes> + Unpin>(
+    /// The next part of a body; `is_short`: whether others wait for memory.
+    pub async fn next<B: Body<Data = Bytes> + Unpin>(
         &self,
         body: &mut B,
-        memory: Counted<'_>,
+        is_short: impl Fn() -> bool,
     ) -> Result<Option<Bytes>, BodyError> {
         loop {
             let deadline = self.end.min(self.step_began + self.timeout);
             let look = deadline.min(self.clock.now() + CHECK_INTERVAL);
             match next(body, &self.clock, look).await {
-                Err(BodyError::TooSlow) if self.clock.now() < deadline && !self.is_too_slow(memory) => {}
+                Err(BodyError::TooSlow) if self.clock.now() < deadline && !(is_short() && self.is_too_slow()) => {}
                 done => return done,
             }
         }
     }
 
-    /// Whether it is too slow while others wait for memory.
-    fn is_too_slow(&self, memory: Counted<'_>) -> bool {
-        memory.is_short() && self.clock.since(self.step_began) >= self.timeout.min(SHORT_TIMEOUT)
+    /// Whether it is too slow for a time in which others wait for memory.
+    fn is_too_slow(&self) -> bool {
+        self.clock.since(self.step_began) >= self.timeout.min(SHORT_TIMEOUT)
     }
 }
 

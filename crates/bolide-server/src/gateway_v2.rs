@@ -13,20 +13,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bolide_cosmos::direct::{self, RefusedFrame};
+use bolide_cosmos::direct;
 use bolide_cosmos::{Listener, Payload, Purpose, fallback};
 use bolide_rntbd::frame::{Head, LENGTH_BYTES, head_rest};
 use bytes::{Buf as _, Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
 use crate::body::Unread;
 use crate::connection::Shared;
-use crate::responding::{refuse_frame, respond_to_frame};
+use crate::responding::{refuse_frame, respond, respond_to_frame};
 use crate::streams::Stream;
 use crate::timeouts::Activity;
 
@@ -59,40 +59,38 @@ pub async fn answer(
     let limits = shared.limits();
     let read = timeout(limits.request, Incomplete::read(&mut body)).await;
     stream.work();
-    let read = match read.unwrap_or_else(|_| Err("its body did not arrive in time".to_owned())) {
-        Ok(read) => read,
-        Err(why) => return fallback::no_frame(&why),
-    };
-    let Incomplete { frame, rest, bytes } = read;
-    let request = match direct::to_request_of_gateway(&frame, &version(&head.headers)) {
-        Ok(parsed) => parsed,
-        Err(why) => return fallback::no_frame(&why.to_string()),
+    let parsed = read.ok().and_then(Result::ok).and_then(|read| {
+        let parsed = direct::to_request_of_gateway(&read.frame, &version(&head.headers)).ok()?;
+        Some((read, parsed))
+    });
+    let Some((Incomplete { frame, rest, bytes }, parsed)) = parsed else {
+        // A request without authorization, and nothing else.
+        let nothing = Unread::new(Empty::new(), activity, limits.request, shared.drains(), Some(stream));
+        return respond(shared.serving(), Request::from_parts(head, nothing), listener).await;
     };
     let activity_id = frame.activity_id;
-    let framed = match request.request {
+    let framed = match parsed.request {
         Ok(request) => {
             let rest = Rest {
                 first: rest,
                 body,
                 left: bytes,
             };
-            let drains = shared.drains();
-            let body = Unread::new(rest, activity, limits.request, drains, Some(stream));
-            respond_to_frame(shared.serving(), request, activity_id, body, listener).await
+            let body = Unread::new(rest, activity, limits.request, shared.drains(), Some(stream));
+            respond_to_frame(shared.serving(), request.carried_by(head), activity_id, body, listener).await
         }
-        Err(why) => {
-            let refused = RefusedFrame {
-                why,
-                operation: frame.operation(),
-                activity_id,
-                transport_request_id: request.transport_request_id,
-            };
-            refuse_frame(shared.serving(), refused, activity.is_admitted()).await
+        Err(refused) => {
+            let is_known = activity.is_admitted();
+            if !is_known {
+                // If there are too many, the stream is reset in the place of an answer.
+                stream.refuse();
+            }
+            refuse_frame(shared.serving(), refused, is_known).await
         }
     };
     match framed {
         Some((frame, payload)) => with_frame(frame, payload),
-        None => fallback::no_frame("its response is longer than a frame can be"),
+        None => fallback::panicked(),
     }
 }
 
@@ -141,9 +139,6 @@ impl Incomplete {
         if has_payload {
             fill(body, &mut read, LENGTH_BYTES).await?;
             bytes = usize::try_from(read.get_u32_le()).unwrap_or(usize::MAX);
-        }
-        if read.len() > bytes {
-            return Err("bytes follow its payload".to_owned());
         }
         Ok(Incomplete {
             frame,

@@ -4,7 +4,6 @@ use bolide_core::Endpoint;
 use bolide_cosmos::Endpoint as Configured;
 
 use crate::endpoint::Target;
-use crate::listeners::is_all_addresses;
 use crate::options::Settings;
 use crate::ready_file;
 use crate::server::Ports;
@@ -30,7 +29,8 @@ fn http(settings: &Settings, ports: Ports) -> String {
 }
 
 /// In direct mode: a name under which this server alone is reached. That of several servers together would not lead to the owner of a partition, but to any of them,
-/// which is right, too. `None` where clients are refused, and where the server listens on all addresses and was not told which of them clients know.
+/// which is right, too. `None` where clients are refused, and where nobody has said under which name clients know this server: what it listens on may be
+/// an address of its own network.
 fn frames(settings: &Settings, ports: Ports) -> Option<String> {
     if settings.options.no_direct {
         return None;
@@ -38,8 +38,7 @@ fn frames(settings: &Settings, ports: Ports) -> Option<String> {
     match &settings.endpoint {
         Some(Configured::Whole(endpoint)) => Some(Target::parse("--public-endpoint", endpoint).ok()?.authority()),
         Some(Configured::Host(host)) => Some(ready_file::endpoint(host, ports.http)),
-        None if is_all_addresses(settings.options.host()) => None,
-        None => Some(ready_file::endpoint(settings.options.host(), ports.http)),
+        None => None,
     }
 }
 

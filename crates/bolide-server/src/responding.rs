@@ -23,16 +23,12 @@ pub async fn respond_to_frame<B: RequestBody>(
     body: B,
     listener: Listener,
 ) -> Option<(Bytes, Bytes)> {
-    let number = frame.transport_request_id;
+    let (number, position) = (frame.transport_request_id, frame.position());
     let service = match serving.get().await {
         Ok(service) => service,
-        Err(absent) => {
-            let response = match absent {
-                Absent::Starting => fallback::starting(&frame.request, listener.purpose),
-                Absent::Replaced(why) => fallback::replacing(why.as_deref()),
-            };
+        Err(_) => {
             body.dismiss(Refused::Unknown);
-            return respond_with(response, activity_id, number);
+            return respond_with(fallback::not_here(), activity_id, number, position);
         }
     };
     let handled = service.handle_frame(frame, activity_id, body, listener);
@@ -40,7 +36,7 @@ pub async fn respond_to_frame<B: RequestBody>(
     let handled = AssertUnwindSafe(handled).catch_unwind().await;
     handled.unwrap_or_else(|panic| {
         tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");
-        respond_with(fallback::panicked(), activity_id, number)
+        respond_with(fallback::panicked(), activity_id, number, position)
     })
 }
 
@@ -49,16 +45,22 @@ pub async fn refuse_frame(serving: &Serving, refused: RefusedFrame, is_known: bo
     match serving.get().await {
         Ok(service) => service.refuse_frame(refused, is_known).await,
         Err(_) => respond_with(
-            fallback::replacing(None),
+            fallback::not_here(),
             refused.activity_id,
             refused.transport_request_id,
+            refused.position,
         ),
     }
 }
 
 /// A response that does not come from the service, as a frame.
-pub fn respond_with(response: Response<Payload>, activity_id: ActivityId, number: u32) -> Option<(Bytes, Bytes)> {
-    direct::to_frame(response, activity_id, number, Position::default())
+pub fn respond_with(
+    response: Response<Payload>,
+    activity_id: ActivityId,
+    number: u32,
+    position: Position,
+) -> Option<(Bytes, Bytes)> {
+    direct::to_frame(response, activity_id, number, position)
 }
 
 /// The body of a response, for hyper.

@@ -246,11 +246,6 @@ impl Streams {
         state.open == 0 && now.saturating_duration_since(state.idle_since) > limit
     }
 
-    /// Whether no request is open.
-    pub fn is_unused(&self) -> bool {
-        self.state.lock().open == 0
-    }
-
     /// Whether the client does not take its responses: none at all for `request`, or one of them for a multiple of that.
     pub fn is_overdue(&self, now: Instant, request: Duration) -> bool {
         let state = self.state.lock();
@@ -258,6 +253,21 @@ impl Streams {
             now.saturating_duration_since(state.progress) > request
                 || now.saturating_duration_since(*since) > request * TIMEOUT_FACTOR
         })
+    }
+
+    /// Records that the client has taken something.
+    pub fn taken(&self) {
+        let mut state = self.state.lock();
+        let now = self.now();
+        (state.progress, state.heard) = (now, now);
+    }
+
+    /// A response waits from now on, until what is returned is dropped.
+    pub fn wait(&self) -> Waiting<'_> {
+        Waiting {
+            streams: self,
+            number: self.hand_over(),
+        }
     }
 
     fn now(&self) -> Instant {
@@ -377,6 +387,19 @@ impl Drop for Stream {
             state.idle_since = self.streams.now();
             self.streams.activity.idle();
         }
+    }
+}
+
+/// A response that waits for its client.
+#[derive(Debug)]
+pub struct Waiting<'s> {
+    streams: &'s Streams,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.streams.gone(self.number);
     }
 }
 

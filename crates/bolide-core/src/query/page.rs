@@ -189,8 +189,9 @@ impl PageRun<'_> {
         metrics: &Metrics,
     ) -> Vec<RangePosition> {
         let mut touched = touched.to_vec();
-        if let (true, Some(first)) = (touched.is_empty(), self.state.layout.partitions.first()) {
-            // A query that reads no items is still charged to a range.
+        let first = self.slices.first().map(|slice| &slice.partition);
+        if let (true, Some(first)) = (touched.is_empty(), first.or(self.state.layout.partitions.first())) {
+            // A query that reads no items is still charged to a range: to one that it is for, because clients take the session token for that range's.
             record_range(&mut touched, first.range, first.lsn());
         }
         for (range, cost) in costs {

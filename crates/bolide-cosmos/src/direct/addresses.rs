@@ -5,6 +5,7 @@
 //!
 //! Source: rntbd.md §1.2, §1.3, §1.6.
 
+use bolide_core::Account;
 use bolide_model::rid::ContainerRid;
 use http::request::Parts;
 use http::{Method, StatusCode};
@@ -40,7 +41,7 @@ enum Asked {
 ///
 /// # Errors
 /// 400 if it is malformed, 401 without a key, 403 with a token of another container, 404 if there is no such container.
-pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<Reply, Failure> {
+pub(crate) async fn answer(state: &State, head: &Parts, listener: Listener) -> Result<Reply, Failure> {
     auth::authorization(head)?;
     let query = head.uri.query().unwrap_or_default();
     let asked = Asked::of(query)?;
@@ -81,24 +82,52 @@ pub(crate) fn answer(state: &State, head: &Parts, listener: Listener) -> Result<
             if let Sender::Token(grant) = &sender {
                 grant.check_container(&state.account, rid)?;
             }
-            let container = state.account.container_by_rid(rid);
-            let container = container.map_err(|_| Failure::new(NOT_FOUND, "there is no such container"))?;
-            let mut all = Vec::new();
-            for range in ranges {
-                // One that is not there is left out: clients know what that means.
-                let places = range.parse().ok();
-                let places = places.and_then(|id| state.account.frame_places(&container, id).ok());
-                for places in places.iter() {
-                    let places: Vec<&str> = places
+            let all = fresh_places(&state.account, &rid, &ranges).await?;
+            // A range that is not there is left out: clients know what that means.
+            let found = ranges
+                .iter()
+                .zip(&all)
+                .filter_map(|(range, places)| Some((range, places.as_ref()?)));
+            let told: Vec<Value> = found
+                .flat_map(|(range, places)| {
+                    let servers: Vec<&str> = places
                         .iter()
                         .map(|place| place.as_deref().unwrap_or(authority))
                         .collect();
-                    all.extend(addresses(&places, &range));
-                }
-            }
-            Ok(reply(&all))
+                    addresses(&servers, range)
+                })
+                .collect();
+            Ok(reply(&told))
         }
     }
+}
+
+/// Where the servers of a range are; `None` for this one.
+type Places = Vec<Option<String>>;
+
+/// The same, as far as any server of the store knows.
+///
+/// # Errors
+/// 404 without the container.
+async fn fresh_places(
+    account: &Account,
+    rid: &ContainerRid,
+    ranges: &[String],
+) -> Result<Vec<Option<Places>>, Failure> {
+    let mut all = places(account, rid, ranges);
+    if account.has_shared_store() && all.as_ref().is_none_or(|all| all.contains(&None)) {
+        // Another server may have made it.
+        account.refresh_catalog().await?;
+        all = places(account, rid, ranges);
+    }
+    all.ok_or_else(|| Failure::new(NOT_FOUND, "there is no such container"))
+}
+
+/// The places of ranges, `None` for one that is not there; `None` without the container.
+fn places(account: &Account, rid: &ContainerRid, ranges: &[String]) -> Option<Vec<Option<Places>>> {
+    let container = account.container_by_rid(*rid).ok()?;
+    let places = |range: &String| account.frame_places(&container, range.parse().ok()?).ok();
+    Some(ranges.iter().map(places).collect())
 }
 
 impl Asked {

@@ -13,7 +13,10 @@ pub(crate) mod addresses;
 mod request;
 mod response;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use http::request::Parts;
 use serde_json::json;
 
 pub(crate) use request::activity_text;
@@ -34,9 +37,11 @@ pub(crate) struct MeantContainer(pub String);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToKnown;
 
-/// A mark on requests that came as frames: they have no address whose name could be checked, and no web page has sent them.
-#[derive(Debug, Clone, Copy)]
+/// A mark on requests that came as frames. Those on connections of their own have no address whose name could be checked, and no web page has sent them.
+#[derive(Debug, Clone)]
 pub(crate) struct FromFrame {
     /// The range whose address the client has used.
     pub range: Option<u32>,
+    /// The request over HTTP that has brought the frame, in Gateway 2.0: it has an address, and a web page may have sent it.
+    pub carrier: Option<Arc<Parts>>,
 }

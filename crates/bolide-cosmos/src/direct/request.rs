@@ -1,6 +1,7 @@
 //! A frame as the request that it would be over HTTP.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +13,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{FromFrame, MeantContainer, addresses};
+use super::{FromFrame, MeantContainer, Position, addresses, position_in};
 use crate::wire::headers;
 
 /// What may stand in a segment of a path as it is.
@@ -33,6 +34,23 @@ pub struct FrameRequest {
     pub transport_request_id: u32,
 }
 
+impl FrameRequest {
+    /// Notes the request over HTTP that has brought the frame.
+    #[must_use]
+    pub fn carried_by(mut self, carrier: Parts) -> FrameRequest {
+        if let Some(from) = self.request.extensions_mut().get_mut::<FromFrame>() {
+            from.carrier = Some(Arc::new(carrier));
+        }
+        self
+    }
+
+    /// The position that its sender knows.
+    pub fn position(&self) -> Position {
+        let token = self.request.headers().get(&headers::SESSION_TOKEN);
+        token.and_then(headers::ascii).and_then(position_in).unwrap_or_default()
+    }
+}
+
 /// Why a frame is no request. Its sender gets a 400 with these words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);
@@ -48,6 +66,8 @@ pub struct RefusedFrame {
     pub activity_id: ActivityId,
     /// The number by which the client knows the response.
     pub transport_request_id: u32,
+    /// The position that its sender knows.
+    pub position: Position,
 }
 
 impl RefusedFrame {
@@ -78,8 +98,10 @@ pub struct Parsed {
     pub transport_request_id: u32,
     /// Whether a payload follows its head.
     pub has_payload: bool,
+    /// The position that its sender knows.
+    pub position: Position,
     /// The request, or why it is none, for a 400.
-    pub request: Result<FrameRequest, Refusal>,
+    pub request: Result<FrameRequest, RefusedFrame>,
 }
 
 /// Makes a request of the head of a frame on a connection in direct mode. `version`: that of the API, which the client has named for the connection.
@@ -111,14 +133,30 @@ fn parse(head: &Head, version: &HeaderValue, number: &Token) -> Result<Parsed, M
 }
 
 fn parsed(head: &Head, version: &HeaderValue, transport_request_id: u32) -> Result<Parsed, Malformed> {
+    let position = known_position(&head.tokens);
+    let request = request_of(head, version).map(|request| FrameRequest {
+        request,
+        transport_request_id,
+    });
     Ok(Parsed {
         transport_request_id,
         has_payload: has_payload(head)?,
-        request: request_of(head, version).map(|request| FrameRequest {
-            request,
+        position,
+        request: request.map_err(|why| RefusedFrame {
+            why,
+            operation: head.operation(),
+            activity_id: head.activity_id,
             transport_request_id,
+            position,
         }),
     })
+}
+
+/// The position in the session token of a request; the least one without it. Who gets an older one back takes the server for a replica that is behind, whatever the
+/// status.
+fn known_position(tokens: &Tokens) -> Position {
+    let token = tokens.get(id::SESSION_TOKEN).and_then(|token| token.text().ok());
+    token.and_then(position_in).unwrap_or_default()
 }
 
 /// Whether a payload follows the head of a frame.
@@ -163,6 +201,7 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
     let replica = tokens.get(id::REPLICA_PATH).map(Token::text).transpose()?;
     request.extensions_mut().insert(FromFrame {
         range: replica.and_then(addresses::range_of),
+        carrier: None,
     });
     if let Some(rid) = tokens.get(id::COLLECTION_RID) {
         request.extensions_mut().insert(MeantContainer(rid.text()?.to_owned()));
@@ -255,6 +294,9 @@ fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refu
         }
         part(length)
     };
+    if resource == resource::ACCOUNT && !is_of_feed {
+        return Ok("/".to_owned());
+    }
     path.push_str("/dbs");
     let mut add = |segment: &str, name: Option<String>| {
         if !segment.is_empty() {

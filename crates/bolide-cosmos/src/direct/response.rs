@@ -59,8 +59,8 @@ pub fn to_frame(
 }
 
 /// The position in the session token of a request: the last one that its sender knows.
-pub(crate) fn position_in(session: &HeaderValue) -> Option<Position> {
-    let (range, lsn) = SessionToken::parse(headers::ascii(session)?).ok()?.last()?;
+pub(crate) fn position_in(session: &str) -> Option<Position> {
+    let (range, lsn) = SessionToken::parse(session).ok()?.last()?;
     Some(Position { range, lsn: lsn.0 })
 }
 

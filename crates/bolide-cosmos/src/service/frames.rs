@@ -1,10 +1,11 @@
 //! Requests in direct mode: where they are sent, and those that come as frames.
 
+use bolide_model::ErrorKind;
 use bolide_model::partition_key::PartitionKey;
 use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
 use crate::direct::{self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ToKnown, addresses};
@@ -23,7 +24,7 @@ impl CosmosService {
         body: B,
         listener: Listener,
     ) -> Result<Reply, Failure> {
-        match addresses::answer(&self.state, head, listener) {
+        match addresses::answer(&self.state, head, listener).await {
             Err(failure) if failure.status.http == StatusCode::UNAUTHORIZED => {
                 Err(self.refuse_unknown(body, failure).await)
             }
@@ -43,17 +44,13 @@ impl CosmosService {
         listener: Listener,
     ) -> Option<(Bytes, Bytes)> {
         let number = frame.transport_request_id;
-        let uri = frame.request.uri().clone();
-        let is_barrier = frame.request.method() == Method::HEAD;
-        let used = frame
-            .request
-            .extensions()
-            .get::<FromFrame>()
-            .and_then(|from| from.range);
-        let sent = |name| frame.request.headers().get(name).cloned();
-        let key = sent(&headers::PARTITION_KEY);
-        let range = scope::range(frame.request.headers()).ok().flatten().or(used);
-        let session = sent(&headers::SESSION_TOKEN);
+        let known_to_sender = frame.position();
+        let request = &frame.request;
+        let uri = request.uri().clone();
+        let is_barrier = request.method() == Method::HEAD;
+        let used = request.extensions().get::<FromFrame>().and_then(|from| from.range);
+        let key = request.headers().get(&headers::PARTITION_KEY).cloned();
+        let range = scope::range(request.headers()).ok().flatten().or(used);
         let mut response = self.handle(frame.request.map(|()| body), listener).await;
         if is_barrier {
             // The question is how far the range is, not the container's definition.
@@ -66,9 +63,14 @@ impl CosmosService {
             true => self.position(uri.path(), key.as_ref(), range).await,
             false => None,
         };
-        // Who may not know where the range is gets back what it knows already: with less it would take this for a replica that is behind.
-        let position = position.or_else(|| direct::position_in(session.as_ref()?));
-        direct::to_frame(response, activity_id, number, position.unwrap_or_default())
+        // Who may not know where the range is gets back what it knows already.
+        let mut position = position.unwrap_or(known_to_sender);
+        let is_behind = is_session_not_available(&response);
+        if position.range == known_to_sender.range && !is_behind {
+            // With less it would take this for a replica that is behind: the container may be another one, or another server may have written.
+            position.lsn = position.lsn.max(known_to_sender.lsn);
+        }
+        direct::to_frame(response, activity_id, number, position)
     }
 
     /// Refuses a request of a frame whose sender means another container than the one that has the name now.
@@ -102,7 +104,7 @@ impl CosmosService {
         request_log::answered(&head, &reply, &id, duration, false);
         self.note(&head, None, &reply, duration);
         let (activity_id, number) = (refused.activity_id, refused.transport_request_id);
-        direct::to_frame(reply.into_response(), activity_id, number, Position::default())
+        direct::to_frame(reply.into_response(), activity_id, number, refused.position)
     }
 
     /// Where the range of a request is: that of its partition key, or this one, or the first one of its container.
@@ -120,10 +122,21 @@ impl CosmosService {
             return Some(Position { range, lsn });
         }
         let ranges = container.ranges().ranges;
-        let found = ranges.iter().find(|known| Some(known.id) == range).or(ranges.first())?;
+        let found = match range {
+            Some(id) => ranges.iter().find(|known| known.id == id),
+            None => ranges.first(),
+        };
+        // Of a range that is gone there is nothing to say but its name.
         Some(Position {
-            range: found.id,
-            lsn: found.lsn.0,
+            range: range.or(found.map(|found| found.id))?,
+            lsn: found.map_or(0, |found| found.lsn.0),
         })
     }
+}
+
+/// Whether a response says that the server is behind what its client has seen.
+fn is_session_not_available<B>(response: &Response<B>) -> bool {
+    let status = status::of(&ErrorKind::SessionNotAvailable);
+    let sub = response.headers().get(&headers::SUB_STATUS).and_then(headers::ascii);
+    response.status() == status.http && sub.and_then(|sub| sub.parse().ok()) == Some(status.sub)
 }

@@ -82,14 +82,15 @@ pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<ScanSc
 /// The requested page size: `None` leaves it to the server.
 ///
 /// # Errors
-/// `BadRequest` for anything but -1 and positive numbers.
+/// `BadRequest` for numbers below -1.
 pub(crate) fn max_items(headers: &HeaderMap) -> Result<Option<usize>> {
     match headers::integer(headers, &headers::MAX_ITEM_COUNT)? {
-        None => Ok(Some(DEFAULT_PAGE_ITEMS)),
+        // Java sends 0 with `TOP 0`.
+        None | Some(0) => Ok(Some(DEFAULT_PAGE_ITEMS)),
         Some(-1) => Ok(None),
         Some(count @ 1..) => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
         Some(count) => Err(Error::bad_request(format!(
-            "header `{}` must be -1 or positive. value={count}",
+            "header `{}` must be -1 or more. value={count}",
             headers::MAX_ITEM_COUNT
         ))),
     }

@@ -9,30 +9,40 @@
 //! A payload is read when its request was admitted, as a body over HTTP, and dropped otherwise. Frames after it wait for that. The requests of all
 //! connections are counted together with those of HTTP/2 ([`crate::streams`]), and their heads, where they are large, with those of HTTP/1.1.
 //!
+//! Requests for one item are carried out by the task that reads the connection, as far as they wait for nothing, and their responses are sent when no further
+//! frame has come. All others have tasks of their own.
+//!
 //! Source: rntbd.md §2, §3.5.
 
+mod negotiation;
 mod payload;
+mod reader;
+mod writer;
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
-use bolide_cosmos::direct::{self, RefusedFrame};
+use bolide_cosmos::direct::{self, Position, RefusedFrame};
 use bolide_cosmos::{BodyError, Listener, fallback};
-use bolide_model::limits;
-use bolide_rntbd::context::{self, ContextRequest, ContextResponse};
 use bolide_rntbd::frame::{ActivityId, Head, LENGTH_BYTES, head_rest};
 use bolide_rntbd::table::{operation, resource};
 use bytes::Bytes;
-use futures_util::poll;
+use futures_util::{FutureExt as _, poll};
 use http::HeaderValue;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, copy, sink};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::payload::{PART_BYTES, Part, Payload};
+use self::payload::{Part, Payload};
+use self::reader::{Arriving, Reader};
+use self::writer::Writer;
+use crate::body::{BodyTimeouts, DRAINED_BYTES, DRAINED_BYTES_OF_UNKNOWN};
 use crate::connection::Shared;
+use crate::rare::Rare;
 use crate::responding::{refuse_frame, respond_to_frame, respond_with};
 use crate::shutdown::Shutdown;
 use crate::streams::{Stream, Streams};
@@ -40,24 +50,17 @@ use crate::timeouts::Activity;
 
 /// The longest head of a context request.
 const CONTEXT_BYTES: usize = 1024;
-/// The longest head of another request: more than the headers of a request over HTTP may have; and the longest one from a client that has shown no key, and
-/// without a permit.
+/// The longest head of another request: more than the headers of a request over HTTP may have; and the longest one without a permit.
 const HEAD_BYTES: usize = 96 * 1024;
 const SMALL_HEAD_BYTES: usize = 16 * 1024;
 /// Nearly all heads are shorter.
 const USUAL_HEAD_BYTES: usize = 2 * 1024;
-/// A payload up to this size is read with its head, if the client has shown a key in any request, and sent with the head of its response.
+/// A payload up to this size is read with its head, if the client has shown a key in any request.
 const SMALL_PAYLOAD_BYTES: usize = 4 * 1024;
 /// Requests of a connection at the same time. Clients open another connection at 30.
 const UNDER_WAY: u32 = 64;
 /// How many of those one counts for while its sender has shown no key.
 const WEIGHT_OF_UNKNOWN: u32 = 8;
-/// The longest payload that is read and dropped. The connection of a longer one ends.
-const DROPPED_BYTES: usize = 4 * limits::ITEM_BYTES;
-/// The longest time between checks of an unused connection.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of a response that must be taken within the timeout of one.
-const SENT_BYTES: usize = 256 * 1024;
 
 /// Serves a connection to its end.
 pub async fn serve<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, activity: Arc<Activity>)
@@ -65,12 +68,11 @@ where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let (reading, writing) = tokio::io::split(stream);
-    let streams = Streams::new(activity.clone(), shared.streams());
     let connection = Arc::new(Connection {
-        writing: Mutex::new(Some(writing)),
+        writing: Mutex::new(Some(Writer::new(writing))),
         has_failed: Notify::new(),
         permits: Arc::new(Semaphore::new(UNDER_WAY as usize)),
-        streams,
+        streams: Streams::new(activity.clone(), shared.streams()),
         shared,
         listener,
         activity,
@@ -78,18 +80,12 @@ where
     // Dropped with this future, and with it what is under way: as with connections of HTTP.
     let mut requests = JoinSet::new();
     let work = async {
-        let ended = connection.clone().run(reading, &mut requests, shutdown).await;
-        if ended.is_ok() {
+        if connection.clone().run(reading, &mut requests, shutdown).await.is_ok() {
             // All are answered, and the answers sent.
             while requests.join_next().await.is_some() {}
         }
     };
-    tokio::select! {
-        () = work => {}
-        () = connection.has_failed.notified() => {}
-        // For others.
-        () = connection.streams.must_end() => {}
-    }
+    connection.supervise(work).await;
     requests.shutdown().await;
     if let Some(mut writing) = connection.writing.lock().await.take() {
         let _ = timeout(connection.shared.limits().request, writing.shutdown()).await;
@@ -98,8 +94,8 @@ where
 
 struct Connection<S> {
     /// `None` after a response could not be sent as a whole.
-    writing: Mutex<Option<WriteHalf<S>>>,
-    /// The same, for whoever reads.
+    writing: Mutex<Option<Writer<S>>>,
+    /// Notified then, and when a response cannot be sent at all.
     has_failed: Notify,
     /// For each request until its response is sent.
     permits: Arc<Semaphore>,
@@ -109,148 +105,154 @@ struct Connection<S> {
     activity: Arc<Activity>,
 }
 
+/// Whether a connection goes on after a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    /// What is under way is answered, and the connection ends.
+    End,
+}
+
 impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
+    /// Runs the work on a connection to its end, or until it must end: for others, because its client takes no responses, or because it is not used.
+    async fn supervise(&self, work: impl Future<Output = ()>) {
+        let limits = self.shared.limits();
+        let mut work = pin!(work);
+        let mut failed = pin!(self.has_failed.notified());
+        let mut failed = Rare::new(|cx| failed.as_mut().poll(cx));
+        let mut must_end = pin!(self.streams.must_end());
+        let mut must_end = Rare::new(|cx| must_end.as_mut().poll(cx));
+        let mut checks = tokio::time::interval(limits.look());
+        let mut check = Rare::new(|cx| checks.poll_tick(cx));
+        loop {
+            tokio::select! {
+                biased;
+                () = work.as_mut() => return,
+                () = failed.happens() => return,
+                () = must_end.happens() => return,
+                _ = check.happens() => {
+                    let now = self.shared.clock().now();
+                    let idle = if self.activity.is_admitted() { limits.idle } else { limits.request };
+                    if self.streams.is_overdue(now, self.shared.answer_timeout())
+                        || self.streams.is_idle_too_long(now, limits.request, idle)
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Errors
+    /// The connection ends at once.
     async fn run(
         self: Arc<Self>,
-        mut reading: ReadHalf<S>,
+        reading: tokio::io::ReadHalf<S>,
         requests: &mut JoinSet<()>,
         shutdown: Shutdown,
     ) -> io::Result<()> {
+        let mut reading = Reader::new(reading);
+        let mut stopping = pin!(shutdown.begun().fuse());
+        let mut stopping = Rare::new(|cx| stopping.as_mut().poll(cx));
         let version = tokio::select! {
             version = self.negotiate(&mut reading) => version?,
-            () = shutdown.begun() => return Ok(()),
+            () = stopping.happens() => return Ok(()),
         };
         let Some(version) = version else { return Ok(()) };
         loop {
             let first = tokio::select! {
+                biased;
                 first = self.first_byte(&mut reading) => first?,
-                () = shutdown.begun() => return Ok(()),
+                () = stopping.happens() => return Ok(()),
             };
-            let Some(first) = first else { return Ok(()) };
-            let is_known = self.activity.is_admitted();
-            let most = if is_known { HEAD_BYTES } else { SMALL_HEAD_BYTES };
             let head = tokio::select! {
-                head = self.head(&mut reading, first, most) => head?,
-                () = shutdown.begun(), if self.streams.is_unused() => return Ok(()),
+                biased;
+                head = self.head(&mut reading, first, HEAD_BYTES) => head?,
+                () = stopping.happens() => return Ok(()),
             };
-            let weight = if is_known { 1 } else { WEIGHT_OF_UNKNOWN };
-            let permit = self.permits.clone().acquire_many_owned(weight);
-            let permit = permit.await.map_err(io::Error::other)?;
+            let permit = self.permit(&mut reading).await?;
             while requests.try_join_next().is_some() {}
-            self.clone()
-                .begin(head, &version, permit, &mut reading, requests)
-                .await?;
+            let then = self.clone().begin(head, &version, permit, &mut reading, requests);
+            if then.await? == Then::End {
+                return Ok(());
+            }
         }
     }
 
     /// Answers the first frame; returns the version of the API. `None`: it was refused.
-    async fn negotiate(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<HeaderValue>> {
+    async fn negotiate(&self, reading: &mut Reader<S>) -> io::Result<Option<HeaderValue>> {
         let first = self.in_time(reading.read_u8()).await?;
-        let (head, _) = self.head(reading, first, CONTEXT_BYTES).await?;
-        let request = ContextRequest::of(&head).map_err(|error| error.to_string());
-        let version = request.and_then(|request| {
-            let version = HeaderValue::from_str(&request.client_version).map_err(|error| error.to_string())?;
-            match request.protocol_version {
-                context::PROTOCOL_VERSION => Ok((request, version)),
-                other => Err(format!("version {other} of the frames is not served")),
-            }
-        });
-        let (answer, version) = match version {
-            Ok((request, version)) => {
-                let limits = self.shared.limits();
-                let response = ContextResponse {
-                    server_agent: "bolide",
-                    server_version: env!("CARGO_PKG_VERSION"),
-                    idle_seconds: seconds(limits.idle),
-                    unauthenticated_seconds: seconds(limits.request),
-                };
-                (response.write(&request), Some(version))
-            }
-            Err(why) => {
-                let error = direct::error_body("BadRequest", &why);
-                (context::refusal(400, head.activity_id, &error), None)
-            }
-        };
-        let answer = answer.ok_or_else(too_long)?;
-        self.send(&answer, &[]).await?;
+        let head = self.head(reading, first, CONTEXT_BYTES).await?;
+        let (answer, version) = negotiation::answer(&head, self.shared.limits());
+        self.send(answer.map(|frame| (frame.freeze(), Bytes::new())), false)
+            .await;
         Ok(version)
     }
 
-    /// The first byte of the next frame; `None` at the end of the connection, or when it was unused for too long.
-    async fn first_byte(&self, reading: &mut ReadHalf<S>) -> io::Result<Option<u8>> {
-        let limits = self.shared.limits();
-        loop {
-            let patience = match self.activity.is_admitted() {
-                true => limits.idle,
-                false => limits.request,
-            };
-            if self
-                .streams
-                .is_idle_too_long(self.shared.clock().now(), limits.request, patience)
-            {
-                return Ok(None);
-            }
-            // Short, because what it depends on changes: whether a key was shown, and whether requests are under way.
-            let read = timeout(patience.min(CHECK_INTERVAL), reading.read_u8()).await;
-            match read {
-                Ok(Ok(byte)) => return Ok(Some(byte)),
-                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-                Ok(Err(error)) => return Err(error),
-                Err(_) => {}
-            }
+    /// The first byte of the next frame. What was made for the last ones is sent before it is waited for.
+    async fn first_byte(&self, reading: &mut Reader<S>) -> io::Result<u8> {
+        if let Poll::Ready(first) = poll!(pin!(reading.read_u8())) {
+            return first;
         }
+        self.flush().await;
+        reading.read_u8().await
     }
 
-    /// The rest of a head after its first byte, with a permit if it is a large one.
-    async fn head(
-        &self,
-        reading: &mut ReadHalf<S>,
-        first: u8,
-        most: usize,
-    ) -> io::Result<(Head, Option<OwnedSemaphorePermit>)> {
+    /// The rest of a head after its first byte.
+    async fn head(&self, reading: &mut Reader<S>, first: u8, most: usize) -> io::Result<Head> {
         let read = async {
             let mut length = [first, 0, 0, 0];
             reading.read_exact(&mut length[1..]).await?;
             let rest = head_rest(length, most).map_err(io::Error::other)?;
-            let permit = match rest > SMALL_HEAD_BYTES {
-                true => Some(
-                    self.shared
-                        .large_heads()
-                        .acquire_owned()
-                        .await
-                        .map_err(io::Error::other)?,
-                ),
-                false => None,
-            };
             let mut bytes = Vec::new();
             if rest <= USUAL_HEAD_BYTES {
                 bytes.resize(rest, 0);
                 reading.read_exact(&mut bytes).await?;
             } else {
+                let permit = (rest > SMALL_HEAD_BYTES).then(|| self.shared.large_heads().try_acquire_owned());
+                let _permit = permit.transpose().map_err(io::Error::other)?;
                 // Memory as bytes arrive: a length alone takes none.
                 let limit = u64::try_from(rest).unwrap_or(u64::MAX);
                 (&mut *reading).take(limit).read_to_end(&mut bytes).await?;
             }
             match bytes.len() == rest {
-                true => Ok((Head::read(Bytes::from(bytes)).map_err(io::Error::other)?, permit)),
+                true => Head::read(Bytes::from(bytes)).map_err(io::Error::other),
                 false => Err(io::ErrorKind::UnexpectedEof.into()),
             }
         };
         self.in_time(read).await
     }
 
+    /// Waits until another request may be under way, or the client has left.
+    async fn permit(&self, reading: &mut Reader<S>) -> io::Result<OwnedSemaphorePermit> {
+        let weight = if self.activity.is_admitted() {
+            1
+        } else {
+            WEIGHT_OF_UNKNOWN
+        };
+        if let Ok(permit) = self.permits.clone().try_acquire_many_owned(weight) {
+            return Ok(permit);
+        }
+        self.flush().await;
+        tokio::select! {
+            permit = self.permits.clone().acquire_many_owned(weight) => permit.map_err(io::Error::other),
+            left = reading.left() => Err(left),
+        }
+    }
+
     /// Begins a request, and reads or drops its payload.
     async fn begin(
         self: Arc<Self>,
-        (head, large): (Head, Option<OwnedSemaphorePermit>),
+        head: Head,
         version: &HeaderValue,
         permit: OwnedSemaphorePermit,
-        reading: &mut ReadHalf<S>,
+        reading: &mut Reader<S>,
         requests: &mut JoinSet<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Then> {
         let direct::Parsed {
             transport_request_id: number,
             has_payload,
+            position,
             request,
         } = direct::to_request(&head, version).map_err(io::Error::other)?;
         let mut payload = [0; LENGTH_BYTES];
@@ -260,15 +262,9 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
         let activity_id = head.activity_id;
         let Some(stream) = self.streams.open() else {
-            self.refuse_one_too_many(activity_id, number).await?;
+            self.refuse_one_too_many(activity_id, number, position).await;
             return self.drop_payload(reading, bytes).await;
         };
-        let request = request.map_err(|why| RefusedFrame {
-            why,
-            operation: head.operation(),
-            activity_id,
-            transport_request_id: number,
-        });
         let is_point = is_point(head.operation());
         drop(head);
         let small = self.small_payload(reading, bytes, &stream).await?;
@@ -282,34 +278,57 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             stream: stream.clone(),
         };
         let (connection, answered) = (self.clone(), stream.clone());
+        let is_first = Arc::new(AtomicBool::new(is_here && is_point));
+        let is_polled_here = is_first.clone();
         let mut answer = Box::pin(async move {
-            connection.answer(request, activity_id, body, &answered).await;
-            drop((answered, large, permit));
+            connection
+                .answer(request, activity_id, body, &answered, &is_polled_here)
+                .await;
+            drop((answered, permit));
         });
         // Most of these are answered at once. Handing one to another thread would cost as much as carrying it out.
-        if is_here && is_point && poll!(answer.as_mut()).is_ready() {
-            return Ok(());
+        if is_first.load(Ordering::Relaxed) && poll!(answer.as_mut()).is_ready() {
+            return Ok(Then::GoOn);
         }
+        is_first.store(false, Ordering::Relaxed);
         requests.spawn(answer);
         if is_here {
-            return Ok(());
+            return Ok(Then::GoOn);
         }
-        match asked.await {
-            Ok(give) => self.give_payload(reading, bytes, give, &stream).await,
+        self.payload(reading, bytes, asked, &stream).await
+    }
+
+    /// Reads a payload when it is asked for, and drops one that is not wanted.
+    async fn payload(
+        &self,
+        reading: &mut Reader<S>,
+        bytes: usize,
+        asked: oneshot::Receiver<mpsc::Sender<Part>>,
+        stream: &Stream,
+    ) -> io::Result<Then> {
+        self.flush().await;
+        let asked = tokio::select! {
+            asked = asked => asked,
+            left = reading.left() => return Err(left),
+        };
+        match asked {
+            Ok(give) => self.give_payload(reading, bytes, give, stream).await,
             // It was refused.
-            Err(_) => self.drop_payload(reading, bytes).await,
+            Err(_) => {
+                stream.await_client();
+                self.drop_payload(reading, bytes).await
+            }
         }
     }
 
     /// Answers a request that is not begun. Nothing is read meanwhile, so that there is one such answer at a time.
-    async fn refuse_one_too_many(&self, activity_id: ActivityId, number: u32) -> io::Result<()> {
-        let frame = respond_with(fallback::too_many_requests(), activity_id, number);
-        let (head, payload) = frame.ok_or_else(too_long)?;
-        self.send(&head, &payload).await
+    async fn refuse_one_too_many(&self, activity_id: ActivityId, number: u32, position: Position) {
+        let frame = respond_with(fallback::too_many_requests(), activity_id, number, position);
+        self.send(frame, false).await;
     }
 
     /// Reads a payload that may be read before its request is admitted; nothing of others.
-    async fn small_payload(&self, reading: &mut ReadHalf<S>, bytes: usize, stream: &Stream) -> io::Result<Bytes> {
+    async fn small_payload(&self, reading: &mut Reader<S>, bytes: usize, stream: &Stream) -> io::Result<Bytes> {
         if bytes == 0 || bytes > SMALL_PAYLOAD_BYTES || !self.activity.is_admitted() {
             return Ok(Bytes::new());
         }
@@ -323,108 +342,127 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// Reads a payload part by part, for a request that waits for it.
     async fn give_payload(
         &self,
-        reading: &mut ReadHalf<S>,
+        reading: &mut Reader<S>,
         bytes: usize,
         give: mpsc::Sender<Part>,
         stream: &Stream,
-    ) -> io::Result<()> {
-        let mut left = bytes;
-        while left > 0 {
-            let mut part = vec![0; left.min(PART_BYTES)];
+    ) -> io::Result<Then> {
+        let clock = self.shared.clock().monotonic();
+        let mut timeouts = BodyTimeouts::begin(self.shared.limits().request, clock);
+        let mut arriving = Arriving::new(reading, bytes);
+        loop {
             stream.await_client();
-            let read = self.in_time(reading.read_exact(&mut part)).await;
-            let given = match &read {
-                Ok(_) => Ok(Bytes::from(part)),
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(BodyError::TooSlow),
-                Err(_) => Err(BodyError::Broken),
+            let part = match timeouts.next(&mut arriving, || self.shared.is_memory_short()).await {
+                Ok(Some(part)) => part,
+                Ok(None) => break,
+                Err(why) => {
+                    // The frames after it cannot be found any more.
+                    let end = if why == BodyError::TooSlow {
+                        Ok(Then::End)
+                    } else {
+                        Err(gone())
+                    };
+                    stream.work();
+                    let _ = give.send(Err(why)).await;
+                    return end;
+                }
             };
-            left -= left.min(PART_BYTES);
-            stream.progress();
+            if timeouts.arrived(bytes - arriving.left()) {
+                stream.progress();
+            }
             stream.work();
-            let is_wanted = give.send(given).await.is_ok();
-            read?;
-            if !is_wanted {
+            if give.send(Ok(part)).await.is_err() {
+                stream.await_client();
+                let left = arriving.left();
                 return self.drop_payload(reading, left).await;
             }
+            timeouts.wait_ended();
         }
-        Ok(())
+        stream.work();
+        Ok(Then::GoOn)
     }
 
+    /// `is_polled_here`: the task that reads the connection runs this, and sends the response.
     async fn answer(
         &self,
         request: Result<direct::FrameRequest, RefusedFrame>,
         activity_id: ActivityId,
         body: Payload,
         stream: &Stream,
+        is_polled_here: &AtomicBool,
     ) {
         let serving = self.shared.serving();
         let frame = match request {
             Ok(request) => respond_to_frame(serving, request, activity_id, body, self.listener).await,
             Err(refused) => {
+                let is_known = self.activity.is_admitted();
+                if !is_known && !stream.refuse() {
+                    stream.end_connection();
+                }
                 drop(body);
-                refuse_frame(serving, refused, self.activity.is_admitted()).await
+                refuse_frame(serving, refused, is_known).await
             }
         };
         stream.await_client();
-        // Of errors the connection learns by what it notes itself.
-        let _ = match frame {
-            Some((head, payload)) => self.send(&head, &payload).await,
-            None => Err(too_long()),
+        self.send(frame, is_polled_here.load(Ordering::Relaxed)).await;
+    }
+
+    /// Reads bytes that nobody wants, so that the frames after them are found, as far as HTTP does.
+    async fn drop_payload(&self, reading: &mut Reader<S>, bytes: usize) -> io::Result<Then> {
+        let most = match self.activity.is_admitted() {
+            true => DRAINED_BYTES,
+            false => DRAINED_BYTES_OF_UNKNOWN,
         };
+        if bytes > most {
+            return Ok(Then::End);
+        }
+        let length = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let (mut unwanted, mut nowhere) = (reading.take(length), sink());
+        match self.in_time(copy(&mut unwanted, &mut nowhere)).await {
+            Ok(dropped) if dropped == length => Ok(Then::GoOn),
+            Ok(_) => Err(gone()),
+            Err(_) => Ok(Then::End),
+        }
     }
 
-    /// Reads bytes that nobody wants, so that the frames after them are found.
-    async fn drop_payload(&self, reading: &mut ReadHalf<S>, bytes: usize) -> io::Result<()> {
-        if bytes > DROPPED_BYTES {
-            return Err(too_long());
-        }
-        let mut buffer = vec![0; bytes.min(PART_BYTES)];
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(PART_BYTES);
-            self.in_time(reading.read_exact(&mut buffer[..part])).await?;
-            left -= part;
-        }
-        Ok(())
-    }
-
-    /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one.
-    async fn send(&self, head: &[u8], payload: &[u8]) -> io::Result<()> {
+    /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one. `is_later`: the next flush sends it.
+    async fn send(&self, frame: Option<(Bytes, Bytes)>, is_later: bool) {
+        let Some((head, payload)) = frame else {
+            // It is longer than a frame can be.
+            return self.has_failed.notify_one();
+        };
+        let _waiting = self.streams.wait();
         let mut writing = self.writing.lock().await;
-        let Some(mut stream) = writing.take() else {
-            return Err(too_slow());
+        let Some(mut writer) = writing.take() else { return };
+        let added = writer.add(&head, &payload, &self.streams).await;
+        let sent = match added {
+            Ok(()) if !is_later => writer.flush(&self.streams).await,
+            added => added,
         };
-        let sent = self.send_to(&mut stream, head, payload).await;
         match sent {
-            Ok(()) => *writing = Some(stream),
+            Ok(()) => *writing = Some(writer),
             Err(_) => self.has_failed.notify_one(),
         }
-        sent
     }
 
-    async fn send_to(&self, stream: &mut WriteHalf<S>, head: &[u8], payload: &[u8]) -> io::Result<()> {
-        let together;
-        let (head, payload) = match payload.len() {
-            1..=SMALL_PAYLOAD_BYTES => {
-                together = [head, payload].concat();
-                (&together[..], &[][..])
-            }
-            _ => (head, payload),
-        };
-        for part in [head].into_iter().chain(payload.chunks(SENT_BYTES)) {
-            within(self.shared.answer_timeout(), stream.write_all(part)).await?;
+    /// Sends what was left for later.
+    async fn flush(&self) {
+        let mut writing = self.writing.lock().await;
+        if writing.as_ref().is_none_or(Writer::is_empty) {
+            return;
         }
-        within(self.shared.answer_timeout(), stream.flush()).await
+        let _waiting = self.streams.wait();
+        let Some(mut writer) = writing.take() else { return };
+        match writer.flush(&self.streams).await {
+            Ok(()) => *writing = Some(writer),
+            Err(_) => self.has_failed.notify_one(),
+        }
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        within(self.shared.limits().request, work).await
+        let done = timeout(self.shared.limits().request, work).await;
+        done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
-}
-
-async fn within<T>(patience: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let done = timeout(patience, work).await;
-    done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// Whether a request is for one item.
@@ -433,14 +471,6 @@ fn is_point((resource, operation): (u16, u16)) -> bool {
     resource == resource::DOCUMENT && matches!(operation, CREATE | DELETE | PATCH | READ | REPLACE | UPSERT)
 }
 
-fn seconds(time: Duration) -> u32 {
-    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
-}
-
-fn too_slow() -> io::Error {
-    io::Error::other("the client takes no responses")
-}
-
-fn too_long() -> io::Error {
-    io::Error::other("a frame is too long")
+fn gone() -> io::Error {
+    io::ErrorKind::UnexpectedEof.into()
 }

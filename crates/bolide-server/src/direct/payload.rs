@@ -10,9 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::streams::Stream;
 use crate::timeouts::Activity;
 
-/// Bytes of a payload that must arrive within the timeout of a request. A payload up to this size reserves memory as it arrives, a larger one when its
-/// first part has come.
-pub const PART_BYTES: usize = 64 * 1024;
+/// A payload up to this size reserves memory as it arrives, a larger one when its first part has come.
+const STEP_BYTES: usize = 64 * 1024;
 /// A part of a payload.
 pub type Part = Result<Bytes, BodyError>;
 
@@ -54,7 +53,7 @@ impl RequestBody for Payload {
         while all.len() < declared {
             let part = given.recv().await.ok_or(BodyError::Broken)??;
             if all.is_empty() {
-                match declared > PART_BYTES {
+                match declared > STEP_BYTES {
                     true => memory.expect(&mut share, declared, true).await?,
                     false => memory.grow(&mut share, declared).await?,
                 }
@@ -74,7 +73,12 @@ impl RequestBody for Payload {
     }
 
     fn dismiss(self, sender: Refused) -> bool {
-        let is_answered = sender == Refused::Known || self.stream.refuse();
+        if sender == Refused::Known {
+            // How much is read and dropped depends on it.
+            self.activity.admit();
+        }
+        // A connection that has shown a key may have other requests under way.
+        let is_answered = sender == Refused::Known || self.activity.is_admitted() || self.stream.refuse();
         if !is_answered {
             // Too many wait to be refused, on all connections. A single request cannot be reset.
             self.stream.end_connection();

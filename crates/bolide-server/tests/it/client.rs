@@ -68,6 +68,11 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
+    /// The stream, for its timeouts.
+    pub fn stream(&self) -> &S {
+        self.stream.get_ref()
+    }
+
     /// Sends a request and waits for its response.
     pub fn send(&mut self, request: &Request) -> Response {
         self.try_send(request).expect("the server answers")

@@ -26,6 +26,7 @@ const QUERY: u16 = 0x0F;
 struct Gateway {
     http2: Http2,
     authority: String,
+    origin: Option<&'static str>,
     stream: u32,
 }
 
@@ -34,6 +35,7 @@ impl Gateway {
         Gateway {
             http2: Http2::connect(server, 1 << 20),
             authority: format!("127.0.0.1:{}", server.port()),
+            origin: None,
             stream: 1,
         }
     }
@@ -47,6 +49,14 @@ impl Gateway {
         for (name, text) in [(0x04, path), (0x01, &self.authority)] {
             block.extend([name, u8::try_from(text.len()).expect("a short text")]);
             block.extend(text.as_bytes());
+        }
+        for (name, text) in self.origin.iter().map(|origin| ("origin", origin)) {
+            // A literal with a new name.
+            block.push(0);
+            for part in [name, text] {
+                block.push(u8::try_from(part.len()).expect("a short text"));
+                block.extend(part.as_bytes());
+            }
         }
         self.http2.send(HEADERS, END_HEADERS, stream, &block);
         let (first, second) = body.split_at(body.len() / 2);
@@ -218,6 +228,21 @@ fn each_response_is_a_frame_with_the_status_of_the_response() {
 }
 
 #[test]
+fn a_web_page_and_another_name_do_no_more_than_over_http() {
+    let (server, mut gateway) = started();
+    let body = frame(CREATE, &at("POST", "dbs/d/colls/c"), key(), r#"{"id":"a","pk":"p"}"#);
+    // A browser sends such a request without asking before.
+    gateway.origin = Some("https://evil.example");
+    let answer = answer_of(&gateway.post("/", &body).1.expect("a frame")).expect(403);
+    assert!(answer.json()["message"].as_str().expect("text").contains("Web pages"));
+    gateway.origin = None;
+    gateway.authority = "evil.example".to_owned();
+    answer_of(&gateway.post("/", &body).1.expect("a frame")).expect(400);
+    let read = server.client().send(&Request::get("/dbs/d/colls/c/docs/a").pk());
+    assert_eq!(read.status, 404);
+}
+
+#[test]
 fn what_is_no_frame_or_is_not_signed_is_refused() {
     let (_server, mut gateway) = started();
     let docs = at("POST", "dbs/d/colls/c");
@@ -227,11 +252,16 @@ fn what_is_no_frame_or_is_not_signed_is_refused() {
         b"GET / HTTP/1.1\r\n\r\n",
         &[0; 64],
         &[0xFF; 64],
-        // Cut off in the head, and in the payload; something after it.
+        // Cut off in the head.
         &whole[..100],
-        &whole[..whole.len() - 1],
-        &[&whole[..], b"x"].concat(),
     ] {
+        // As any request without authorization.
+        let refused = gateway.post("/", body).1.expect("an error");
+        let refused: Value = serde_json::from_slice(&refused).expect("JSON");
+        assert_eq!(refused["code"], "Unauthorized", "{} bytes", body.len());
+    }
+    // Cut off in the payload, and something after it.
+    for body in [&whole[..whole.len() - 1], &[&whole[..], b"x"].concat()] {
         assert_eq!(gateway.post("/", body).0, STATUS_400, "{} bytes", body.len());
     }
     let stranger = at("POST", "dbs/d/colls/other");

@@ -21,6 +21,12 @@ pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
 
 /// As [`tls_client`], to any port.
 pub fn tls_stream(port: u16, pem: &[u8], name: &str) -> Tls {
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    tls_over(stream, pem, name)
+}
+
+/// As [`tls_client`], over a connection.
+pub fn tls_over(stream: TcpStream, pem: &[u8], name: &str) -> Tls {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(pem).expect("a certificate"))
@@ -33,7 +39,6 @@ pub fn tls_stream(port: u16, pem: &[u8], name: &str) -> Tls {
         .with_no_client_auth();
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
-    let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     StreamOwned::new(connection, stream)
 }
 

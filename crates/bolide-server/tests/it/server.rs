@@ -84,8 +84,12 @@ impl Server {
     fn launch(mut command: Command, subcommand: &str, arguments: &[&str]) -> Server {
         let files = TempDir::new().expect("a temporary directory");
         let ready = files.path().join("ready.json");
+        command.arg(subcommand);
+        if !arguments.contains(&"--port") {
+            command.args(["--port", "0"]);
+        }
         let mut child = command
-            .args([subcommand, "--port", "0", "--mongo-port", "0", "--ready-file"])
+            .args(["--mongo-port", "0", "--ready-file"])
             .arg(&ready)
             .args(arguments)
             .stdout(Stdio::null())

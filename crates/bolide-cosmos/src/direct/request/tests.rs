@@ -15,7 +15,7 @@ fn request(resource: u16, operation: u16, write: impl FnOnce(&mut TokenWriter)) 
     let head = Head::read(bytes.freeze().slice(4..)).expect("a head");
     let parsed = to_request(&head, &HeaderValue::from_static("2020-07-15")).expect("a number");
     assert_eq!((parsed.transport_request_id, parsed.has_payload), (7, false));
-    parsed.request
+    parsed.request.map_err(|refused| refused.why)
 }
 
 fn text(tokens: &mut TokenWriter, id: u16, text: &str) {

@@ -42,12 +42,13 @@ fn an_interval_needs_its_key_type() {
 }
 
 #[test]
-fn page_sizes_are_minus_one_or_positive() {
+fn page_sizes_are_minus_one_or_more() {
     let size = |value| max_items(&map(&[("x-ms-max-item-count", value)]));
     assert_eq!(size("-1").expect("the server's choice"), None);
     assert_eq!(size("7").expect("seven"), Some(7));
     assert_eq!(max_items(&map(&[])).expect("the default"), Some(100));
-    for value in ["0", "-2", "x", "1.5"] {
+    assert_eq!(size("0").expect("that of `TOP 0`"), Some(100));
+    for value in ["-2", "x", "1.5"] {
         assert!(size(value).is_err(), "{value}");
     }
 }

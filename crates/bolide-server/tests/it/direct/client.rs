@@ -223,16 +223,11 @@ impl DirectClient {
     /// Asks where a range is.
     fn ask_addresses(&mut self, range: &Range, is_forced: bool) {
         let (container, id) = range;
-        let (resolve_for, resource, ranges) = match container.as_str() {
+        let (place, resource, ranges) = match container.as_str() {
             "" => ("dbs".to_owned(), "dbs", String::new()),
-            rid => {
-                let database = rid_text(&rid_bytes(rid)[..4]);
-                let path = format!("dbs/{database}/colls/{rid}/docs");
-                let path = path.replace('/', "%2f").replace('=', "%3d");
-                (path, "docs", format!("&$partitionKeyRangeIds={id}"))
-            }
+            rid => (resolve_for(rid), "docs", format!("&$partitionKeyRangeIds={id}")),
         };
-        let path = format!("//addresses/?$resolveFor={resolve_for}&$filter=protocol%20eq%20rntbd{ranges}");
+        let path = format!("//addresses/?$resolveFor={place}&$filter=protocol%20eq%20rntbd{ranges}");
         let mut request = Request::get(&path)
             .signing_as(resource, &container.to_lowercase())
             .host(&format!("localhost:{}", self.port));
@@ -415,6 +410,30 @@ impl DirectClient {
     }
 }
 
+/// The part of a path that says of which container addresses are asked for.
+pub fn resolve_for(container: &str) -> String {
+    let database = rid_text(&rid_bytes(container)[..4]);
+    let path = format!("dbs/{database}/colls/{container}/docs");
+    path.replace('/', "%2f").replace('=', "%3d")
+}
+
+/// The tokens with which .NET 3.64 asks about items of a container by names, without those of the connection. `rid`: that of the container.
+pub fn named_tokens(database: &str, rid: &str, call: &Call) -> SentTokens {
+    let addressed = Addressed {
+        segments: call.segments(database),
+        rids: Vec::new(),
+        container: Some(rid.to_owned()),
+    };
+    let request = Request::new(call.operation.method(), "/");
+    let request = request.signing_as(call.resource.keyword(), &link(&addressed.segments));
+    let (authorization, date) = request.authorization();
+    let mut tokens = call.tokens();
+    tokens.insert(0x01, Sent::Text(authorization));
+    tokens.insert(0x03, Sent::SmallText(date));
+    add_tokens_of_names(&mut tokens, &addressed, call);
+    tokens
+}
+
 /// Headers of .NET 3.64 that are among the tokens of the same requests.
 fn own_headers(call: &Call) -> Vec<(&'static str, &'static str)> {
     let mut headers = vec![("x-ms-cosmos-sdk-supportedcapabilities", "9")];
@@ -524,7 +543,7 @@ fn keyed(request: Request, call: &Call) -> Request {
 }
 
 /// The position in a session token, with or without the range before it.
-fn position(token: &str) -> i64 {
+pub fn position(token: &str) -> i64 {
     let position = token.rsplit_once('#').map(|(_, position)| position.parse());
     position.map_or(-1, |position| position.expect("a number"))
 }

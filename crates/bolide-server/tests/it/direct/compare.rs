@@ -83,7 +83,7 @@ impl Twins {
 }
 
 /// Replaces what differs between two databases.
-fn hide(value: &mut Value) {
+pub fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -220,7 +220,7 @@ pub fn sub_status(response: &Response) -> u32 {
 }
 
 /// Query metrics without times.
-fn without_times(metrics: &str) -> String {
+pub fn without_times(metrics: &str) -> String {
     let parts = metrics.split(';').filter(|part| !part.contains("InMs="));
     parts.collect::<Vec<_>>().join(";")
 }
@@ -232,7 +232,7 @@ fn charge_over_http(response: &Response) -> String {
     })
 }
 
-fn charge_in_frame(answer: &Answer) -> String {
+pub fn charge_in_frame(answer: &Answer) -> String {
     let charge = answer.head.tokens.get(0x15);
     charge.map_or("none".to_owned(), |charge| {
         format!("{:.2}", charge.double().expect("a double"))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use bolide_rntbd::frame::{Head, Outgoing, head_rest};
@@ -9,13 +10,16 @@ use bolide_rntbd::token::{Kind, TokenWriter};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::listening::{Tls, tls_stream};
+use crate::listening::{Tls, tls_over};
 
 /// The activity id of all requests, and the same as text.
 pub const ACTIVITY_ID: [u8; 16] = [7; 16];
 pub const ACTIVITY_ID_TEXT: &str = "07070707-0707-0707-0707-070707070707";
 /// What .NET 3.64 says of itself: its context frame has 143 bytes with it (rntbd.md §3.3).
 const USER_AGENT: &str = "cosmos-netstandard-sdk/3.64.0|3.44.4|1|X64|Linux 6.8.0-generic 1|.NET 10.0.1|N|F 00001";
+
+/// How long a test waits for an answer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection after its context was negotiated, or before.
 pub struct Direct {
@@ -48,7 +52,12 @@ pub type SentTokens = BTreeMap<u16, Sent>;
 impl Direct {
     /// Connects, and negotiates as .NET 3.64 does.
     pub fn connect(port: u16, pem: &[u8], version: &str) -> Direct {
-        let mut direct = Direct::opened(port, pem);
+        Direct::try_connect(port, pem, version, PATIENCE).expect("the server listens")
+    }
+
+    /// The same with a server that may not be there. `patience`: how long it may take for an answer.
+    pub fn try_connect(port: u16, pem: &[u8], version: &str, patience: Duration) -> io::Result<Direct> {
+        let mut direct = Direct::over(TcpStream::connect(("127.0.0.1", port))?, pem, patience);
         let mut tokens = TokenWriter::default();
         tokens.u_long(0, 1);
         assert!(tokens.counted(1, Kind::SmallString, version.as_bytes()));
@@ -58,27 +67,37 @@ impl Direct {
         tokens.byte(4, 0);
         let frame = Outgoing::request(0, 0, [1; 16], &tokens).write().expect("a frame");
         assert_eq!(frame[..8], [0x8F, 0, 0, 0, 0, 0, 0, 0]);
-        direct.write(&frame);
-        let answer = direct.receive().expect("a context");
+        direct.try_write(&frame)?;
+        let answer = direct.receive()?;
         assert_eq!((answer.head.status(), answer.head.activity_id), (200, [1; 16]));
         assert_eq!((answer.text(1), answer.text(2)), (version, "bolide"));
         assert_eq!(answer.text(3), env!("CARGO_PKG_VERSION"));
-        direct
+        Ok(direct)
     }
 
     /// Connects, and says nothing.
     pub fn opened(port: u16, pem: &[u8]) -> Direct {
-        let stream = tls_stream(port, pem, "localhost");
-        let patience = Some(Duration::from_secs(30));
-        stream.sock.set_read_timeout(patience).expect("a timeout");
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+        Direct::over(stream, pem, PATIENCE)
+    }
+
+    fn over(stream: TcpStream, pem: &[u8], patience: Duration) -> Direct {
+        stream.set_read_timeout(Some(patience)).expect("a timeout");
         // As SDKs do: a frame in two parts would wait for an acknowledgement.
-        stream.sock.set_nodelay(true).expect("a socket");
-        Direct { stream, last: 0 }
+        stream.set_nodelay(true).expect("a socket");
+        Direct {
+            stream: tls_over(stream, pem, "localhost"),
+            last: 0,
+        }
     }
 
     pub fn write(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).expect("the server reads");
-        self.stream.flush().expect("the server reads");
+        self.try_write(bytes).expect("the server reads");
+    }
+
+    pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)?;
+        self.stream.flush()
     }
 
     pub fn receive(&mut self) -> io::Result<Answer> {
@@ -107,6 +126,30 @@ impl Direct {
 
     /// Sends a request with these tokens and its number, and receives its answer.
     pub fn exchange(&mut self, resource: u16, operation: u16, tokens: &SentTokens, body: &[u8]) -> Answer {
+        let answer = self.try_exchange(resource, operation, tokens, body);
+        answer.expect("an answer")
+    }
+
+    /// The same over a connection that may end.
+    pub fn try_exchange(
+        &mut self,
+        resource: u16,
+        operation: u16,
+        tokens: &SentTokens,
+        body: &[u8],
+    ) -> io::Result<Answer> {
+        let frame = self.frame(resource, operation, tokens, body);
+        self.try_write(&frame)?;
+        let answer = self.receive()?;
+        assert_eq!(
+            (answer.number(0x35), answer.head.activity_id),
+            (self.last.into(), ACTIVITY_ID)
+        );
+        Ok(answer)
+    }
+
+    /// The frame of the next request, with its number and its payload.
+    pub fn frame(&mut self, resource: u16, operation: u16, tokens: &SentTokens, body: &[u8]) -> Vec<u8> {
         self.last += 1;
         let mut tokens = tokens.clone();
         tokens.insert(0x02, Sent::Byte(u8::from(!body.is_empty())));
@@ -117,15 +160,7 @@ impl Direct {
             true => frame.write(),
             false => frame.with_payload(body.len()).write(),
         };
-        let mut frame = frame.expect("a frame");
-        frame.extend_from_slice(body);
-        self.write(&frame);
-        let answer = self.receive().expect("an answer");
-        assert_eq!(
-            (answer.number(0x35), answer.head.activity_id),
-            (self.last.into(), ACTIVITY_ID)
-        );
-        answer
+        [&frame.expect("a frame")[..], body].concat()
     }
 
     /// Whether the server closes the connection, long before a timeout of its own.

@@ -296,7 +296,8 @@ impl Run {
         let sent_back = response
             .header("x-ms-session-token")
             .filter(|_| !sent.operation.is_barrier());
-        let token = sent_back.or(known).unwrap_or("0:-1#1");
+        let unknown = format!("{range}:-1#1");
+        let token = sent_back.or(known).unwrap_or(&unknown);
         let (_, position) = token.split_once(':').expect("a range");
         match range_of(token) == range {
             true => position.to_owned(),

@@ -52,7 +52,7 @@ def run_go_tour(places, report):
 
 
 def run_java_tour(places, report):
-    """Tour with azure-cosmos for Java, in gateway mode, and in direct mode at the default and the strongest consistency."""
+    """Tour with azure-cosmos for Java, in gateway mode, in direct mode at the default and the strongest consistency, and as a thin client."""
 
     def commands():
         yield "java", [*tools.build_java_tour(places), "--kinds", CLIENTS / "tour_queries.json"]
@@ -60,10 +60,14 @@ def run_java_tour(places, report):
     run_tours(places, report, "java", commands)
     try:
         java, *words = tools.build_java_tour(places)
-        command = [java, "-Dbolide.direct=true", *words, "--kinds", CLIENTS / "tour_queries.json"]
+        words += ["--kinds", CLIENTS / "tour_queries.json"]
+        command = [java, "-Dbolide.direct=true", *words]
         for level in ("Session", "Strong"):
             with Server(places, f"java direct {level}", options=["--consistency", level]) as server:
                 run_tour(places, report, f"java direct, https, memory, {level}", command, server.https)
+        thin = ["-DCOSMOS.THINCLIENT_ENABLED=true", "-DCOSMOS.HTTP2_ENABLED=true"]
+        with Server(places, "java gateway 2.0", options=["--gateway-v2"]) as server:
+            run_tour(places, report, "java gateway 2.0, https, memory", [java, *thin, *words], server.https)
     except (tools.Missing, ServerFailed) as problem:
         fail(report, "java direct", problem)
 

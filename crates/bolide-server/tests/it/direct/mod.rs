@@ -10,4 +10,5 @@ mod hybrid_row;
 mod random;
 mod rows;
 mod sdk;
+mod several;
 mod table;

@@ -35,7 +35,7 @@ pub fn run(data: &[u8]) {
     match request {
         Ok(request) => {
             let path = request.request.uri().path();
-            assert!(path == "/dbs" || path.starts_with("/dbs/"), "{path}");
+            assert!(matches!(path, "/" | "/dbs") || path.starts_with("/dbs/"), "{path}");
             assert!(request.request.uri().query().is_none());
         }
         Err(refused) => assert!(!refused.why.0.is_empty()),

@@ -112,8 +112,12 @@ const fn row(id: u16, kind: Kind, name: &'static str, header: &'static str, form
 
 /// Finds a row by its id; the rows of a table are in the order of their ids.
 pub fn find(rows: &'static [Row], id: u16) -> Option<&'static Row> {
-    let at = rows.binary_search_by_key(&id, |row| row.id).ok()?;
-    rows.get(at)
+    rows.get(place(rows, id)?)
+}
+
+/// The place of the row of an id.
+pub fn place(rows: &'static [Row], id: u16) -> Option<usize> {
+    rows.binary_search_by_key(&id, |row| row.id).ok()
 }
 
 /// Tokens of the first frame of a client.
@@ -262,8 +266,8 @@ pub static REQUEST: &[Row] = &[
     row(0x43, Kind::ULong,       "ResponseContinuationTokenLimitInKb",  "x-ms-documentdb-responsecontinuationtokenlimitinkb", Form::Number),
     row(0x44, Kind::Byte,        "PopulatePartitionStatistics",         "x-ms-documentdb-populatepartitionstatistics", Form::Flag),
     row(0x47, Kind::String,      "IfModifiedSince",                     "if-modified-since", Form::Text),
-    row(0x49, Kind::ULong,       "RemainingTimeInMsOnClientRequest",    "x-ms-remaining-time-in-ms-on-client", Form::Number),
-    row(0x4A, Kind::ULong,       "ClientRetryAttemptCount",             "x-ms-client-retry-attempt-count", Form::Number),
+    row(0x49, Kind::ULong,       "RemainingTimeInMsOnClientRequest",    "x-ms-remaining-time-in-ms-on-client", Form::Own),
+    row(0x4A, Kind::ULong,       "ClientRetryAttemptCount",             "x-ms-client-retry-attempt-count", Form::Own),
     row(0x4B, Kind::LongLong,    "TargetLsn",                           "x-ms-target-lsn", Form::Number),
     row(0x4C, Kind::LongLong,    "TargetGlobalCommittedLsn",            "x-ms-target-global-committed-lsn", Form::Number),
     row(0x4D, Kind::ULong,       "TransportRequestID",                  "x-ms-transport-request-id", Form::Own),

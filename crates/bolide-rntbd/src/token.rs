@@ -62,6 +62,8 @@ pub enum Malformed {
 
 /// Tokens of a frame, at most. There are some 300.
 const MOST: usize = 1024;
+/// Most requests have fewer.
+const USUAL: usize = 20;
 
 /// The type of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +175,15 @@ impl Token {
         str::from_utf8(&self.value).map_err(|_| Malformed::Text(self.id))
     }
 
+    /// The same, sharing the frame's bytes.
+    ///
+    /// # Errors
+    /// As [`Token::text`].
+    pub fn shared_text(&self) -> Result<Bytes, Malformed> {
+        self.text()?;
+        Ok(self.value.clone())
+    }
+
     /// The bytes.
     ///
     /// # Errors
@@ -238,13 +249,14 @@ impl Tokens {
     ///
     /// # Errors
     /// See [`Malformed`].
-    pub fn read(mut bytes: Bytes) -> Result<Tokens, Malformed> {
-        let mut tokens: Vec<Token> = Vec::new();
-        while !bytes.is_empty() {
+    pub fn read(bytes: Bytes) -> Result<Tokens, Malformed> {
+        let mut tokens: Vec<Token> = Vec::with_capacity(USUAL);
+        let mut at = 0;
+        while at < bytes.len() {
             if tokens.len() == MOST {
                 return Err(Malformed::TooMany);
             }
-            tokens.push(read_token(&mut bytes)?);
+            tokens.push(read_token(&bytes, &mut at)?);
         }
         let mut ids: Vec<u16> = tokens.iter().map(|token| token.id).collect();
         ids.sort_unstable();
@@ -273,30 +285,31 @@ impl Tokens {
     }
 }
 
-/// Takes a token off the beginning of bytes.
-fn read_token(bytes: &mut Bytes) -> Result<Token, Malformed> {
-    let Some(&[low, high, number]) = bytes.first_chunk() else {
-        return Err(Malformed::Rest(bytes.len()));
+/// Reads the token at a place, and moves the place behind it.
+fn read_token(bytes: &Bytes, at: &mut usize) -> Result<Token, Malformed> {
+    let rest = &bytes[*at..];
+    let Some(&[low, high, number]) = rest.first_chunk() else {
+        return Err(Malformed::Rest(rest.len()));
     };
     let id = u16::from_le_bytes([low, high]);
     let kind = Kind::of(number).ok_or(Malformed::Kind { id, kind: number })?;
-    let _ = bytes.split_to(3);
-    let length = match kind.layout() {
-        Layout::Fixed(length) => length,
+    let (skipped, length) = match kind.layout() {
+        Layout::Fixed(length) => (3, length),
         Layout::Counted(size) => {
-            let sent = bytes.get(..size).ok_or(Malformed::CutOff(id))?;
+            let sent = rest.get(3..3 + size).ok_or(Malformed::CutOff(id))?;
             let length = sent
                 .iter()
                 .rev()
                 .fold(0, |length, byte| length << 8 | usize::from(*byte));
-            let _ = bytes.split_to(size);
-            length
+            (3 + size, length)
         }
     };
-    if bytes.len() < length {
+    if rest.len() - skipped < length {
         return Err(Malformed::CutOff(id));
     }
-    let value = bytes.split_to(length);
+    let from = *at + skipped;
+    *at = from + length;
+    let value = bytes.slice(from..*at);
     Ok(Token { id, kind, value })
 }
 

@@ -1,14 +1,14 @@
 //! A frame as the request that it would be over HTTP.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bolide_rntbd::frame::{ActivityId, Head};
 use bolide_rntbd::table::{self, Form, Row, operation, request as id, resource};
 use bolide_rntbd::token::{Malformed, Token, Tokens};
-use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, InvalidHeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -175,10 +175,7 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
     let mut headers = HeaderMap::with_capacity(24);
     let mut bytes = 0;
     for token in tokens.iter() {
-        let Some(row) = table::find(table::REQUEST, token.id) else {
-            continue;
-        };
-        bytes += add_header(&mut headers, row, token)?;
+        bytes += add_header(&mut headers, token)?;
         if bytes > HEADER_BYTES {
             return Err(Refusal(format!(
                 "the tokens are too large. bytes={bytes} or more, limit={HEADER_BYTES}"
@@ -338,38 +335,64 @@ fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refu
     Ok(path)
 }
 
+/// The names of the headers of the rows, in their order.
+static NAMES: LazyLock<Vec<Option<HeaderName>>> = LazyLock::new(|| {
+    let named = table::REQUEST.iter().map(|row| row.header);
+    named
+        .map(|name| (!name.is_empty()).then(|| HeaderName::from_static(name)))
+        .collect()
+});
+
 /// Adds the header of a token that stands for one alone; returns the bytes of its value.
-fn add_header(headers: &mut HeaderMap, row: &Row, token: &Token) -> Result<usize, Refusal> {
-    let value = match row.form {
-        Form::Own => return Ok(0),
-        Form::Text => token.text()?.to_owned(),
-        Form::Number => token.whole()?.to_string(),
-        Form::NumberOrMinusOne => match token.whole()? {
-            number if number == i128::from(u32::MAX) => "-1".to_owned(),
-            number => number.to_string(),
+fn add_header(headers: &mut HeaderMap, token: &Token) -> Result<usize, Refusal> {
+    let Some(place) = table::place(table::REQUEST, token.id) else {
+        return Ok(0);
+    };
+    let row = &table::REQUEST[place];
+    let Some(name) = NAMES
+        .get(place)
+        .and_then(Option::as_ref)
+        .filter(|_| row.form != Form::Own)
+    else {
+        return Ok(0);
+    };
+    let value = value_of(row, token)?;
+    let bytes = value.len();
+    headers.insert(name, value);
+    Ok(bytes)
+}
+
+/// The value of a token's header.
+fn value_of(row: &Row, token: &Token) -> Result<HeaderValue, Refusal> {
+    let text = |value: Result<HeaderValue, InvalidHeaderValue>| {
+        value.map_err(|_| Refusal(format!("token {} has control characters", row.name)))
+    };
+    let number = |number: i128| HeaderValue::from(i64::try_from(number).unwrap_or(i64::MAX));
+    Ok(match row.form {
+        Form::Own => HeaderValue::from_static(""),
+        Form::Text => match token.text()? {
+            ascii if ascii.is_ascii() => text(HeaderValue::from_maybe_shared(token.shared_text()?))?,
+            other => text(HeaderValue::from_str(&escaped(other)))?,
         },
-        Form::Flag => if token.whole()? == 0 { "False" } else { "True" }.to_owned(),
+        Form::Number => number(token.whole()?),
+        Form::NumberOrMinusOne => match token.whole()? {
+            all if all == i128::from(u32::MAX) => HeaderValue::from_static("-1"),
+            other => number(other),
+        },
+        Form::Flag => HeaderValue::from_static(if token.whole()? == 0 { "False" } else { "True" }),
         Form::Choice(choices) => {
             let number = token.whole()?;
             let chosen = choices.iter().find(|(known, _)| i128::from(*known) == number);
             let (_, text) =
                 chosen.ok_or_else(|| Refusal(format!("token {} has the unknown value {number}", row.name)))?;
-            (*text).to_owned()
+            HeaderValue::from_static(text)
         }
-        Form::Guid => hyphenated(token.guid()?),
-    };
-    let value = HeaderValue::from_str(&escaped(&value))
-        .map_err(|_| Refusal(format!("token {} has control characters", row.name)))?;
-    let bytes = value.len();
-    headers.insert(HeaderName::from_static(row.header), value);
-    Ok(bytes)
+        Form::Guid => text(HeaderValue::from_str(&hyphenated(token.guid()?)))?,
+    })
 }
 
 /// Text for a header. Of the tokens only those with JSON may have other characters than those of ASCII, and these are in its strings.
 fn escaped(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_owned();
-    }
     let mut escaped = String::with_capacity(2 * text.len());
     for unit in text.chars() {
         if unit.is_ascii() {

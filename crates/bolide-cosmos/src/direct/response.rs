@@ -4,15 +4,17 @@
 //! | --- | --- | --- |
 //! | session token | `3:-1#9` | `-1#9`, and the range in a token of its own |
 //! | positions | of successes | of errors, too, and never 0: otherwise clients take the sender for a replica that is behind |
-//! //! | replicas | not told | one, which has acknowledged all |
+//! | replicas | not told | one, which has acknowledged all |
 //!
 //! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
+
+use std::sync::LazyLock;
 
 use bolide_rntbd::frame::{ActivityId, Outgoing};
 use bolide_rntbd::table::{self, Form, response as id};
 use bolide_rntbd::token::{Kind, TokenWriter};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
 use crate::session::SessionToken;
 use crate::wire::{Payload, headers};
@@ -44,11 +46,14 @@ pub fn to_frame(
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
     tokens.u_long(id::TRANSPORT_REQUEST_ID, transport_request_id);
     add_position(&mut tokens, &head.headers, position);
-    for row in table::RESPONSE {
-        let Some(value) = head.headers.get(row.header).filter(|_| row.form != Form::Own) else {
-            continue;
-        };
-        add(&mut tokens, row, value);
+    let mut last = None;
+    for (name, value) in &head.headers {
+        // The values of a header that is there twice follow each other; a token is there once.
+        if last.replace(name) != Some(name)
+            && let Some(row) = row_of(name)
+        {
+            add(&mut tokens, row, value);
+        }
     }
     let frame = Outgoing::response(head.status.as_u16().into(), activity_id, &tokens);
     let frame = match payload.is_empty() {
@@ -56,6 +61,19 @@ pub fn to_frame(
         false => frame.with_payload(payload.len()),
     };
     Some((frame.write()?.freeze(), payload))
+}
+
+/// The rows of headers that become tokens of their own, in the order of the headers.
+static ROWS: LazyLock<Vec<&'static table::Row>> = LazyLock::new(|| {
+    let rows = table::RESPONSE.iter().filter(|row| row.form != Form::Own);
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable_by_key(|row| row.header);
+    rows
+});
+
+fn row_of(name: &HeaderName) -> Option<&'static table::Row> {
+    let at = ROWS.binary_search_by_key(&name.as_str(), |row| row.header).ok()?;
+    ROWS.get(at).copied()
 }
 
 /// The position in the session token of a request: the last one that its sender knows.

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | session token | `3:-1#9` | `-1#9`, and the range in a token of its own |
 //! | positions | of successes | of errors, too, and never 0: otherwise clients take the sender for a replica that is behind |
+//! | the position that a quorum has | not told | of writes the one before, as the tests of the official SDKs expect |
 //! | replicas | not told | one, which has acknowledged all |
 //!
 //! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
@@ -119,12 +120,13 @@ fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position)
     // Clients take 0 for a replica that knows nothing.
     let sent_as = |lsn: u64| i64::try_from(lsn.max(1)).unwrap_or(i64::MAX);
     let lsn = sent_as(number(&headers::LSN).unwrap_or(otherwise.lsn));
+    let acked = number(&headers::QUORUM_ACKED_LSN).map_or(lsn, sent_as);
     let of_item = number(&headers::ITEM_LSN).map_or(lsn, sent_as);
     for (position, lsn) in [
         (id::LSN, lsn),
         (id::LOCAL_LSN, lsn),
-        (id::QUORUM_ACKED_LSN, lsn),
-        (id::QUORUM_ACKED_LOCAL_LSN, lsn),
+        (id::QUORUM_ACKED_LSN, acked),
+        (id::QUORUM_ACKED_LOCAL_LSN, acked),
         (id::GLOBAL_COMMITTED_LSN, lsn),
         (id::ITEM_LSN, of_item),
         (id::ITEM_LOCAL_LSN, of_item),

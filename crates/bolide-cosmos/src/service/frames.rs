@@ -5,7 +5,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
 use crate::direct::{self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ToKnown, addresses};
@@ -48,6 +48,7 @@ impl CosmosService {
         let request = &frame.request;
         let uri = request.uri().clone();
         let is_barrier = request.method() == Method::HEAD;
+        let is_read = is_barrier || request.method() == Method::GET || headers::is_query(request.headers());
         let used = request.extensions().get::<FromFrame>().and_then(|from| from.range);
         let key = request.headers().get(&headers::PARTITION_KEY).cloned();
         let range = scope::range(request.headers()).ok().flatten().or(used);
@@ -56,6 +57,10 @@ impl CosmosService {
             // The question is how far the range is, not the container's definition.
             response.headers_mut().remove(&headers::LSN);
             response.headers_mut().remove(&headers::SESSION_TOKEN);
+        }
+        if !is_read && response.status().is_success() {
+            // A reader that sees the write is further than the quorum was when it was answered.
+            acknowledge_the_one_before(response.headers_mut());
         }
         let is_positioned = response.headers().contains_key(&headers::LSN);
         let is_known = response.extensions().get::<ToKnown>().is_some() && response.status() != StatusCode::FORBIDDEN;
@@ -131,6 +136,14 @@ impl CosmosService {
             range: range.or(found.map(|found| found.id))?,
             lsn: found.map_or(0, |found| found.lsn.0),
         })
+    }
+}
+
+/// Says of a write that a quorum had the position before it.
+fn acknowledge_the_one_before(headers: &mut HeaderMap) {
+    let lsn = headers.get(&headers::LSN).and_then(headers::ascii);
+    if let Some(before) = lsn.and_then(|lsn| lsn.parse::<u64>().ok()?.checked_sub(1)) {
+        headers.insert(&headers::QUORUM_ACKED_LSN, HeaderValue::from(before));
     }
 }
 

@@ -51,6 +51,7 @@ headers! {
     PREFER = "prefer",
     PREVIOUS_IMAGES = "x-bolide-previous-images",
     QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
+    QUORUM_ACKED_LSN = "x-ms-quorum-acked-lsn",
     READ_CONSISTENCY_STRATEGY = "x-ms-cosmos-read-consistency-strategy",
     READ_KEY_TYPE = "x-ms-read-key-type",
     SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging",

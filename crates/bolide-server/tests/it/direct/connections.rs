@@ -1,6 +1,7 @@
 //! Connections, addresses, refusals, and frames that lie.
 
 use std::io::Read as _;
+use std::time::{Duration, Instant};
 
 use bolide_rntbd::frame::{HEAD_BYTES, Outgoing};
 use bolide_rntbd::token::{Kind, TokenWriter};
@@ -349,6 +350,57 @@ fn who_has_no_key_is_refused_and_the_connection_goes_on() {
     let message = why["message"].as_str().expect("text");
     assert!(message.starts_with("operation type 0x0c is not served"), "{message}");
     direct.ask(&item(READ, "a"), named("a")).expect(200);
+}
+
+#[test]
+fn a_body_that_is_much_too_large_is_refused_and_the_requests_beside_it_are_answered() {
+    let (server, mut client, pem) = started();
+    create_item(&mut client, "a");
+    let mut direct = connected(&server, &pem);
+    direct.ask(&item(READ, "a"), named("a")).expect(200);
+    let large = format!(r#"{{"id":"b","pk":"p","text":"{}"}}"#, "x".repeat(20_000_000));
+    let first = direct.send(&item(READ, "a"), named("a"));
+    let second = direct.send(&items(CREATE, &large), key);
+    let third = direct.send(&item(READ, "a"), named("a"));
+    let mut statuses: Vec<(i128, u32)> = (0..3)
+        .map(|_| direct.receive().expect("an answer"))
+        .map(|answer| (answer.number(0x35), answer.head.status()))
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(
+        statuses,
+        [(first.into(), 200), (second.into(), 413), (third.into(), 200)]
+    );
+}
+
+#[test]
+fn what_a_client_has_asked_ends_when_it_leaves() {
+    let (server, mut client, pem) = started();
+    let worst = json!({"id": "a", "pk": "p", "xs": vec![1; 3_163], "t": "a".repeat(100)}).to_string();
+    client
+        .send(&Request::post("/dbs/d/colls/c/docs", worst).pk())
+        .expect(201);
+    let open = |client: &mut Client| {
+        let metrics = client.send(&Request::get("/_bolide/metrics")).expect(200).text();
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("bolide_connections "));
+        line.expect("a figure").parse::<u32>().expect("a number")
+    };
+    let before = open(&mut client);
+    let mut direct = connected(&server, &pem);
+    direct.ask(&item(READ, "a"), named("a")).expect(200);
+    // Ten million rows, for longer than this test waits.
+    let long = r#"{"query":"SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE CONTAINS(c.t, CONCAT(c.t, 'b'), true)"}"#;
+    for _ in 0..8 {
+        direct.send(&items(QUERY, long), |tokens| text(tokens, 0x2C, "0"));
+    }
+    drop(direct);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while open(&mut client) > before {
+        assert!(Instant::now() < deadline, "the connection goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -268,69 +268,62 @@ impl Verb {
     }
 }
 
-// Long: it is a table.
-/// The path of what a frame addresses: by names, which are sent as they are, or by a resource id as bytes.
+/// A segment of a path with its name: the keyword, the token of the name, and how many bytes of a resource id stand for it.
+type Segment = (&'static str, u16, usize);
+
+/// All bytes of a resource id.
+const WHOLE: usize = usize::MAX;
+
+/// The segments of a type of resource (rntbd.md §4.1).
+fn segments(resource: u16) -> Option<&'static [Segment]> {
+    const DATABASE: Segment = ("dbs", id::DATABASE_NAME, 4);
+    const CONTAINER: Segment = ("colls", id::COLLECTION_NAME, 8);
+    const USER: Segment = ("users", id::USER_NAME, 8);
+    Some(match resource {
+        resource::ACCOUNT => &[],
+        resource::DATABASE => &[DATABASE],
+        resource::COLLECTION => &[DATABASE, CONTAINER],
+        resource::USER => &[DATABASE, USER],
+        resource::PERMISSION => &[DATABASE, USER, ("permissions", id::PERMISSION_NAME, WHOLE)],
+        resource::DOCUMENT => &[DATABASE, CONTAINER, ("docs", id::DOCUMENT_NAME, WHOLE)],
+        resource::STORED_PROCEDURE => &[DATABASE, CONTAINER, ("sprocs", id::STORED_PROCEDURE_NAME, WHOLE)],
+        resource::TRIGGER => &[DATABASE, CONTAINER, ("triggers", id::TRIGGER_NAME, WHOLE)],
+        resource::USER_DEFINED_FUNCTION => &[DATABASE, CONTAINER, ("udfs", id::USER_DEFINED_FUNCTION_NAME, WHOLE)],
+        resource::CONFLICT => &[DATABASE, CONTAINER, ("conflicts", id::CONFLICT_NAME, WHOLE)],
+        _ => return None,
+    })
+}
+
+/// The path of what a frame addresses: by names, which are sent as they are, or by a resource id as bytes. That of a feed ends with a keyword.
 fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refusal> {
-    let mut path = String::with_capacity(96);
+    let segments = segments(resource).ok_or_else(|| Refusal(format!("resource type {resource:#04x} is not served")))?;
+    let Some(last) = segments.len().checked_sub(1) else {
+        return Ok("/".to_owned());
+    };
     let has_names = tokens.get(id::DATABASE_NAME).is_some();
     let rid = match tokens.get(id::RESOURCE_ID) {
         Some(token) if !has_names => &token.bytes()?[..],
         _ => &[],
     };
-    // The parts of a resource id: of the database, of the container or user, all of it.
-    let part = |length: usize| -> Result<String, Refusal> {
-        let bytes = rid
-            .get(..length)
-            .ok_or_else(|| Refusal("the resource id is too short".to_owned()))?;
-        Ok(STANDARD.encode(bytes).replace('/', "-"))
-    };
-    let named = |token: u16, length: usize| -> Result<String, Refusal> {
+    let mut path = String::with_capacity(96);
+    for (at, (keyword, token, length)) in segments.iter().enumerate() {
+        path.push('/');
+        path.push_str(keyword);
+        if at == last && is_of_feed {
+            break;
+        }
+        path.push('/');
         if has_names {
-            let name = tokens.required(token)?.text()?;
-            return Ok(utf8_percent_encode(name, SEGMENT).to_string());
+            path.extend(utf8_percent_encode(tokens.required(*token)?.text()?, SEGMENT));
+            continue;
         }
-        part(length)
-    };
-    if resource == resource::ACCOUNT && !is_of_feed {
-        return Ok("/".to_owned());
-    }
-    path.push_str("/dbs");
-    let mut add = |segment: &str, name: Option<String>| {
-        if !segment.is_empty() {
-            path.push('/');
-            path.push_str(segment);
-        }
-        if let Some(name) = name {
-            path.push('/');
-            path.push_str(&name);
-        }
-    };
-    let leaf = |token: u16, length: usize| (!is_of_feed).then(|| named(token, length)).transpose();
-    let all = rid.len();
-    if resource == resource::DATABASE {
-        add("", leaf(id::DATABASE_NAME, 4)?);
-        return Ok(path);
-    }
-    add("", Some(named(id::DATABASE_NAME, 4)?));
-    match resource {
-        resource::COLLECTION => add("colls", leaf(id::COLLECTION_NAME, 8)?),
-        resource::USER => add("users", leaf(id::USER_NAME, 8)?),
-        resource::PERMISSION => {
-            add("users", Some(named(id::USER_NAME, 8)?));
-            add("permissions", leaf(id::PERMISSION_NAME, all)?);
-        }
-        _ => {
-            let (segment, name) = match resource {
-                resource::DOCUMENT => ("docs", id::DOCUMENT_NAME),
-                resource::STORED_PROCEDURE => ("sprocs", id::STORED_PROCEDURE_NAME),
-                resource::TRIGGER => ("triggers", id::TRIGGER_NAME),
-                resource::USER_DEFINED_FUNCTION => ("udfs", id::USER_DEFINED_FUNCTION_NAME),
-                resource::CONFLICT => ("conflicts", id::CONFLICT_NAME),
-                _ => return Err(Refusal(format!("resource type {resource:#04x} is not served"))),
-            };
-            add("colls", Some(named(id::COLLECTION_NAME, 8)?));
-            add(segment, leaf(name, all)?);
-        }
+        let part = match *length {
+            WHOLE => Some(rid),
+            length => rid.get(..length),
+        };
+        let part = part.filter(|part| !part.is_empty());
+        let part = part.ok_or_else(|| Refusal("the resource id is too short".to_owned()))?;
+        path.push_str(&STANDARD.encode(part).replace('/', "-"));
     }
     Ok(path)
 }

@@ -431,7 +431,6 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             // It is longer than a frame can be.
             return self.has_failed.notify_one();
         };
-        let _waiting = self.streams.wait();
         let mut writing = self.writing.lock().await;
         let Some(mut writer) = writing.take() else { return };
         let added = writer.add(&head, &payload, &self.streams).await;
@@ -451,7 +450,6 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         if writing.as_ref().is_none_or(Writer::is_empty) {
             return;
         }
-        let _waiting = self.streams.wait();
         let Some(mut writer) = writing.take() else { return };
         match writer.flush(&self.streams).await {
             Ok(()) => *writing = Some(writer),

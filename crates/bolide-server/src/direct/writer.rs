@@ -10,8 +10,8 @@ use crate::streams::Streams;
 const SMALL_BYTES: usize = 8 * 1024;
 /// Bytes that are sent together, at most, and of a long payload before the client counts as taking it.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Memory that is kept for the next responses.
-const KEPT_BYTES: usize = 4 * 1024;
+/// Memory that is kept for the next responses, after those of some frames that came together.
+const KEPT_BYTES: usize = 16 * 1024;
 
 /// See the module.
 pub struct Writer<S> {
@@ -48,6 +48,7 @@ impl<S: AsyncWrite> Writer<S> {
             return self.flush(streams).await;
         }
         self.flush(streams).await?;
+        let _waiting = streams.wait();
         for chunk in payload.chunks(CHUNK_BYTES) {
             self.stream.write_all(chunk).await?;
             streams.taken();
@@ -63,12 +64,11 @@ impl<S: AsyncWrite> Writer<S> {
         if self.out.is_empty() {
             return Ok(());
         }
+        let _waiting = streams.wait();
         self.stream.write_all(&self.out).await?;
         self.out.clear();
         self.out.shrink_to(KEPT_BYTES);
-        self.stream.flush().await?;
-        streams.taken();
-        Ok(())
+        self.stream.flush().await
     }
 
     /// Tells the client that nothing follows.

@@ -23,7 +23,7 @@ pub async fn respond_to_frame<B: RequestBody>(
     body: B,
     listener: Listener,
 ) -> Option<(Bytes, Bytes)> {
-    let (number, position) = (frame.transport_request_id, frame.position());
+    let (number, position) = (frame.transport_request_id, frame.position);
     let service = match serving.get().await {
         Ok(service) => service,
         Err(_) => {
@@ -31,7 +31,8 @@ pub async fn respond_to_frame<B: RequestBody>(
             return respond_with(fallback::not_here(), activity_id, number, position);
         }
     };
-    let handled = service.handle_frame(frame, activity_id, body, listener);
+    // Boxed where it is made: what contains it is moved several times, and would be some kilobytes larger.
+    let handled = Box::pin(service.handle_frame(frame, activity_id, body, listener));
     // A panic in one request must not end the others.
     let handled = AssertUnwindSafe(handled).catch_unwind().await;
     handled.unwrap_or_else(|panic| {

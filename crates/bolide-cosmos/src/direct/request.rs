@@ -30,6 +30,8 @@ const KEYS_IN_HEX: i128 = 3;
 pub struct FrameRequest {
     /// As it would be over HTTP.
     pub request: Request<()>,
+    /// The position that its sender knows.
+    pub position: Position,
     /// The number by which the client knows the response.
     pub transport_request_id: u32,
 }
@@ -42,12 +44,6 @@ impl FrameRequest {
             from.carrier = Some(Arc::new(carrier));
         }
         self
-    }
-
-    /// The position that its sender knows.
-    pub fn position(&self) -> Position {
-        let token = self.request.headers().get(&headers::SESSION_TOKEN);
-        token.and_then(headers::ascii).and_then(position_in).unwrap_or_default()
     }
 }
 
@@ -136,6 +132,7 @@ fn parsed(head: &Head, version: &HeaderValue, transport_request_id: u32) -> Resu
     let position = known_position(&head.tokens);
     let request = request_of(head, version).map(|request| FrameRequest {
         request,
+        position,
         transport_request_id,
     });
     Ok(Parsed {

@@ -44,7 +44,7 @@ impl CosmosService {
         listener: Listener,
     ) -> Option<(Bytes, Bytes)> {
         let number = frame.transport_request_id;
-        let known_to_sender = frame.position();
+        let known_to_sender = frame.position;
         let request = &frame.request;
         let uri = request.uri().clone();
         let is_barrier = request.method() == Method::HEAD;

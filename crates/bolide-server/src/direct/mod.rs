@@ -105,6 +105,9 @@ struct Connection<S> {
     activity: Arc<Activity>,
 }
 
+/// A length, and how many of its bytes have come.
+type FirstBytes = ([u8; LENGTH_BYTES], usize);
+
 /// Whether a connection goes on after a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
@@ -162,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         loop {
             let first = tokio::select! {
                 biased;
-                first = self.first_byte(&mut reading) => first?,
+                first = self.first_bytes(&mut reading) => first?,
                 () = stopping.happens() => return Ok(()),
             };
             let head = tokio::select! {
@@ -181,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     /// Answers the first frame; returns the version of the API. `None`: it was refused.
     async fn negotiate(&self, reading: &mut Reader<S>) -> io::Result<Option<HeaderValue>> {
-        let first = self.in_time(reading.read_u8()).await?;
+        let first = self.in_time(self.first_bytes(reading)).await?;
         let head = self.head(reading, first, CONTEXT_BYTES).await?;
         let (answer, version) = negotiation::answer(&head, self.shared.limits());
         self.send(answer.map(|frame| (frame.freeze(), Bytes::new())), false)
@@ -189,20 +192,27 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(version)
     }
 
-    /// The first byte of the next frame. What was made for the last ones is sent before it is waited for.
-    async fn first_byte(&self, reading: &mut Reader<S>) -> io::Result<u8> {
-        if let Poll::Ready(first) = poll!(pin!(reading.read_u8())) {
-            return first;
+    /// The first bytes of the next frame, one at least. What was made for the last ones is sent before they are waited for.
+    async fn first_bytes(&self, reading: &mut Reader<S>) -> io::Result<FirstBytes> {
+        let mut length = [0; LENGTH_BYTES];
+        let there = poll!(pin!(reading.read(&mut length)));
+        let bytes = match there {
+            Poll::Ready(read) => read?,
+            Poll::Pending => {
+                self.flush().await;
+                reading.read(&mut length).await?
+            }
+        };
+        match bytes {
+            0 => Err(gone()),
+            bytes => Ok((length, bytes)),
         }
-        self.flush().await;
-        reading.read_u8().await
     }
 
-    /// The rest of a head after its first byte.
-    async fn head(&self, reading: &mut Reader<S>, first: u8, most: usize) -> io::Result<Head> {
+    /// The rest of a head after its first bytes.
+    async fn head(&self, reading: &mut Reader<S>, (mut length, there): FirstBytes, most: usize) -> io::Result<Head> {
         let read = async {
-            let mut length = [first, 0, 0, 0];
-            reading.read_exact(&mut length[1..]).await?;
+            reading.read_exact(&mut length[there..]).await?;
             let rest = head_rest(length, most).map_err(io::Error::other)?;
             let mut bytes = Vec::new();
             if rest <= USUAL_HEAD_BYTES {
@@ -220,7 +230,12 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 false => Err(io::ErrorKind::UnexpectedEof.into()),
             }
         };
-        self.in_time(read).await
+        // Most heads have come as a whole, and need no timer.
+        let mut read = pin!(read);
+        match poll!(read.as_mut()) {
+            Poll::Ready(head) => head,
+            Poll::Pending => self.in_time(read).await,
+        }
     }
 
     /// Waits until another request may be under way, or the client has left.

@@ -69,7 +69,7 @@ where
 {
     let (reading, writing) = tokio::io::split(stream);
     let connection = Arc::new(Connection {
-        writing: Mutex::new(Some(Writer::new(writing))),
+        writing: Mutex::new(Writer::new(writing)),
         has_failed: Notify::new(),
         permits: Arc::new(Semaphore::new(UNDER_WAY as usize)),
         streams: Streams::new(activity.clone(), shared.streams()),
@@ -80,22 +80,23 @@ where
     // Dropped with this future, and with it what is under way: as with connections of HTTP.
     let mut requests = JoinSet::new();
     let work = async {
-        if connection.clone().run(reading, &mut requests, shutdown).await.is_ok() {
+        let ended = connection.clone().run(reading, &mut requests, shutdown).await;
+        // What was made of the last frames.
+        connection.flush().await;
+        if ended.is_ok() {
             // All are answered, and the answers sent.
             while requests.join_next().await.is_some() {}
         }
     };
     connection.supervise(work).await;
     requests.shutdown().await;
-    if let Some(mut writing) = connection.writing.lock().await.take() {
-        let _ = timeout(connection.shared.limits().request, writing.shutdown()).await;
-    }
+    let mut writing = connection.writing.lock().await;
+    let _ = timeout(connection.shared.limits().request, writing.shutdown()).await;
 }
 
 struct Connection<S> {
-    /// `None` after a response could not be sent as a whole.
-    writing: Mutex<Option<Writer<S>>>,
-    /// Notified then, and when a response cannot be sent at all.
+    writing: Mutex<Writer<S>>,
+    /// Notified when a response cannot be sent.
     has_failed: Notify,
     /// For each request until its response is sent.
     permits: Arc<Semaphore>,
@@ -163,6 +164,9 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         };
         let Some(version) = version else { return Ok(()) };
         loop {
+            if poll!(pin!(stopping.happens())).is_ready() {
+                return Ok(());
+            }
             let first = tokio::select! {
                 biased;
                 first = self.first_bytes(&mut reading) => first?,
@@ -187,8 +191,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let first = self.in_time(self.first_bytes(reading)).await?;
         let head = self.head(reading, first, CONTEXT_BYTES).await?;
         let (answer, version) = negotiation::answer(&head, self.shared.limits());
-        self.send(answer.map(|frame| (frame.freeze(), Bytes::new())), false)
-            .await;
+        let answer = answer.map(|frame| (frame.freeze(), Bytes::new()));
+        self.send(answer, &AtomicBool::new(false)).await;
         Ok(version)
     }
 
@@ -230,12 +234,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 false => Err(io::ErrorKind::UnexpectedEof.into()),
             }
         };
-        // Most heads have come as a whole, and need no timer.
-        let mut read = pin!(read);
-        match poll!(read.as_mut()) {
-            Poll::Ready(head) => head,
-            Poll::Pending => self.in_time(read).await,
-        }
+        self.arrives(read).await
     }
 
     /// Waits until another request may be under way, or the client has left.
@@ -272,7 +271,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         } = direct::to_request(&head, version).map_err(io::Error::other)?;
         let mut payload = [0; LENGTH_BYTES];
         if has_payload {
-            self.in_time(reading.read_exact(&mut payload)).await?;
+            self.arrives(reading.read_exact(&mut payload)).await?;
         }
         let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
         let activity_id = head.activity_id;
@@ -282,7 +281,11 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         };
         let is_point = is_point(head.operation());
         drop(head);
-        let small = self.small_payload(reading, bytes, &stream).await?;
+        let small = match self.small_payload(reading, bytes, &stream).await {
+            // The frames after it cannot be found any more.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Then::End),
+            small => small?,
+        };
         let is_here = bytes == small.len();
         let (ask, asked) = oneshot::channel();
         let body = Payload {
@@ -339,7 +342,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// Answers a request that is not begun. Nothing is read meanwhile, so that there is one such answer at a time.
     async fn refuse_one_too_many(&self, activity_id: ActivityId, number: u32, position: Position) {
         let frame = respond_with(fallback::too_many_requests(), activity_id, number, position);
-        self.send(frame, false).await;
+        self.send(frame, &AtomicBool::new(false)).await;
     }
 
     /// Reads a payload that may be read before its request is admitted; nothing of others.
@@ -349,7 +352,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
         let mut read = vec![0; bytes];
         stream.await_client();
-        self.in_time(reading.read_exact(&mut read)).await?;
+        self.arrives(reading.read_exact(&mut read)).await?;
         stream.work();
         Ok(read.into())
     }
@@ -391,9 +394,11 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 let left = arriving.left();
                 return self.drop_payload(reading, left).await;
             }
+            if arriving.left() == 0 {
+                return Ok(Then::GoOn);
+            }
             timeouts.wait_ended();
         }
-        stream.work();
         Ok(Then::GoOn)
     }
 
@@ -419,7 +424,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             }
         };
         stream.await_client();
-        self.send(frame, is_polled_here.load(Ordering::Relaxed)).await;
+        self.send(frame, is_polled_here).await;
     }
 
     /// Reads bytes that nobody wants, so that the frames after them are found, as far as HTTP does.
@@ -440,36 +445,39 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
     }
 
-    /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one. `is_later`: the next flush sends it.
-    async fn send(&self, frame: Option<(Bytes, Bytes)>, is_later: bool) {
+    /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one. `is_later`: the task that reads the connection sends it.
+    async fn send(&self, frame: Option<(Bytes, Bytes)>, is_later: &AtomicBool) {
         let Some((head, payload)) = frame else {
             // It is longer than a frame can be.
             return self.has_failed.notify_one();
         };
         let mut writing = self.writing.lock().await;
-        let Some(mut writer) = writing.take() else { return };
-        let added = writer.add(&head, &payload, &self.streams).await;
+        let added = writing.add(&head, &payload, &self.streams).await;
         let sent = match added {
-            Ok(()) if !is_later => writer.flush(&self.streams).await,
+            // Asked now, with the lock: that task may have handed this one over, and will not look again.
+            Ok(()) if !is_later.load(Ordering::Relaxed) => writing.flush(&self.streams).await,
             added => added,
         };
-        match sent {
-            Ok(()) => *writing = Some(writer),
-            Err(_) => self.has_failed.notify_one(),
+        if sent.is_err() {
+            self.has_failed.notify_one();
         }
     }
 
     /// Sends what was left for later.
     async fn flush(&self) {
-        let mut writing = self.writing.lock().await;
-        if writing.as_ref().is_none_or(Writer::is_empty) {
-            return;
+        if self.writing.lock().await.flush(&self.streams).await.is_err() {
+            self.has_failed.notify_one();
         }
-        let Some(mut writer) = writing.take() else { return };
-        match writer.flush(&self.streams).await {
-            Ok(()) => *writing = Some(writer),
-            Err(_) => self.has_failed.notify_one(),
+    }
+
+    /// Waits for bytes of the client. What was left for later is sent before, unless they are there.
+    async fn arrives<T>(&self, read: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let mut read = pin!(read);
+        if let Poll::Ready(read) = poll!(read.as_mut()) {
+            return read;
         }
+        self.flush().await;
+        self.in_time(read).await
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {

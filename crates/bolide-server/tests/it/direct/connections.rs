@@ -404,6 +404,22 @@ fn what_a_client_has_asked_ends_when_it_leaves() {
 }
 
 #[test]
+fn an_answer_does_not_wait_for_the_rest_of_the_next_frame() {
+    let (mut server, mut client, pem) = started();
+    create_item(&mut client, "a");
+    let mut direct = connected(&server, &pem);
+    direct.ask(&item(READ, "a"), named("a")).expect(200);
+    let patience = Some(Duration::from_secs(5));
+    direct.stream.sock.set_read_timeout(patience).expect("a timeout");
+    direct.send(&items(CREATE, r#"{"id":"b","pk":"p"}"#), key);
+    // A length, and some of what it says.
+    direct.write(&[&200_u32.to_le_bytes()[..], &[3, 0, 3, 0, 7]].concat());
+    direct.receive().expect("the first answer").expect(201);
+    assert!(server.stop().success());
+    assert!(direct.is_closed());
+}
+
+#[test]
 fn lying_frames_end_the_connection_and_nothing_else() {
     let (server, _, pem) = started();
     // A request before the context is not carried out.

@@ -99,15 +99,16 @@ impl CosmosService {
         // The server that has forwarded a request has checked where that came from.
         let is_from_peer = head.extensions.get::<FromPeer>().is_some();
         let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(&head);
-        let frame = head.extensions.get::<FromFrame>().cloned();
+        let frame = head.extensions.get::<FromFrame>();
         let is_frame = frame.is_some();
-        let carrier = frame.map(|frame| frame.carrier);
-        let source = match &carrier {
+        let source = match frame {
             _ if is_from_peer || opens_to_peer => Ok(None),
-            Some(None) => Ok(None),
-            // Its web page gets no frame to read, and is not told that it may.
-            Some(Some(carrier)) => self.check_source(carrier, listener).map(|_| None),
             None => self.check_source(&head, listener),
+            Some(frame) => match &frame.carrier {
+                None => Ok(None),
+                // Its web page gets no frame to read, and is not told that it may.
+                Some(carrier) => self.check_source(carrier, listener).map(|_| None),
+            },
         };
         let (page, (operation, answer)) = match source {
             _ if opens_to_peer => (None, (None, self.open_to_peer(&head, body).await)),

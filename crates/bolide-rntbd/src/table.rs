@@ -110,12 +110,7 @@ const fn row(id: u16, kind: Kind, name: &'static str, header: &'static str, form
     }
 }
 
-/// Finds a row by its id; the rows of a table are in the order of their ids.
-pub fn find(rows: &'static [Row], id: u16) -> Option<&'static Row> {
-    rows.get(place(rows, id)?)
-}
-
-/// The place of the row of an id.
+/// The place of the row of an id; the rows of a table are in the order of their ids.
 pub fn place(rows: &'static [Row], id: u16) -> Option<usize> {
     rows.binary_search_by_key(&id, |row| row.id).ok()
 }

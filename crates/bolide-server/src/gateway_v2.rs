@@ -63,12 +63,11 @@ pub async fn answer(
         let parsed = direct::to_request_of_gateway(&read.frame, &version(&head.headers)).ok()?;
         Some((read, parsed))
     });
-    let Some((Incomplete { frame, rest, bytes }, parsed)) = parsed else {
+    let Some((Incomplete { rest, bytes, .. }, parsed)) = parsed else {
         // A request without authorization, and nothing else.
         let nothing = Unread::new(Empty::new(), activity, limits.request, shared.drains(), Some(stream));
         return respond(shared.serving(), Request::from_parts(head, nothing), listener).await;
     };
-    let activity_id = frame.activity_id;
     let framed = match parsed.request {
         Ok(request) => {
             let rest = Rest {
@@ -77,7 +76,7 @@ pub async fn answer(
                 left: bytes,
             };
             let body = Unread::new(rest, activity, limits.request, shared.drains(), Some(stream));
-            respond_to_frame(shared.serving(), request.carried_by(head), activity_id, body, listener).await
+            respond_to_frame(shared.serving(), request.carried_by(head), body, listener).await
         }
         Err(refused) => {
             let is_known = activity.is_admitted();

@@ -30,14 +30,6 @@ const BACKLOG: u32 = 1024;
 /// The host that means all addresses of this machine, IPv4 and IPv6.
 pub const ALL_ADDRESSES: &str = "*";
 
-/// Whether a host to listen on is no address of its own, but all addresses of the machine.
-pub fn is_all_addresses(host: &str) -> bool {
-    matches!(
-        host.trim_start_matches('[').trim_end_matches(']'),
-        ALL_ADDRESSES | "0.0.0.0" | "::"
-    )
-}
-
 /// Listening sockets, all on the same port.
 #[derive(Debug)]
 pub struct Listeners {

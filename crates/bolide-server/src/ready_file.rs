@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::emulator::log_lines;
 use crate::files::{self, Readers};
-use crate::listeners::is_all_addresses;
+use crate::listeners::ALL_ADDRESSES;
 use crate::mongo;
 use crate::options::Settings;
 use crate::server::{Failure, Ports};
@@ -36,7 +36,7 @@ pub fn write(path: &Path, settings: &Settings, ports: Ports) -> Result<(), Failu
 /// Host and port for clients on this machine.
 pub fn endpoint(host: &str, port: u16) -> String {
     match host.trim_start_matches('[').trim_end_matches(']') {
-        all if is_all_addresses(all) => format!("127.0.0.1:{port}"),
+        ALL_ADDRESSES | "0.0.0.0" | "::" => format!("127.0.0.1:{port}"),
         v6 if v6.contains(':') => format!("[{v6}]:{port}"),
         host => format!("{host}:{port}"),
     }

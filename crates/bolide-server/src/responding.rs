@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
-use bolide_cosmos::direct::{self, FrameRequest, Position, RefusedFrame};
+use bolide_cosmos::direct::{self, FrameRequest, RefusedFrame};
 use bolide_cosmos::{Listener, Payload, Refused, RequestBody, fallback};
-use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -19,25 +18,21 @@ use crate::serving::{Absent, Serving};
 pub async fn respond_to_frame<B: RequestBody>(
     serving: &Serving,
     frame: FrameRequest,
-    activity_id: ActivityId,
     body: B,
     listener: Listener,
 ) -> Option<(Bytes, Bytes)> {
-    let (number, position) = (frame.transport_request_id, frame.position);
-    let service = match serving.get().await {
-        Ok(service) => service,
-        Err(_) => {
-            body.dismiss(Refused::Unknown);
-            return respond_with(fallback::not_here(), activity_id, number, position);
-        }
+    let reply_to = frame.reply_to;
+    let Ok(service) = serving.get().await else {
+        body.dismiss(Refused::Unknown);
+        return direct::to_frame(fallback::not_here(), reply_to);
     };
     // Boxed where it is made: what contains it is moved several times, and would be some kilobytes larger.
-    let handled = Box::pin(service.handle_frame(frame, activity_id, body, listener));
+    let handled = Box::pin(service.handle_frame(frame, body, listener));
     // A panic in one request must not end the others.
     let handled = AssertUnwindSafe(handled).catch_unwind().await;
     handled.unwrap_or_else(|panic| {
         tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");
-        respond_with(fallback::panicked(), activity_id, number, position)
+        direct::to_frame(fallback::panicked(), reply_to)
     })
 }
 
@@ -45,23 +40,8 @@ pub async fn respond_to_frame<B: RequestBody>(
 pub async fn refuse_frame(serving: &Serving, refused: RefusedFrame, is_known: bool) -> Option<(Bytes, Bytes)> {
     match serving.get().await {
         Ok(service) => service.refuse_frame(refused, is_known).await,
-        Err(_) => respond_with(
-            fallback::not_here(),
-            refused.activity_id,
-            refused.transport_request_id,
-            refused.position,
-        ),
+        Err(_) => direct::to_frame(fallback::not_here(), refused.reply_to),
     }
-}
-
-/// A response that does not come from the service, as a frame.
-pub fn respond_with(
-    response: Response<Payload>,
-    activity_id: ActivityId,
-    number: u32,
-    position: Position,
-) -> Option<(Bytes, Bytes)> {
-    direct::to_frame(response, activity_id, number, position)
 }
 
 /// The body of a response, for hyper.

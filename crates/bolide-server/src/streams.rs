@@ -143,6 +143,13 @@ struct State {
     is_leaving: bool,
 }
 
+impl State {
+    /// The client has taken something.
+    fn taken(&mut self, now: Instant) {
+        (self.progress, self.heard) = (now, now);
+    }
+}
+
 impl Streams {
     /// A connection without requests.
     pub fn new(activity: Arc<Activity>, all: Arc<OpenStreams>) -> Arc<Streams> {
@@ -257,9 +264,8 @@ impl Streams {
 
     /// Records that the client has taken something.
     pub fn taken(&self) {
-        let mut state = self.state.lock();
         let now = self.now();
-        (state.progress, state.heard) = (now, now);
+        self.state.lock().taken(now);
     }
 
     /// A response waits from now on, until what is returned is dropped.
@@ -290,7 +296,7 @@ impl Streams {
         let mut state = self.state.lock();
         state.since.remove(&number);
         let now = self.now();
-        (state.progress, state.heard) = (now, now);
+        state.taken(now);
     }
 }
 

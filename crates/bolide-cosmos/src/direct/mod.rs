@@ -22,7 +22,7 @@ use serde_json::json;
 pub(crate) use request::activity_text;
 pub use request::{FrameRequest, Parsed, Refusal, RefusedFrame, has_payload, to_request, to_request_of_gateway};
 pub(crate) use response::position_in;
-pub use response::{Position, to_frame};
+pub use response::{Position, ReplyTo, to_frame};
 
 /// The body of an error, in the form of all others.
 pub fn error_body(code: &str, message: &str) -> Bytes {

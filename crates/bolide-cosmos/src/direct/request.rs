@@ -13,7 +13,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{FromFrame, MeantContainer, Position, addresses, position_in};
+use super::{FromFrame, MeantContainer, Position, ReplyTo, addresses, position_in};
 use crate::wire::headers;
 
 /// What may stand in a segment of a path as it is.
@@ -30,10 +30,8 @@ const KEYS_IN_HEX: i128 = 3;
 pub struct FrameRequest {
     /// As it would be over HTTP.
     pub request: Request<()>,
-    /// The position that its sender knows.
-    pub position: Position,
-    /// The number by which the client knows the response.
-    pub transport_request_id: u32,
+    /// Who is answered.
+    pub reply_to: ReplyTo,
 }
 
 impl FrameRequest {
@@ -58,12 +56,8 @@ pub struct RefusedFrame {
     pub why: Refusal,
     /// Its types of resource and operation.
     pub operation: (u16, u16),
-    /// Its activity id.
-    pub activity_id: ActivityId,
-    /// The number by which the client knows the response.
-    pub transport_request_id: u32,
-    /// The position that its sender knows.
-    pub position: Position,
+    /// Who is answered.
+    pub reply_to: ReplyTo,
 }
 
 impl RefusedFrame {
@@ -90,12 +84,10 @@ impl From<Malformed> for Refusal {
 /// What a frame is.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The number by which the client knows the response.
-    pub transport_request_id: u32,
+    /// Who is answered.
+    pub reply_to: ReplyTo,
     /// Whether a payload follows its head.
     pub has_payload: bool,
-    /// The position that its sender knows.
-    pub position: Position,
     /// The request, or why it is none, for a 400.
     pub request: Result<FrameRequest, RefusedFrame>,
 }
@@ -129,22 +121,19 @@ fn parse(head: &Head, version: &HeaderValue, number: &Token) -> Result<Parsed, M
 }
 
 fn parsed(head: &Head, version: &HeaderValue, transport_request_id: u32) -> Result<Parsed, Malformed> {
-    let position = known_position(&head.tokens);
-    let request = request_of(head, version).map(|request| FrameRequest {
-        request,
-        position,
+    let reply_to = ReplyTo {
+        activity_id: head.activity_id,
         transport_request_id,
-    });
+        position: known_position(&head.tokens),
+    };
+    let request = request_of(head, version).map(|request| FrameRequest { request, reply_to });
     Ok(Parsed {
-        transport_request_id,
+        reply_to,
         has_payload: has_payload(head)?,
-        position,
         request: request.map_err(|why| RefusedFrame {
             why,
             operation: head.operation(),
-            activity_id: head.activity_id,
-            transport_request_id,
-            position,
+            reply_to,
         }),
     })
 }

@@ -29,13 +29,19 @@ pub struct Position {
     pub lsn: u64,
 }
 
+/// What the frame of a response has of the one that it answers.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyTo {
+    /// Its activity id.
+    pub activity_id: ActivityId,
+    /// The number by which the client knows the response.
+    pub transport_request_id: u32,
+    /// The position that its sender knows, unless the response is of another one.
+    pub position: Position,
+}
+
 /// Makes a frame of a response: its bytes up to the payload, and the payload. `None`: it is longer than a frame can be.
-pub fn to_frame(
-    response: Response<Payload>,
-    activity_id: ActivityId,
-    transport_request_id: u32,
-    position: Position,
-) -> Option<(Bytes, Bytes)> {
+pub fn to_frame(response: Response<Payload>, to: ReplyTo) -> Option<(Bytes, Bytes)> {
     let (head, payload) = response.into_parts();
     let payload = match payload {
         Payload::Whole(bytes) => bytes,
@@ -45,8 +51,8 @@ pub fn to_frame(
     let mut tokens = TokenWriter::default();
     // These two first: clients look for them before they read the others.
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
-    tokens.u_long(id::TRANSPORT_REQUEST_ID, transport_request_id);
-    add_position(&mut tokens, &head.headers, position);
+    tokens.u_long(id::TRANSPORT_REQUEST_ID, to.transport_request_id);
+    add_position(&mut tokens, &head.headers, to.position);
     let mut last = None;
     for (name, value) in &head.headers {
         // The values of a header that is there twice follow each other; a token is there once.
@@ -56,7 +62,7 @@ pub fn to_frame(
             add(&mut tokens, row, value);
         }
     }
-    let frame = Outgoing::response(head.status.as_u16().into(), activity_id, &tokens);
+    let frame = Outgoing::response(head.status.as_u16().into(), to.activity_id, &tokens);
     let frame = match payload.is_empty() {
         true => frame,
         false => frame.with_payload(payload.len()),

@@ -2,13 +2,14 @@
 
 use bolide_model::ErrorKind;
 use bolide_model::partition_key::PartitionKey;
-use bolide_rntbd::frame::ActivityId;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
-use crate::direct::{self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ToKnown, addresses};
+use crate::direct::{
+    self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ReplyTo, ToKnown, addresses,
+};
 use crate::listener::Listener;
 use crate::request_body::{Refused, RequestBody};
 use crate::routes::Route;
@@ -39,12 +40,11 @@ impl CosmosService {
     pub async fn handle_frame<B: RequestBody>(
         &self,
         frame: FrameRequest,
-        activity_id: ActivityId,
         body: B,
         listener: Listener,
     ) -> Option<(Bytes, Bytes)> {
-        let number = frame.transport_request_id;
-        let known_to_sender = frame.position;
+        let reply_to = frame.reply_to;
+        let known_to_sender = reply_to.position;
         let request = &frame.request;
         let uri = request.uri().clone();
         let is_barrier = request.method() == Method::HEAD;
@@ -75,7 +75,7 @@ impl CosmosService {
             // With less it would take this for a replica that is behind: the container may be another one, or another server may have written.
             position.lsn = position.lsn.max(known_to_sender.lsn);
         }
-        direct::to_frame(response, activity_id, number, position)
+        direct::to_frame(response, ReplyTo { position, ..reply_to })
     }
 
     /// Refuses a request of a frame whose sender means another container than the one that has the name now.
@@ -103,13 +103,12 @@ impl CosmosService {
         }
         let duration = self.state.account.monotonic().since(started);
         let failure = Failure::bad_request(refused.why.0.clone()).cut_to(MESSAGE_BYTES_FOR_UNKNOWN);
-        let id = direct::activity_text(refused.activity_id);
+        let id = direct::activity_text(refused.reply_to.activity_id);
         let reply = Reply::failure(&failure, headers::ascii(&id).unwrap_or_default());
         let head = refused.as_request();
         request_log::answered(&head, &reply, &id, duration, false);
         self.note(&head, None, &reply, duration);
-        let (activity_id, number) = (refused.activity_id, refused.transport_request_id);
-        direct::to_frame(reply.into_response(), activity_id, number, refused.position)
+        direct::to_frame(reply.into_response(), refused.reply_to)
     }
 
     /// Where the range of a request is: that of its partition key, or this one, or the first one of its container.

@@ -25,9 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use bolide_cosmos::direct::{self, Position, RefusedFrame};
+use bolide_cosmos::direct::{self, RefusedFrame};
 use bolide_cosmos::{BodyError, Listener, fallback};
-use bolide_rntbd::frame::{ActivityId, Head, LENGTH_BYTES, head_rest};
+use bolide_rntbd::frame::{Head, LENGTH_BYTES, head_rest};
 use bolide_rntbd::table::{operation, resource};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, poll};
@@ -37,13 +37,13 @@ use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot}
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::payload::{Part, Payload};
+use self::payload::{Content, Part, Payload};
 use self::reader::{Arriving, Reader};
 use self::writer::Writer;
 use crate::body::{BodyTimeouts, DRAINED_BYTES, DRAINED_BYTES_OF_UNKNOWN};
 use crate::connection::Shared;
 use crate::rare::Rare;
-use crate::responding::{refuse_frame, respond_to_frame, respond_with};
+use crate::responding::{refuse_frame, respond_to_frame};
 use crate::shutdown::Shutdown;
 use crate::streams::{Stream, Streams};
 use crate::timeouts::Activity;
@@ -264,44 +264,44 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         requests: &mut JoinSet<()>,
     ) -> io::Result<Then> {
         let direct::Parsed {
-            transport_request_id: number,
+            reply_to,
             has_payload,
-            position,
             request,
         } = direct::to_request(&head, version).map_err(io::Error::other)?;
-        let mut payload = [0; LENGTH_BYTES];
-        if has_payload {
-            self.arrives(reading.read_exact(&mut payload)).await?;
-        }
-        let bytes = usize::try_from(u32::from_le_bytes(payload)).unwrap_or(usize::MAX);
-        let activity_id = head.activity_id;
+        let bytes = match has_payload {
+            true => self.payload_length(reading).await?,
+            false => 0,
+        };
         let Some(stream) = self.streams.open() else {
-            self.refuse_one_too_many(activity_id, number, position).await;
+            // Nothing is read meanwhile, so that there is one such answer at a time.
+            let frame = direct::to_frame(fallback::too_many_requests(), reply_to);
+            self.send(frame, &AtomicBool::new(false)).await;
             return self.drop_payload(reading, bytes).await;
         };
         let is_point = is_point(head.operation());
         drop(head);
-        let small = match self.small_payload(reading, bytes, &stream).await {
+        let here = match self.small_payload(reading, bytes, &stream).await {
             // The frames after it cannot be found any more.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Then::End),
-            small => small?,
+            here => here?,
         };
-        let is_here = bytes == small.len();
-        let (ask, asked) = oneshot::channel();
+        let (content, asked) = match here {
+            Some(all) => (Content::Here(all), None),
+            None => {
+                let (ask, asked) = oneshot::channel();
+                (Content::Coming { bytes, ask }, Some(asked))
+            }
+        };
         let body = Payload {
-            bytes,
-            small,
-            ask,
+            content,
             activity: self.activity.clone(),
             stream: stream.clone(),
         };
         let (connection, answered) = (self.clone(), stream.clone());
-        let is_first = Arc::new(AtomicBool::new(is_here && is_point));
+        let is_first = Arc::new(AtomicBool::new(asked.is_none() && is_point));
         let is_polled_here = is_first.clone();
         let mut answer = Box::pin(async move {
-            connection
-                .answer(request, activity_id, body, &answered, &is_polled_here)
-                .await;
+            connection.answer(request, body, &answered, &is_polled_here).await;
             drop((answered, permit));
         });
         // Most of these are answered at once. Handing one to another thread would cost as much as carrying it out.
@@ -310,10 +310,10 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
         is_first.store(false, Ordering::Relaxed);
         requests.spawn(answer);
-        if is_here {
-            return Ok(Then::GoOn);
+        match asked {
+            Some(asked) => self.payload(reading, bytes, asked, &stream).await,
+            None => Ok(Then::GoOn),
         }
-        self.payload(reading, bytes, asked, &stream).await
     }
 
     /// Reads a payload when it is asked for, and drops one that is not wanted.
@@ -339,22 +339,26 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         }
     }
 
-    /// Answers a request that is not begun. Nothing is read meanwhile, so that there is one such answer at a time.
-    async fn refuse_one_too_many(&self, activity_id: ActivityId, number: u32, position: Position) {
-        let frame = respond_with(fallback::too_many_requests(), activity_id, number, position);
-        self.send(frame, &AtomicBool::new(false)).await;
+    /// The bytes of the payload that follows.
+    async fn payload_length(&self, reading: &mut Reader<S>) -> io::Result<usize> {
+        let mut length = [0; LENGTH_BYTES];
+        self.arrives(reading.read_exact(&mut length)).await?;
+        Ok(usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX))
     }
 
-    /// Reads a payload that may be read before its request is admitted; nothing of others.
-    async fn small_payload(&self, reading: &mut Reader<S>, bytes: usize, stream: &Stream) -> io::Result<Bytes> {
-        if bytes == 0 || bytes > SMALL_PAYLOAD_BYTES || !self.activity.is_admitted() {
-            return Ok(Bytes::new());
+    /// Reads a payload that may be read before its request is admitted. `None`: it may not.
+    async fn small_payload(&self, reading: &mut Reader<S>, bytes: usize, stream: &Stream) -> io::Result<Option<Bytes>> {
+        if bytes == 0 {
+            return Ok(Some(Bytes::new()));
+        }
+        if bytes > SMALL_PAYLOAD_BYTES || !self.activity.is_admitted() {
+            return Ok(None);
         }
         let mut read = vec![0; bytes];
         stream.await_client();
         self.arrives(reading.read_exact(&mut read)).await?;
         stream.work();
-        Ok(read.into())
+        Ok(Some(read.into()))
     }
 
     /// Reads a payload part by part, for a request that waits for it.
@@ -372,7 +376,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             stream.await_client();
             let part = match timeouts.next(&mut arriving, || self.shared.is_memory_short()).await {
                 Ok(Some(part)) => part,
-                Ok(None) => break,
+                Ok(None) => return Ok(Then::GoOn),
                 Err(why) => {
                     // The frames after it cannot be found any more.
                     let end = if why == BodyError::TooSlow {
@@ -399,21 +403,19 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             }
             timeouts.wait_ended();
         }
-        Ok(Then::GoOn)
     }
 
     /// `is_polled_here`: the task that reads the connection runs this, and sends the response.
     async fn answer(
         &self,
         request: Result<direct::FrameRequest, RefusedFrame>,
-        activity_id: ActivityId,
         body: Payload,
         stream: &Stream,
         is_polled_here: &AtomicBool,
     ) {
         let serving = self.shared.serving();
         let frame = match request {
-            Ok(request) => respond_to_frame(serving, request, activity_id, body, self.listener).await,
+            Ok(request) => respond_to_frame(serving, request, body, self.listener).await,
             Err(refused) => {
                 let is_known = self.activity.is_admitted();
                 if !is_known && !stream.refuse() {

@@ -15,39 +15,58 @@ const STEP_BYTES: usize = 64 * 1024;
 /// A part of a payload.
 pub type Part = Result<Bytes, BodyError>;
 
-/// The payload of a frame that has not been read yet. Dropped: nobody wants it.
+/// The payload of a frame, of a request that may not be admitted.
 pub struct Payload {
-    pub bytes: usize,
-    /// All of it, if it is small and was read.
-    pub small: Bytes,
-    /// Asks the connection for its parts.
-    pub ask: oneshot::Sender<mpsc::Sender<Part>>,
+    pub content: Content,
     pub activity: Arc<Activity>,
     pub stream: Arc<Stream>,
 }
 
+/// Where a payload is.
+pub enum Content {
+    /// All of it was read.
+    Here(Bytes),
+    /// It has not been read yet. Dropped: nobody wants it.
+    Coming {
+        bytes: usize,
+        /// Asks the connection for its parts.
+        ask: oneshot::Sender<mpsc::Sender<Part>>,
+    },
+}
+
+impl Content {
+    fn bytes(&self) -> usize {
+        match self {
+            Content::Here(all) => all.len(),
+            Content::Coming { bytes, .. } => *bytes,
+        }
+    }
+}
+
 impl RequestBody for Payload {
     fn declared_bytes(&self) -> Option<u64> {
-        u64::try_from(self.bytes).ok()
+        u64::try_from(self.content.bytes()).ok()
     }
 
     async fn read(self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
         self.activity.admit();
-        let declared = self.bytes;
+        let declared = self.content.bytes();
         if declared == 0 {
             return Ok(Received::default());
         }
         if declared > limit {
             return Err(BodyError::TooLarge { bytes: declared, limit });
         }
-        if self.small.len() == declared {
-            let mut share = None;
-            memory.grow(&mut share, declared).await?;
-            let bytes = self.small;
-            return Ok(Received { bytes, share });
-        }
+        let ask = match self.content {
+            Content::Coming { ask, .. } => ask,
+            Content::Here(bytes) => {
+                let mut share = None;
+                memory.grow(&mut share, declared).await?;
+                return Ok(Received { bytes, share });
+            }
+        };
         let (give, mut given) = mpsc::channel(1);
-        self.ask.send(give).map_err(|_| BodyError::Broken)?;
+        ask.send(give).map_err(|_| BodyError::Broken)?;
         let mut share = None;
         let mut all = BytesMut::new();
         while all.len() < declared {
@@ -78,7 +97,7 @@ impl RequestBody for Payload {
             self.activity.admit();
         }
         // A connection that has shown a key may have other requests under way.
-        let is_answered = sender == Refused::Known || self.activity.is_admitted() || self.stream.refuse();
+        let is_answered = self.activity.is_admitted() || self.stream.refuse();
         if !is_answered {
             // Too many wait to be refused, on all connections. A single request cannot be reset.
             self.stream.end_connection();

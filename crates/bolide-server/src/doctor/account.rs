@@ -27,8 +27,7 @@ const HTTP_DATE: &[BorrowedFormatItem<'_>] =
 
 /// Checks what SDKs do first: they read the account, signed.
 pub fn check(report: &mut Report, target: &Target, server: &Server, key: &AccountKey) {
-    let now = OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    check_clocks(report, server.date.as_deref(), now);
+    check_clocks(report, server.date.as_deref(), now());
     match get(target, "/", "", key) {
         None => report.fail(
             "key",
@@ -125,10 +124,13 @@ fn check_advertised(report: &mut Report, target: &Target, account: &Value) {
     }
 }
 
+fn now() -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
 /// A signed request for a resource of this type, without a link. `None`: no answer of HTTP.
 pub(super) fn get(target: &Target, path: &str, resource_type: &str, key: &AccountKey) -> Option<HttpAnswer> {
-    let now = OffsetDateTime::from_unix_timestamp(wall_clock().0 / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    let date = now.format(HTTP_DATE).ok()?;
+    let date = now().format(HTTP_DATE).ok()?;
     let headers = [
         ("authorization", authorization(key, resource_type, &date)),
         ("x-ms-date", date),

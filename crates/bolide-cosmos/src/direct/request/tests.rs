@@ -14,7 +14,7 @@ fn request(resource: u16, operation: u16, write: impl FnOnce(&mut TokenWriter)) 
         .expect("a frame");
     let head = Head::read(bytes.freeze().slice(4..)).expect("a head");
     let parsed = to_request(&head, &HeaderValue::from_static("2020-07-15")).expect("a number");
-    assert_eq!((parsed.transport_request_id, parsed.has_payload), (7, false));
+    assert_eq!((parsed.reply_to.transport_request_id, parsed.has_payload), (7, false));
     parsed.request.map_err(|refused| refused.why)
 }
 

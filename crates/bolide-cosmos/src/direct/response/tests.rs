@@ -13,7 +13,12 @@ fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> (
     let response = response
         .body(Payload::Whole(Bytes::from_static(body.as_bytes())))
         .expect("a response");
-    let (bytes, payload) = to_frame(response, [5; 16], 77, ELSE).expect("a frame");
+    let to = ReplyTo {
+        activity_id: [5; 16],
+        transport_request_id: 77,
+        position: ELSE,
+    };
+    let (bytes, payload) = to_frame(response, to).expect("a frame");
     let length = u32::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
     assert_eq!(bytes.len(), length + if body.is_empty() { 0 } else { 4 });
     let head = Head::read(bytes.slice(4..length)).expect("a head");

@@ -8,6 +8,7 @@ Parts, each of which can be named with `--only`:
     rust          tour with azure_data_cosmos
     go            tour with azcosmos
     java          tour with azure-cosmos for Java
+    java-failover two servers over one store, of which one is killed under load; with `--several` only
     dotnet        tour in the format of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     emulator      the Testcontainers modules of four languages, and the SDKs' tours, against `--emulator`; with `--whole` or
                   named only
@@ -55,6 +56,7 @@ TOURS = {
     "rust": parts.run_rust_tour,
     "go": parts.run_go_tour,
     "java": parts.run_java_tour,
+    "java-failover": parts.run_java_failover,
     "dotnet": parts.run_dotnet_tour,
     "emulator": emulator.run,
     "readme": readme.run,
@@ -88,7 +90,7 @@ ONLY_WHOLE = [
 def main():
     """Runs the chosen parts, prints the summary, and returns the exit status."""
     options = arguments()
-    places = Places.of_repository(options.binary, options.cases, options.mongoose, options.postgres)
+    places = Places.of_repository(options.binary, options.cases, options.mongoose, options.postgres, options.several)
     report = Report()
     names = options.only or default_parts(options)
     # A tour mostly waits for one server, so the tours run beside the suites. Only one suite runs at a time: some of their tests have time limits.
@@ -110,7 +112,8 @@ def main():
 def default_parts(options):
     """Returns the parts of a run that names none."""
     names = [name for name in [*TOURS, *SUITES] if options.whole or name not in ONLY_WHOLE]
-    return [name for name in names if name != "mongoose-suite" or options.mongoose]
+    needed = {"mongoose-suite": options.mongoose, "java-failover": options.several}
+    return [name for name in names if needed.get(name, True)]
 
 
 def arguments():
@@ -130,6 +133,9 @@ def arguments():
     )
     parser.add_argument(
         "--postgres", metavar="URL", help="keep the data of all servers in PostgreSQL, in databases beside this one"
+    )
+    parser.add_argument(
+        "--several", metavar="URL", help="a PostgreSQL database beside which several servers share one, for `java-failover`"
     )
     parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()

@@ -26,7 +26,7 @@ pub fn run(data: &[u8]) {
     if let Ok(context) = ContextRequest::of(&head)
         && let Some(bytes) = context.write()
     {
-        let again = Head::read(bytes.freeze().slice(LENGTH_BYTES..)).expect("it was written");
+        let again = Head::read(Bytes::from(bytes).slice(LENGTH_BYTES..)).expect("it was written");
         assert_eq!(ContextRequest::of(&again), Ok(context));
     }
     let Ok(direct::Parsed { request, .. }) = direct::to_request(&head, &HeaderValue::from_static("2020-07-15")) else {

@@ -167,9 +167,19 @@ pub fn sdk(project: &Project, options: &SdkOptions) -> Result<()> {
     if let Some(parts) = &options.only {
         command.args(["--only", parts]);
     }
-    let database = options.postgres.then(Database::create).transpose()?;
+    let database = match Database::create() {
+        Ok(database) => Some(database),
+        Err(missing) if options.postgres => return Err(missing.into()),
+        Err(missing) => {
+            println!("java-failover is not run: {missing}");
+            None
+        }
+    };
     if let Some(database) = &database {
-        command.args(["--postgres", &database.address()]);
+        command.args(["--several", &database.address()]);
+        if options.postgres {
+            command.args(["--postgres", &database.address()]);
+        }
     }
     succeed(command.stdin(Stdio::null()), "the SDK runner")
 }

@@ -43,6 +43,7 @@ const OPERATIONS: &[Operation] = &[
     operation("point-read", 1_000, 6_000),
     operation("http-read", 500, 2_500),
     operation("http-create", 200, 1_000),
+    operation("frame-read", 500, 2_500),
 ];
 
 const fn operation(name: &'static str, few: u64, many: u64) -> Operation {

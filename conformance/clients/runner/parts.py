@@ -4,11 +4,12 @@ import os
 import ssl
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from runner import go_suite, python_suite, rust_suite, tools
 from runner.places import CLIENTS
-from runner.server import KEY, Server, ServerFailed
+from runner.server import KEY, Server, ServerFailed, new_store
 
 TOUR_SECONDS = 300
 
@@ -70,6 +71,28 @@ def run_java_tour(places, report):
             run_tour(places, report, "java gateway 2.0, https, memory", [java, *thin, *words], server.https)
     except (tools.Missing, ServerFailed) as problem:
         fail(report, "java direct", problem)
+
+
+def run_java_failover(places, report):
+    """Two servers over one store in PostgreSQL, of which one is killed under load by a client in direct mode."""
+    name = "java failover"
+    try:
+        java, *words = tools.build_java_tour(places, main="bolide.Failover")
+        shared = new_store(places, name, places.several)
+        options = ["--advertise-host", "localhost"]
+        first, second = [
+            Server(places, f"{name} {which}", virtual_clock=False, shared=shared, options=options) for which in ("lives", "dies")
+        ]
+        with first as lives, second as dies:
+            both = [trust(places, server.https)["SSL_CERT_FILE"] for server in (lives, dies)]
+            certificates = places.scratch / "certificates-of-both.pem"
+            certificates.write_text("".join(Path(one).read_text() for one in both))
+            victim = ["--victim-port", urlsplit(dies.https).port, "--victim", dies.pid_to_kill()]
+            endpoint = f"https://localhost:{urlsplit(lives.https).port}"
+            command = [java, "-Dbolide.direct=true", *words, *victim, "--endpoint", endpoint, "--key", KEY]
+            run_program(places, report, name, command, {"SSL_CERT_FILE": str(certificates)})
+    except (tools.Missing, ServerFailed) as problem:
+        fail(report, name, problem)
 
 
 def run_dotnet_tour(places, report):

@@ -13,7 +13,8 @@ class Places:
     """Paths of one run.
 
     `cases` is the folder of the cases that are outside the project; it need not exist. `postgres` is the address of
-    a PostgreSQL database beside which servers get databases of their own, if they are to keep their data there. `mongoose` is a checkout of Mongoose, if there is one. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
+    a PostgreSQL database beside which servers get databases of their own, if they are to keep their data there; `several` one for parts
+    that need several servers over one store. `mongoose` is a checkout of Mongoose, if there is one. `work` holds what is worth keeping between runs (the SDK's source archive, the Rust build, logs); `scratch` holds
     data directories and ready files of this run.
     """
 
@@ -24,9 +25,10 @@ class Places:
     cases: Path
     mongoose: Path | None = None
     postgres: str | None = None
+    several: str | None = None
 
     @classmethod
-    def of_repository(cls, binary, cases=None, mongoose=None, postgres=None):
+    def of_repository(cls, binary, cases=None, mongoose=None, postgres=None, several=None):
         """Derives the paths from the place of this file and `CARGO_TARGET_DIR`."""
         root = CLIENTS.parent.parent
         work = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")).resolve() / "clients"
@@ -34,7 +36,7 @@ class Places:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         beside = root.parent / "shared" / "cases"
-        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside, mongoose, postgres)
+        return cls(binary.resolve(), root / ".venv", work, scratch, cases or beside, mongoose, postgres, several)
 
     @property
     def python(self):

@@ -16,13 +16,13 @@ class ServerFailed(Exception):
     """The server did not start, or did not stop normally. The message contains the end of its log."""
 
 
-def new_store(places, name):
-    """Makes a database beside that of the run, with an empty store, and returns its address."""
+def new_store(places, name, beside):
+    """Makes a database beside another one, with an empty store, and returns its address."""
     database = re.sub("[^a-z0-9]+", "_", name.lower())
-    address = urlsplit(places.postgres)._replace(path=f"/{database}").geturl()
+    address = urlsplit(beside)._replace(path=f"/{database}").geturl()
     for command in (
-        ["psql", places.postgres, "--quiet", "--command", f"drop database if exists {database}"],
-        ["psql", places.postgres, "--quiet", "--command", f"create database {database}"],
+        ["psql", beside, "--quiet", "--command", f"drop database if exists {database}"],
+        ["psql", beside, "--quiet", "--command", f"create database {database}"],
         [str(places.binary), "init", "--store", address],
     ):
         made = subprocess.run(command, capture_output=True, text=True)
@@ -35,19 +35,23 @@ class Server:
     """A running server on free ports; a context manager.
 
     `name` names its log and ready file. Without `data_dir` it keeps everything in memory; if the run is one on PostgreSQL,
-    it has a new store there in any case. `options` are further words of its command line.
+    it has a new store there in any case. `shared` is the address of a store that other servers use, too. `options` are further
+    words of its command line.
     """
 
-    def __init__(self, places, name, data_dir=None, virtual_clock=True, options=()):
+    def __init__(self, places, name, data_dir=None, virtual_clock=True, shared=None, options=()):
         self._log_path = places.log(f"server {name}")
         self._ready_file = places.scratch / f"{name.replace(' ', '-')}.ready.json"
         store = ["--memory"] if data_dir is None else ["--data-dir", str(data_dir)]
-        if places.postgres:
-            store = ["--store", new_store(places, name)]
+        if shared:
+            store = ["--store", shared]
+        elif places.postgres:
+            store = ["--store", new_store(places, name, places.postgres)]
         clock = ["--virtual-clock"] if virtual_clock else []
         ports = ["--port", "0", "--mongo-port", "0", "--ready-file", str(self._ready_file)]
         self._command = [str(places.binary), "serve", "--key", KEY, *store, *clock, *ports, *options]
         self._process = None
+        self._expected_status = 0
         self.http = None
         self.https = None
         self._mongo = None
@@ -72,10 +76,15 @@ class Server:
             raise ServerFailed("the server has no address of the MongoDB API in its ready file")
         return urlsplit(self._mongo).netloc.rpartition("@")[2]
 
+    def pid_to_kill(self):
+        """Its process id, for who kills it with SIGKILL before it is stopped here."""
+        self._expected_status = -signal.SIGKILL
+        return self._process.pid
+
     def __exit__(self, kind, *_error):
         status = self._stop()
-        if status != 0 and kind is None:
-            raise ServerFailed(f"SIGTERM ended the server with status {status}, expected 0\n{self._log_end()}")
+        if status != self._expected_status and kind is None:
+            raise ServerFailed(f"the server ended with status {status}, expected {self._expected_status}\n{self._log_end()}")
 
     def _wait_until_ready(self):
         deadline = time.monotonic() + START_SECONDS

@@ -189,8 +189,8 @@ def build_mongo_tools(places):
     return folder
 
 
-def build_java_tour(places, folder=CLIENTS / "java", name="java"):
-    """Builds the Java tour of a folder; returns the command line that starts it."""
+def build_java_tour(places, folder=CLIENTS / "java", name="java", main="bolide.Main"):
+    """Builds the Java programs of a folder; returns the command line that starts one of them, the tour."""
     java, maven = shutil.which("java"), shutil.which("mvn")
     if java is None or maven is None:
         raise Missing("`java` or `mvn` is not on the path; install a JDK of version 17 or newer, and Maven")
@@ -198,7 +198,7 @@ def build_java_tour(places, folder=CLIENTS / "java", name="java"):
     class_path = build / "class-path"
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"]
     run([maven, "--batch-mode", "--quiet", f"-Dtour.build={build}", *goals], "mvn compile", cwd=folder)
-    return [java, *JAVA_OPTIONS, "-cp", f"{build / 'classes'}:{class_path.read_text().strip()}", "bolide.Main"]
+    return [java, *JAVA_OPTIONS, "-cp", f"{build / 'classes'}:{class_path.read_text().strip()}", main]
 
 
 def unpack(source, folder):

@@ -20,9 +20,14 @@ pub(crate) fn add(reply: &mut Reply, head: &Parts, listener: Listener, activity_
     }
     reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
     reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
+    add_for_frame(reply, duration);
+    add_content_location(reply, head, listener);
+}
+
+/// Adds those of them that frames have (rntbd.md §5).
+pub(crate) fn add_for_frame(reply: &mut Reply, duration: Duration) {
     reply.fixed(&headers::SCHEMA_VERSION, "1.19");
     reply.header(&headers::REQUEST_DURATION, milliseconds(duration));
-    add_content_location(reply, head, listener);
 }
 
 /// Adds the location of the resource that was read, as the service does.

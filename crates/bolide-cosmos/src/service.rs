@@ -26,7 +26,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 
 use crate::admin::{self, Admin};
 use crate::admission::{self, Admitted};
-use crate::direct::{FromFrame, ToKnown};
+use crate::direct::FromFrame;
 use crate::forwarding::{self, FromPeer, Opening, Outcome, Sent};
 use crate::keys::Keys;
 use crate::listener::{Listener, Purpose};
@@ -92,18 +92,23 @@ impl CosmosService {
     ///
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
-        let started = self.state.account.monotonic().now();
         let (head, body) = request.into_parts();
+        let (reply, _) = self.reply(&head, body, listener).await;
+        reply.into_response()
+    }
+
+    /// The response to a request, and its operation if it was determined: only then the sender has shown a key.
+    async fn reply<B: RequestBody>(&self, head: &Parts, body: B, listener: Listener) -> (Reply, Option<Operation>) {
+        let started = self.state.account.monotonic().now();
         let activity_id = common_headers::activity_id(&head.headers);
         let id = headers::ascii(&activity_id).unwrap_or_default();
         // The server that has forwarded a request has checked where that came from.
         let is_from_peer = head.extensions.get::<FromPeer>().is_some();
-        let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(&head);
+        let opens_to_peer = !is_from_peer && listener.purpose == Purpose::Database && forwarding::is_opening(head);
         let frame = head.extensions.get::<FromFrame>();
-        let is_frame = frame.is_some();
         let source = match frame {
             _ if is_from_peer || opens_to_peer => Ok(None),
-            None => self.check_source(&head, listener),
+            None => self.check_source(head, listener),
             Some(frame) => match &frame.carrier {
                 None => Ok(None),
                 // Its web page gets no frame to read, and is not told that it may.
@@ -111,39 +116,36 @@ impl CosmosService {
             },
         };
         let (page, (operation, answer)) = match source {
-            _ if opens_to_peer => (None, (None, self.open_to_peer(&head, body).await)),
-            Ok(Some(page)) if names::is_preflight(&head) => {
+            _ if opens_to_peer => (None, (None, self.open_to_peer(head, body).await)),
+            Ok(Some(page)) if names::is_preflight(head) => {
                 body.dismiss(Refused::Unknown);
                 (Some(page), (None, Ok(names::preflight(&head.headers))))
             }
-            Ok(page) => (page, self.answer(&head, body, listener, id).await),
+            Ok(page) => (page, self.answer(head, body, listener, id).await),
             Err(failure) => (None, (None, Err(self.refuse_unknown(body, failure).await))),
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
         let duration = self.state.account.monotonic().since(started);
-        // The other server adds its own.
-        if !is_from_peer {
-            common_headers::add(&mut reply, &head, listener, activity_id.clone(), duration);
+        if frame.is_some() {
+            common_headers::add_for_frame(&mut reply, duration);
+        } else if !is_from_peer {
+            // The other server adds its own.
+            common_headers::add(&mut reply, head, listener, activity_id.clone(), duration);
         }
         if let Some(page) = page {
             names::allow_origin(&mut reply, page);
         }
-        request_log::answered(&head, &reply, &activity_id, duration, self.state.options.log_headers);
+        request_log::answered(head, &reply, &activity_id, duration, self.state.options.log_headers);
         if let Some(operation) = operation {
             self.state.metrics.observe(operation, &reply, duration);
         }
-        if is_of_the_protocol(&head, listener.purpose) {
-            self.note(&head, operation, &reply, duration);
+        if is_of_the_protocol(head, listener.purpose) {
+            self.note(head, operation, &reply, duration);
         }
-        let is_known = is_frame && operation.is_some();
         if head.method == Method::HEAD {
             reply.payload = Payload::Whole(Bytes::new());
         }
-        let mut response = reply.into_response();
-        if is_known {
-            response.extensions_mut().insert(ToKnown);
-        }
-        response
+        (reply, operation)
     }
 
     /// Keeps a request of the protocol with its answer, for people who look at the server.

@@ -2,7 +2,7 @@
 //!
 //! Source: rntbd.md §3.3.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::frame::{ActivityId, Head, Outgoing};
 use crate::table::{self, operation, resource};
@@ -51,7 +51,7 @@ impl ContextRequest {
     }
 
     /// The frame, as clients send it. `None`: a text is too long.
-    pub fn write(&self) -> Option<BytesMut> {
+    pub fn write(&self) -> Option<Vec<u8>> {
         let mut tokens = TokenWriter::default();
         tokens.u_long(table::context_request::PROTOCOL_VERSION, self.protocol_version);
         let texts = [
@@ -80,7 +80,7 @@ pub struct ContextResponse<'a> {
 
 impl ContextResponse<'_> {
     /// The frame that accepts a request.
-    pub fn write(&self, to: &ContextRequest) -> Option<BytesMut> {
+    pub fn write(&self, to: &ContextRequest) -> Option<Vec<u8>> {
         use table::context_response as id;
         let mut tokens = TokenWriter::default();
         tokens.u_long(id::PROTOCOL_VERSION, PROTOCOL_VERSION);
@@ -99,7 +99,7 @@ impl ContextResponse<'_> {
 }
 
 /// The frame that refuses a context request, with the payload that clients need then. The connection ends after it.
-pub fn refusal(status: u32, activity_id: ActivityId, error: &Bytes) -> Option<BytesMut> {
+pub fn refusal(status: u32, activity_id: ActivityId, error: &Bytes) -> Option<Vec<u8>> {
     let tokens = TokenWriter::default();
     let mut bytes = Outgoing::response(status, activity_id, &tokens)
         .with_payload(error.len())

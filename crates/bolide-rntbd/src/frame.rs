@@ -2,7 +2,7 @@
 //!
 //! Source: rntbd.md §3.1, §3.2.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::token::{Malformed, TokenWriter, Tokens};
 
@@ -119,16 +119,16 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The bytes of the frame before its payload. `None`: it is longer than a frame can be.
-    pub fn write(&self) -> Option<BytesMut> {
+    pub fn write(&self) -> Option<Vec<u8>> {
         let tokens = self.tokens.bytes();
         let length = u32::try_from(HEAD_BYTES + tokens.len()).ok()?;
-        let mut bytes = BytesMut::with_capacity(HEAD_BYTES + tokens.len() + LENGTH_BYTES);
-        bytes.put_u32_le(length);
-        bytes.put_slice(&self.word);
-        bytes.put_slice(&self.activity_id);
-        bytes.put_slice(tokens);
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + tokens.len() + LENGTH_BYTES);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&self.word);
+        bytes.extend_from_slice(&self.activity_id);
+        bytes.extend_from_slice(tokens);
         if let Some(payload) = self.payload_bytes {
-            bytes.put_u32_le(u32::try_from(payload).ok()?);
+            bytes.extend_from_slice(&u32::try_from(payload).ok()?.to_le_bytes());
         }
         Some(bytes)
     }

@@ -110,11 +110,6 @@ const fn row(id: u16, kind: Kind, name: &'static str, header: &'static str, form
     }
 }
 
-/// The place of the row of an id; the rows of a table are in the order of their ids.
-pub fn place(rows: &'static [Row], id: u16) -> Option<usize> {
-    rows.binary_search_by_key(&id, |row| row.id).ok()
-}
-
 /// Tokens of the first frame of a client.
 pub mod context_request {
     /// The version of the frames.
@@ -316,6 +311,8 @@ pub mod response {
     pub const PAYLOAD_PRESENT: u16 = 0x00;
     /// How far the range is: at least 1, in errors, too.
     pub const LSN: u16 = 0x13;
+    /// The charge, in request units.
+    pub const REQUEST_CHARGE: u16 = 0x15;
     /// See [`LSN`].
     pub const QUORUM_ACKED_LSN: u16 = 0x1A;
     /// How many replicas must have a write.

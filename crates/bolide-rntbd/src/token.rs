@@ -14,7 +14,7 @@
 //!
 //! Source: rntbd.md §3.4.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 
 /// Why bytes are not what they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +64,8 @@ pub enum Malformed {
 const MOST: usize = 1024;
 /// Most requests have fewer.
 const USUAL: usize = 20;
+/// Most responses are shorter.
+const USUAL_BYTES: usize = 512;
 
 /// The type of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,13 +177,15 @@ impl Token {
         str::from_utf8(&self.value).map_err(|_| Malformed::Text(self.id))
     }
 
-    /// The same, sharing the frame's bytes.
+    /// The text if it is ASCII, sharing the frame's bytes.
     ///
     /// # Errors
-    /// As [`Token::text`].
-    pub fn shared_text(&self) -> Result<Bytes, Malformed> {
-        self.text()?;
-        Ok(self.value.clone())
+    /// It is of another type.
+    pub fn ascii_text(&self) -> Result<Option<Bytes>, Malformed> {
+        match self.kind.is_text() {
+            true => Ok(self.value.is_ascii().then(|| self.value.clone())),
+            false => Err(Malformed::Other(self.id)),
+        }
     }
 
     /// The bytes.
@@ -258,10 +262,8 @@ impl Tokens {
             }
             tokens.push(read_token(&bytes, &mut at)?);
         }
-        let mut ids: Vec<u16> = tokens.iter().map(|token| token.id).collect();
-        ids.sort_unstable();
-        match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Malformed::Twice(pair[0])),
+        match twice(&tokens) {
+            Some(id) => Err(Malformed::Twice(id)),
             None => Ok(Tokens(tokens)),
         }
     }
@@ -283,6 +285,17 @@ impl Tokens {
     pub fn iter(&self) -> impl Iterator<Item = &Token> {
         self.0.iter()
     }
+}
+
+/// An id that two tokens have.
+fn twice(tokens: &[Token]) -> Option<u16> {
+    // Clients send tokens in the order of their ids, or nearly so.
+    if tokens.is_sorted_by(|one, next| one.id < next.id) {
+        return None;
+    }
+    let mut ids: Vec<u16> = tokens.iter().map(|token| token.id).collect();
+    ids.sort_unstable();
+    ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// Reads the token at a place, and moves the place behind it.
@@ -314,8 +327,15 @@ fn read_token(bytes: &Bytes, at: &mut usize) -> Result<Token, Malformed> {
 }
 
 /// Tokens that are written, one after the other.
-#[derive(Debug, Default)]
-pub struct TokenWriter(BytesMut);
+#[derive(Debug)]
+pub struct TokenWriter(Vec<u8>);
+
+impl Default for TokenWriter {
+    /// Without tokens.
+    fn default() -> TokenWriter {
+        TokenWriter(Vec::with_capacity(USUAL_BYTES))
+    }
+}
 
 impl TokenWriter {
     /// The bytes of all tokens so far.
@@ -363,19 +383,19 @@ impl TokenWriter {
             return false;
         }
         self.head(id, kind);
-        self.0.put_slice(&length[..size]);
-        self.0.put_slice(value);
+        self.0.extend_from_slice(&length[..size]);
+        self.0.extend_from_slice(value);
         true
     }
 
     fn fixed(&mut self, id: u16, kind: Kind, value: &[u8]) {
         self.head(id, kind);
-        self.0.put_slice(value);
+        self.0.extend_from_slice(value);
     }
 
     fn head(&mut self, id: u16, kind: Kind) {
-        self.0.put_u16_le(id);
-        self.0.put_u8(kind as u8);
+        let [low, high] = id.to_le_bytes();
+        self.0.extend_from_slice(&[low, high, kind as u8]);
     }
 }
 

@@ -102,12 +102,15 @@ fn version(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// A response with a frame. Clients compare the two statuses, and read the frame of each of them: of 204 and 304, too, which have no body otherwise.
-fn with_frame(frame: Bytes, payload: Bytes) -> Response<Payload> {
+fn with_frame(frame: Vec<u8>, payload: Bytes) -> Response<Payload> {
     let status = frame
         .get(LENGTH_BYTES..)
         .and_then(|mut rest| rest.try_get_u32_le().ok());
     let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
-    let parts = [frame, payload].into_iter().filter(|part| !part.is_empty()).map(Ok);
+    let parts = [frame.into(), payload]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .map(Ok);
     let mut response = Response::new(Payload::Pages(Box::pin(stream::iter(parts.collect::<Vec<_>>()))));
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let binary = HeaderValue::from_static("application/octet-stream");

@@ -20,7 +20,7 @@ pub async fn respond_to_frame<B: RequestBody>(
     frame: FrameRequest,
     body: B,
     listener: Listener,
-) -> Option<(Bytes, Bytes)> {
+) -> Option<(Vec<u8>, Bytes)> {
     let reply_to = frame.reply_to;
     let Ok(service) = serving.get().await else {
         body.dismiss(Refused::Unknown);
@@ -37,7 +37,7 @@ pub async fn respond_to_frame<B: RequestBody>(
 }
 
 /// Refuses a frame that is no request. `None`: as [`respond_to_frame`].
-pub async fn refuse_frame(serving: &Serving, refused: RefusedFrame, is_known: bool) -> Option<(Bytes, Bytes)> {
+pub async fn refuse_frame(serving: &Serving, refused: RefusedFrame, is_known: bool) -> Option<(Vec<u8>, Bytes)> {
     match serving.get().await {
         Ok(service) => service.refuse_frame(refused, is_known).await,
         Err(_) => direct::to_frame(fallback::not_here(), refused.reply_to),

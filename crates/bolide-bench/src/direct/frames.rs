@@ -200,7 +200,7 @@ impl Frames {
             0 => frame.write(),
             bytes => frame.with_payload(bytes).write(),
         };
-        let mut bytes = Vec::from(head.expect("the tokens are short"));
+        let mut bytes = head.expect("the tokens are short");
         bytes.extend_from_slice(draft.body.as_bytes());
         Frame { bytes, number_at }
     }

@@ -6,6 +6,8 @@
 //!   RNTBD, 16 at once  frames, sixteen requests under way on each channel     ┘ that say the same
 //! ```
 //!
+//! Each is compared with REST that has as many requests under way: for a channel with sixteen, on sixteen connections.
+//!
 //! Reads are those of items in memory. Creates are durable, each measurement on a new store. Each request is one write, as in the SDKs.
 
 pub mod channel;
@@ -48,19 +50,19 @@ pub struct Options {
     /// Seconds per operation, protocol, number of connections and round.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Numbers of connections, which are channels in direct mode.
-    #[arg(long, value_delimiter = ',', default_values_t = CONNECTIONS)]
-    connections: Vec<usize>,
+    /// Numbers of channels. REST is measured with as many connections, and with as many as requests are under way on these.
+    #[arg(long, value_delimiter = ',', default_values_t = CHANNELS)]
+    channels: Vec<usize>,
 }
 
-const CONNECTIONS: [usize; 3] = [1, 8, 32];
+const CHANNELS: [usize; 3] = [1, 8, 32];
 
 impl Default for Options {
     fn default() -> Options {
         Options {
             rounds: 5,
             seconds: 2.0,
-            connections: CONNECTIONS.to_vec(),
+            channels: CHANNELS.to_vec(),
         }
     }
 }
@@ -74,8 +76,6 @@ enum Side {
 }
 
 impl Side {
-    const ALL: [Side; 3] = [Side::Rest, Side::Direct, Side::Multiplexed];
-
     fn name(self) -> &'static str {
         match self {
             Side::Rest => "REST",
@@ -127,10 +127,43 @@ struct Row {
     samples: Vec<Sample>,
 }
 
+impl Row {
+    fn empty(side: Side, connections: usize) -> Row {
+        Row {
+            connections,
+            side,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Requests under way on all connections.
+    fn under_way(&self) -> usize {
+        self.connections * self.side.at_once()
+    }
+}
+
+/// All rows, each of REST before those that are compared with it.
+fn empty_rows(channels: &[usize]) -> Vec<Row> {
+    let direct = channels
+        .iter()
+        .flat_map(|channels| [Side::Direct, Side::Multiplexed].map(|side| Row::empty(side, *channels)));
+    let mut rows: Vec<Row> = direct.collect();
+    let mut under_way: Vec<usize> = rows.iter().map(Row::under_way).collect();
+    under_way.sort_unstable();
+    under_way.dedup();
+    rows.extend(
+        under_way
+            .into_iter()
+            .map(|connections| Row::empty(Side::Rest, connections)),
+    );
+    rows.sort_by_key(|row| (row.under_way(), row.side != Side::Rest));
+    rows
+}
+
 /// Runs the benchmark.
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
-    if options.connections.contains(&0) {
-        return Err("--connections: expected numbers from 1".into());
+    if options.channels.contains(&0) {
+        return Err("--channels: expected numbers from 1".into());
     }
     // One thread: a light client leaves the processors to the servers.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -160,15 +193,7 @@ async fn compare(
     measure: impl AsyncFn(Side, usize, Duration) -> Result<Sample>,
 ) -> Result<Vec<Row>> {
     let time = Duration::from_secs_f64(options.seconds);
-    let empty = |connections: &usize| {
-        let connections = *connections;
-        Side::ALL.map(|side| Row {
-            connections,
-            side,
-            samples: Vec::new(),
-        })
-    };
-    let mut rows: Vec<Row> = options.connections.iter().flat_map(empty).collect();
+    let mut rows = empty_rows(&options.channels);
     for _ in 0..options.rounds {
         for row in &mut rows {
             row.samples.push(measure(row.side, row.connections, time).await?);

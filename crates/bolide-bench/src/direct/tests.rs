@@ -4,7 +4,7 @@ use bolide_rntbd::context::{ContextRequest, ContextResponse, PROTOCOL_VERSION};
 use bolide_rntbd::frame::{Head, LENGTH_BYTES, Outgoing, head_rest};
 use bolide_rntbd::table::{operation, request, resource, response};
 use bolide_rntbd::token::TokenWriter;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::channel::Incoming;
 use super::frames::Signature;
@@ -155,7 +155,8 @@ fn the_first_response_has_no_payload() {
         unauthenticated_seconds: 1,
     };
     let mut incoming = Incoming::default();
-    incoming.bytes = response.write(&request).expect("a frame");
+    let bytes = response.write(&request).expect("a frame");
+    incoming.bytes = BytesMut::from(&bytes[..]);
     let answer = incoming.next().expect("a response").expect("all of it");
     assert_eq!((answer.head.status(), answer.body), (200, Bytes::new()));
 }
@@ -176,14 +177,38 @@ fn row(connections: usize, side: Side, figures: [(f64, f64); 3]) -> Row {
 }
 
 #[test]
-fn the_goal_needs_more_requests_and_a_lower_p99() {
+fn the_goal_needs_more_requests_and_a_lower_p99_than_rest_with_as_many_requests_under_way() {
     let rest = [(100.0, 50.0), (200.0, 60.0), (100.0, 50.0)];
     let rows = [
         row(1, Side::Rest, rest),
         row(1, Side::Direct, [(140.0, 40.0), (260.0, 90.0), (150.0, 45.0)]),
         row(8, Side::Rest, rest),
         row(8, Side::Direct, rest.map(|(requests, p99)| (requests * 2.0, p99))),
+        row(16, Side::Rest, rest.map(|(requests, p99)| (requests * 2.0, p99))),
+        row(1, Side::Multiplexed, rest.map(|(requests, p99)| (requests, p99 / 2.0))),
     ];
     assert_eq!(beside_rest(&rows, &rows[1]), [1.4, 0.9]);
-    assert!(verdicts(&rows).contains("1 reached, 8 missed"));
+    assert_eq!(beside_rest(&rows, &rows[5]), [0.5, 0.5]);
+    let verdicts = verdicts(&rows);
+    assert!(verdicts.contains("one request: 1 reached, 8 p99 missed;"), "{verdicts}");
+    assert!(verdicts.contains("sixteen: 1 CPU missed."), "{verdicts}");
+}
+
+#[test]
+fn each_number_of_requests_under_way_is_measured_over_rest_first() {
+    let rows = empty_rows(&[1, 16]);
+    let rows = rows.iter().map(|row| (row.side, row.connections, row.under_way()));
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(
+        rows,
+        [
+            (Side::Rest, 1, 1),
+            (Side::Direct, 1, 1),
+            (Side::Rest, 16, 16),
+            (Side::Multiplexed, 1, 16),
+            (Side::Direct, 16, 16),
+            (Side::Rest, 256, 256),
+            (Side::Multiplexed, 16, 256),
+        ]
+    );
 }

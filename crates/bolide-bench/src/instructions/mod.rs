@@ -59,6 +59,8 @@ enum Operation {
     HttpRead,
     /// Answers a signed request that creates an item of 1 KB.
     HttpCreate,
+    /// Answers a signed frame that reads an item of 1 KB, from the bytes of its head to those of the response.
+    FrameRead,
 }
 
 /// Runs the operation.
@@ -84,6 +86,7 @@ pub fn run(options: &Options) -> Result<()> {
             Operation::PurgeStep => purge_steps(options.times).await,
             Operation::HttpRead => wire_reads(options.times).await,
             Operation::HttpCreate => wire_creates(options.times).await,
+            Operation::FrameRead => frame_reads(options.times).await,
         }
     })
 }
@@ -169,6 +172,15 @@ async fn wire_creates(times: u64) -> Result<()> {
     let requests: Vec<_> = ids.map(|id| store.create(&id)).collect::<Result<_>>()?;
     for request in in_turn(&requests, times) {
         store.send(request.clone(), StatusCode::CREATED).await?;
+    }
+    Ok(())
+}
+
+async fn frame_reads(times: u64) -> Result<()> {
+    let store = WireStore::open(FEW_ITEMS).await?;
+    let frames: Vec<_> = ids().map(|id| store.read_in_frame(&id)).collect::<Result<_>>()?;
+    for frame in in_turn(&frames, times) {
+        store.send_frame(frame).await?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, ItemTarget, PurgeMode, QueryItems, ReadItem, UpsertItem};
+use bolide_cosmos::direct;
 use bolide_cosmos::{ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Purpose};
 use bolide_model::UnixMillis;
 use bolide_model::account_key::AccountKey;
@@ -12,14 +13,16 @@ use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::{Clock, Monotonic};
+use bolide_rntbd::frame::{Head, LENGTH_BYTES};
 use bolide_storage::Engine;
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{HeaderValue, Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::cosmos::{self, Requests};
+use crate::direct::frames::{Frames, Known};
 use crate::embedded::text;
 use crate::query::data;
 use crate::{Result, item};
@@ -30,6 +33,13 @@ const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 const TTL_SECONDS: i32 = 60;
 /// The address of the server, which no socket has.
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
+
+/// How its requests arrive.
+const LISTENER: Listener = Listener {
+    purpose: Purpose::Database,
+    is_tls: false,
+    local: ADDRESS,
+};
 
 /// What a store holds at first.
 pub struct Contents {
@@ -198,12 +208,17 @@ impl Store {
 pub struct WireStore {
     service: CosmosService,
     requests: Requests,
+    known: Known,
 }
 
 impl WireStore {
     /// A store with items of 1 KB.
     pub async fn open(items: u64) -> Result<WireStore> {
         let store = Store::in_memory(&Contents::few(items)).await?;
+        let known = Known {
+            rid: store.container.rid().to_string(),
+            session: String::new(),
+        };
         let options = CosmosOptions {
             clock: store.clock,
             faults_enabled: false,
@@ -227,6 +242,7 @@ impl WireStore {
         Ok(WireStore {
             service: CosmosService::new(store.account, Keys::new(key), options),
             requests: Requests::to(ADDRESS),
+            known,
         })
     }
 
@@ -240,14 +256,30 @@ impl WireStore {
         parsed(&self.requests.create(id, None))
     }
 
+    /// The frame that reads an item: the head without its length, as a connection reads it.
+    pub fn read_in_frame(&self, id: &str) -> Result<Bytes> {
+        let mut bytes = Vec::new();
+        let frames = Frames::new(Requests::to(ADDRESS), self.known.clone())?;
+        frames.read(id).write(1, &mut bytes);
+        Ok(Bytes::from(bytes).slice(LENGTH_BYTES..))
+    }
+
+    /// Answers the frame of a request without a payload; an error if its status is not 200.
+    pub async fn send_frame(&self, head: &Bytes) -> Result<()> {
+        let head = Head::read(head.clone())?;
+        let parsed = direct::to_request(&head, &HeaderValue::from_static("2020-07-15"))?;
+        let request = parsed.request.map_err(|refused| refused.why.0)?;
+        let frame = self.service.handle_frame(request, Bytes::new(), LISTENER).await;
+        let (head, _) = frame.ok_or("the response is too long")?;
+        match head.get(LENGTH_BYTES..LENGTH_BYTES + 2) {
+            Some([200, 0]) => Ok(()),
+            status => Err(format!("status {status:?}").into()),
+        }
+    }
+
     /// Answers a request; an error if its status is another one.
     pub async fn send(&self, request: Request<Bytes>, expected: StatusCode) -> Result<()> {
-        let listener = Listener {
-            purpose: Purpose::Database,
-            is_tls: false,
-            local: ADDRESS,
-        };
-        let response = self.service.handle(request, listener).await;
+        let response = self.service.handle(request, LISTENER).await;
         match response.status() {
             status if status == expected => Ok(()),
             status => Err(format!("{status}: {:?}", response.into_body()).into()),

@@ -21,27 +21,21 @@ use serde_json::json;
 
 pub(crate) use request::activity_text;
 pub use request::{FrameRequest, Parsed, Refusal, RefusedFrame, has_payload, to_request, to_request_of_gateway};
-pub(crate) use response::position_in;
 pub use response::{Position, ReplyTo, to_frame};
+pub(crate) use response::{position_in, reply_to_frame};
 
 /// The body of an error, in the form of all others.
 pub fn error_body(code: &str, message: &str) -> Bytes {
     json!({"code": code, "message": message}).to_string().into()
 }
 
-/// The container that the sender of a request means, by its resource id: names may have been given to another one.
-#[derive(Debug, Clone)]
-pub(crate) struct MeantContainer(pub String);
-
-/// A mark on responses to senders who have shown a key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ToKnown;
-
 /// A mark on requests that came as frames. Those on connections of their own have no address whose name could be checked, and no web page has sent them.
 #[derive(Debug, Clone)]
 pub(crate) struct FromFrame {
     /// The range whose address the client has used.
     pub range: Option<u32>,
+    /// The container that the sender means, by its resource id: names may have been given to another one.
+    pub container: Option<String>,
     /// The request over HTTP that has brought the frame, in Gateway 2.0: it has an address, and a web page may have sent it.
     pub carrier: Option<Arc<Parts>>,
 }

@@ -1,5 +1,6 @@
 //! A frame as the request that it would be over HTTP.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +14,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{FromFrame, MeantContainer, Position, ReplyTo, addresses, position_in};
+use super::{FromFrame, Position, ReplyTo, addresses, position_in};
 use crate::wire::headers;
 
 /// What may stand in a segment of a path as it is.
@@ -181,14 +182,12 @@ fn request_of(head: &Head, version: &HeaderValue) -> Result<Request<()>, Refusal
     // Many requests share a connection, as over HTTP/2.
     *request.version_mut() = Version::HTTP_2;
     *request.headers_mut() = headers;
-    let replica = tokens.get(id::REPLICA_PATH).map(Token::text).transpose()?;
+    let text = |token| tokens.get(token).map(Token::text).transpose();
     request.extensions_mut().insert(FromFrame {
-        range: replica.and_then(addresses::range_of),
+        range: text(id::REPLICA_PATH)?.and_then(addresses::range_of),
+        container: text(id::COLLECTION_RID)?.map(str::to_owned),
         carrier: None,
     });
-    if let Some(rid) = tokens.get(id::COLLECTION_RID) {
-        request.extensions_mut().insert(MeantContainer(rid.text()?.to_owned()));
-    }
     Ok(request)
 }
 
@@ -300,7 +299,11 @@ fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refu
         }
         path.push('/');
         if has_names {
-            path.extend(utf8_percent_encode(tokens.required(*token)?.text()?, SEGMENT));
+            // Not character by character: most names stay as they are.
+            path.push_str(&Cow::from(utf8_percent_encode(
+                tokens.required(*token)?.text()?,
+                SEGMENT,
+            )));
             continue;
         }
         let part = match *length {
@@ -314,25 +317,20 @@ fn path(tokens: &Tokens, resource: u16, is_of_feed: bool) -> Result<String, Refu
     Ok(path)
 }
 
-/// The names of the headers of the rows, in their order.
-static NAMES: LazyLock<Vec<Option<HeaderName>>> = LazyLock::new(|| {
-    let named = table::REQUEST.iter().map(|row| row.header);
-    named
-        .map(|name| (!name.is_empty()).then(|| HeaderName::from_static(name)))
-        .collect()
+/// The row of each token that stands for one header alone, with the name of that, by the token's id.
+static HEADERS: LazyLock<Vec<Option<(&'static Row, HeaderName)>>> = LazyLock::new(|| {
+    let rows = table::REQUEST.iter().filter(|row| row.form != Form::Own);
+    let mut headers = Vec::new();
+    for row in rows {
+        headers.resize(usize::from(row.id), None);
+        headers.push(Some((row, HeaderName::from_static(row.header))));
+    }
+    headers
 });
 
 /// Adds the header of a token that stands for one alone; returns the bytes of its value.
 fn add_header(headers: &mut HeaderMap, token: &Token) -> Result<usize, Refusal> {
-    let Some(place) = table::place(table::REQUEST, token.id) else {
-        return Ok(0);
-    };
-    let row = &table::REQUEST[place];
-    let Some(name) = NAMES
-        .get(place)
-        .and_then(Option::as_ref)
-        .filter(|_| row.form != Form::Own)
-    else {
+    let Some(Some((row, name))) = HEADERS.get(usize::from(token.id)) else {
         return Ok(0);
     };
     let value = value_of(row, token)?;
@@ -349,9 +347,9 @@ fn value_of(row: &Row, token: &Token) -> Result<HeaderValue, Refusal> {
     let number = |number: i128| HeaderValue::from(i64::try_from(number).unwrap_or(i64::MAX));
     Ok(match row.form {
         Form::Own => HeaderValue::from_static(""),
-        Form::Text => match token.text()? {
-            ascii if ascii.is_ascii() => text(HeaderValue::from_maybe_shared(token.shared_text()?))?,
-            other => text(HeaderValue::from_str(&escaped(other)))?,
+        Form::Text => match token.ascii_text()? {
+            Some(ascii) => text(HeaderValue::from_maybe_shared(ascii))?,
+            None => text(HeaderValue::from_str(&escaped(token.text()?)))?,
         },
         Form::Number => number(token.whole()?),
         Form::NumberOrMinusOne => match token.whole()? {

@@ -9,16 +9,17 @@
 //!
 //! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
 
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use bolide_rntbd::frame::{ActivityId, Outgoing};
 use bolide_rntbd::table::{self, Form, response as id};
 use bolide_rntbd::token::{Kind, TokenWriter};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderName, Response, StatusCode};
 
 use crate::session::SessionToken;
-use crate::wire::{Payload, headers};
+use crate::wire::{Payload, Reply};
 
 /// Where a range is, for answers that do not say it themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,8 +42,27 @@ pub struct ReplyTo {
 }
 
 /// Makes a frame of a response: its bytes up to the payload, and the payload. `None`: it is longer than a frame can be.
-pub fn to_frame(response: Response<Payload>, to: ReplyTo) -> Option<(Bytes, Bytes)> {
+pub fn to_frame(response: Response<Payload>, to: ReplyTo) -> Option<(Vec<u8>, Bytes)> {
     let (head, payload) = response.into_parts();
+    let headers = head.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+    frame(head.status, headers, None, payload, to)
+}
+
+/// The same of a response to which nothing is added any more.
+pub(crate) fn reply_to_frame(mut reply: Reply, to: ReplyTo) -> Option<(Vec<u8>, Bytes)> {
+    let payload = std::mem::replace(&mut reply.payload, Payload::Whole(Bytes::new()));
+    // What another server has made says what it has charged.
+    let charge = reply.forwarded.is_none().then(|| reply.charge.rounded().0);
+    frame(reply.status, reply.all_headers(), charge, payload, to)
+}
+
+fn frame<'h>(
+    status: StatusCode,
+    headers: impl Iterator<Item = (&'h HeaderName, &'h [u8])>,
+    charge: Option<f64>,
+    payload: Payload,
+    to: ReplyTo,
+) -> Option<(Vec<u8>, Bytes)> {
     let payload = match payload {
         Payload::Whole(bytes) => bytes,
         // No operation that a frame can ask for has them.
@@ -52,35 +72,45 @@ pub fn to_frame(response: Response<Payload>, to: ReplyTo) -> Option<(Bytes, Byte
     // These two first: clients look for them before they read the others.
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
     tokens.u_long(id::TRANSPORT_REQUEST_ID, to.transport_request_id);
-    add_position(&mut tokens, &head.headers, to.position);
-    let mut last = None;
-    for (name, value) in &head.headers {
-        // The values of a header that is there twice follow each other; a token is there once.
-        if last.replace(name) != Some(name)
-            && let Some(row) = row_of(name)
-        {
-            add(&mut tokens, row, value);
+    if let Some(charge) = charge {
+        tokens.double(id::REQUEST_CHARGE, charge);
+    }
+    let mut sent = Sent::default();
+    let mut written = 0_u64;
+    for (name, value) in headers {
+        let Some((place, row)) = row_of(name) else { continue };
+        // A header may be there twice, a token is there once.
+        if written & (1 << place) == 0 {
+            written |= 1 << place;
+            add(&mut tokens, &mut sent, row, value);
         }
     }
-    let frame = Outgoing::response(head.status.as_u16().into(), to.activity_id, &tokens);
+    add_position(&mut tokens, &sent, to.position);
+    let frame = Outgoing::response(status.as_u16().into(), to.activity_id, &tokens);
     let frame = match payload.is_empty() {
         true => frame,
         false => frame.with_payload(payload.len()),
     };
-    Some((frame.write()?.freeze(), payload))
+    Some((frame.write()?, payload))
 }
 
-/// The rows of headers that become tokens of their own, in the order of the headers.
-static ROWS: LazyLock<Vec<&'static table::Row>> = LazyLock::new(|| {
-    let rows = table::RESPONSE.iter().filter(|row| row.form != Form::Own);
-    let mut rows: Vec<_> = rows.collect();
-    rows.sort_unstable_by_key(|row| row.header);
+/// The rows of tokens that stand for headers, with their places in the table, by the lengths of the headers' names: hardly two have the same.
+static ROWS: LazyLock<Vec<Vec<(usize, &'static table::Row)>>> = LazyLock::new(|| {
+    let mut rows = Vec::new();
+    for (place, row) in table::RESPONSE.iter().enumerate() {
+        let length = row.header.len();
+        if length >= rows.len() {
+            rows.resize(length + 1, Vec::new());
+        }
+        rows[length].push((place, row));
+    }
     rows
 });
 
-fn row_of(name: &HeaderName) -> Option<&'static table::Row> {
-    let at = ROWS.binary_search_by_key(&name.as_str(), |row| row.header).ok()?;
-    ROWS.get(at).copied()
+fn row_of(name: &HeaderName) -> Option<(usize, &'static table::Row)> {
+    let name = name.as_str();
+    let rows = ROWS.get(name.len())?;
+    rows.iter().find(|(_, row)| row.header == name).copied()
 }
 
 /// The position in the session token of a request: the last one that its sender knows.
@@ -89,45 +119,57 @@ pub(crate) fn position_in(session: &str) -> Option<Position> {
     Some(Position { range, lsn: lsn.0 })
 }
 
-/// Adds the token of a header. A value that does not fit is left out.
-fn add(tokens: &mut TokenWriter, row: &table::Row, value: &HeaderValue) {
-    let text = || headers::ascii(value);
-    match row.kind {
-        Kind::SmallString | Kind::String | Kind::ULongString => {
-            tokens.counted(row.id, row.kind, value.as_bytes());
+/// What the headers of a response say of its position.
+#[derive(Debug, Default)]
+struct Sent<'h> {
+    session: Option<&'h str>,
+    range: Option<u32>,
+    lsn: Option<u64>,
+    quorum_acked: Option<u64>,
+    item_lsn: Option<u64>,
+}
+
+/// Adds the token of a header, or notes it in `sent`. A value that does not fit is left out.
+fn add<'h>(tokens: &mut TokenWriter, sent: &mut Sent<'h>, row: &table::Row, value: &'h [u8]) {
+    fn number<N: FromStr>(value: &[u8]) -> Option<N> {
+        str::from_utf8(value).ok()?.parse().ok()
+    }
+    match (row.id, row.kind) {
+        (id::SESSION_TOKEN, _) => sent.session = str::from_utf8(value).ok(),
+        (id::PARTITION_KEY_RANGE_ID, _) => sent.range = number(value),
+        (id::LSN, _) => sent.lsn = number(value),
+        (id::QUORUM_ACKED_LSN, _) => sent.quorum_acked = number(value),
+        (id::ITEM_LSN, _) => sent.item_lsn = number(value),
+        _ if row.form == Form::Own => {}
+        (_, Kind::SmallString | Kind::String | Kind::ULongString) => {
+            tokens.counted(row.id, row.kind, value);
         }
-        Kind::ULong => {
-            if let Some(number) = text().and_then(|text| text.parse().ok()) {
+        (_, Kind::ULong) => {
+            if let Some(number) = number(value) {
                 tokens.u_long(row.id, number);
             }
         }
-        Kind::Double => {
-            if let Some(number) = text().and_then(|text| text.parse().ok()) {
+        (_, Kind::Double) => {
+            if let Some(number) = number(value) {
                 tokens.double(row.id, number);
             }
         }
-        Kind::Byte => {
-            let is_set = text().is_some_and(|text| text.eq_ignore_ascii_case("true"));
-            tokens.byte(row.id, u8::from(is_set));
-        }
+        (_, Kind::Byte) => tokens.byte(row.id, u8::from(value.eq_ignore_ascii_case(b"true"))),
         _ => {}
     }
 }
 
 /// Adds how far the range is, and how many replicas have it: all of the one that there is.
-fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position) {
-    let number = |name| headers::ascii(sent.get(name)?)?.parse::<u64>().ok();
-    let session = sent.get(&headers::SESSION_TOKEN).and_then(headers::ascii);
-    let session = session.and_then(|token| token.split_once(':'));
+fn add_position(tokens: &mut TokenWriter, sent: &Sent<'_>, otherwise: Position) {
+    let session = sent.session.and_then(|token| token.split_once(':'));
     // A token is not in every answer: that of another range than those that the client knows is withheld.
     let range = session.and_then(|(range, _)| range.parse().ok());
-    let range = range.or_else(|| u32::try_from(number(&headers::PARTITION_KEY_RANGE_ID)?).ok());
-    let range = range.unwrap_or(otherwise.range);
+    let range = range.or(sent.range).unwrap_or(otherwise.range);
     // Clients take 0 for a replica that knows nothing.
     let sent_as = |lsn: u64| i64::try_from(lsn.max(1)).unwrap_or(i64::MAX);
-    let lsn = sent_as(number(&headers::LSN).unwrap_or(otherwise.lsn));
-    let acked = number(&headers::QUORUM_ACKED_LSN).map_or(lsn, sent_as);
-    let of_item = number(&headers::ITEM_LSN).map_or(lsn, sent_as);
+    let lsn = sent_as(sent.lsn.unwrap_or(otherwise.lsn));
+    let acked = sent.quorum_acked.map_or(lsn, sent_as);
+    let of_item = sent.item_lsn.map_or(lsn, sent_as);
     for (position, lsn) in [
         (id::LSN, lsn),
         (id::LOCAL_LSN, lsn),
@@ -142,9 +184,16 @@ fn add_position(tokens: &mut TokenWriter, sent: &HeaderMap, otherwise: Position)
     tokens.u_long(id::CURRENT_WRITE_QUORUM, 1);
     tokens.u_long(id::CURRENT_REPLICA_SET_SIZE, 1);
     tokens.u_long(id::NUMBER_OF_READ_REGIONS, 0);
-    tokens.counted(id::PARTITION_KEY_RANGE_ID, Kind::String, range.to_string().as_bytes());
-    let token = session.map_or_else(|| format!("-1#{lsn}"), |(_, token)| token.to_owned());
-    tokens.counted(id::SESSION_TOKEN, Kind::String, token.as_bytes());
+    let mut digits = itoa::Buffer::new();
+    tokens.counted(
+        id::PARTITION_KEY_RANGE_ID,
+        Kind::String,
+        digits.format(range).as_bytes(),
+    );
+    match session {
+        Some((_, token)) => tokens.counted(id::SESSION_TOKEN, Kind::String, token.as_bytes()),
+        None => tokens.counted(id::SESSION_TOKEN, Kind::String, format!("-1#{lsn}").as_bytes()),
+    };
 }
 
 #[cfg(test)]

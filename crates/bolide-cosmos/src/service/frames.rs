@@ -1,15 +1,15 @@
 //! Requests in direct mode: where they are sent, and those that come as frames.
 
+use std::str::FromStr;
+
 use bolide_model::ErrorKind;
 use bolide_model::partition_key::PartitionKey;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 
 use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
-use crate::direct::{
-    self, FrameRequest, FromFrame, MeantContainer, Position, RefusedFrame, ReplyTo, ToKnown, addresses,
-};
+use crate::direct::{self, FrameRequest, FromFrame, Position, RefusedFrame, ReplyTo, addresses};
 use crate::listener::Listener;
 use crate::request_body::{Refused, RequestBody};
 use crate::routes::Route;
@@ -42,40 +42,34 @@ impl CosmosService {
         frame: FrameRequest,
         body: B,
         listener: Listener,
-    ) -> Option<(Bytes, Bytes)> {
-        let reply_to = frame.reply_to;
-        let known_to_sender = reply_to.position;
-        let request = &frame.request;
-        let uri = request.uri().clone();
-        let is_barrier = request.method() == Method::HEAD;
-        let is_read = is_barrier || request.method() == Method::GET || headers::is_query(request.headers());
-        let used = request.extensions().get::<FromFrame>().and_then(|from| from.range);
-        let key = request.headers().get(&headers::PARTITION_KEY).cloned();
-        let range = scope::range(request.headers()).ok().flatten().or(used);
-        let mut response = self.handle(frame.request.map(|()| body), listener).await;
+    ) -> Option<(Vec<u8>, Bytes)> {
+        let FrameRequest { request, reply_to } = frame;
+        let (head, ()) = request.into_parts();
+        let (mut reply, operation) = self.reply(&head, body, listener).await;
+        let is_barrier = head.method == Method::HEAD;
         if is_barrier {
             // The question is how far the range is, not the container's definition.
-            response.headers_mut().remove(&headers::LSN);
-            response.headers_mut().remove(&headers::SESSION_TOKEN);
+            reply.remove(&headers::LSN);
+            reply.remove(&headers::SESSION_TOKEN);
         }
-        if !is_read && response.status().is_success() {
+        let is_read = is_barrier || head.method == Method::GET || headers::is_query(&head.headers);
+        if !is_read && reply.status.is_success() {
             // A reader that sees the write is further than the quorum was when it was answered.
-            acknowledge_the_one_before(response.headers_mut());
+            acknowledge_the_one_before(&mut reply);
         }
-        let is_positioned = response.headers().contains_key(&headers::LSN);
-        let is_known = response.extensions().get::<ToKnown>().is_some() && response.status() != StatusCode::FORBIDDEN;
-        let position = match is_known && !is_positioned {
-            true => self.position(uri.path(), key.as_ref(), range).await,
+        let known_to_sender = reply_to.position;
+        let is_known = operation.is_some() && reply.status != StatusCode::FORBIDDEN;
+        let position = match is_known && reply.value_of(&headers::LSN).is_none() {
+            true => self.position(&head).await,
             false => None,
         };
         // Who may not know where the range is gets back what it knows already.
         let mut position = position.unwrap_or(known_to_sender);
-        let is_behind = is_session_not_available(&response);
-        if position.range == known_to_sender.range && !is_behind {
+        if position.range == known_to_sender.range && !is_session_not_available(&reply) {
             // With less it would take this for a replica that is behind: the container may be another one, or another server may have written.
             position.lsn = position.lsn.max(known_to_sender.lsn);
         }
-        direct::to_frame(response, ReplyTo { position, ..reply_to })
+        direct::reply_to_frame(reply, ReplyTo { position, ..reply_to })
     }
 
     /// Refuses a request of a frame whose sender means another container than the one that has the name now.
@@ -83,7 +77,8 @@ impl CosmosService {
     /// # Errors
     /// 410/1000.
     pub(super) fn check_meant_container(&self, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
-        let Some(MeantContainer(meant)) = head.extensions.get() else {
+        let frame = head.extensions.get::<FromFrame>();
+        let Some(meant) = frame.and_then(|frame| frame.container.as_ref()) else {
             return Ok(());
         };
         match addressing::container(&self.state.account, route) {
@@ -96,7 +91,7 @@ impl CosmosService {
     }
 
     /// Refuses a frame that is no request; after a delay if its sender has shown no key. `None`: as [`CosmosService::handle_frame`].
-    pub async fn refuse_frame(&self, refused: RefusedFrame, is_known: bool) -> Option<(Bytes, Bytes)> {
+    pub async fn refuse_frame(&self, refused: RefusedFrame, is_known: bool) -> Option<(Vec<u8>, Bytes)> {
         let started = self.state.account.monotonic().now();
         if !is_known {
             self.refusals.wait(self.state.account.monotonic()).await;
@@ -108,14 +103,17 @@ impl CosmosService {
         let head = refused.as_request();
         request_log::answered(&head, &reply, &id, duration, false);
         self.note(&head, None, &reply, duration);
-        direct::to_frame(reply.into_response(), refused.reply_to)
+        direct::reply_to_frame(reply, refused.reply_to)
     }
 
     /// Where the range of a request is: that of its partition key, or this one, or the first one of its container.
-    async fn position(&self, path: &str, key: Option<&HeaderValue>, range: Option<u32>) -> Option<Position> {
+    async fn position(&self, head: &Parts) -> Option<Position> {
         let account = &self.state.account;
-        let route = Route::parse(path)?;
+        let route = Route::parse(head.uri.path())?;
         let container = addressing::container(account, &route).ok()?;
+        let used = head.extensions.get::<FromFrame>().and_then(|from| from.range);
+        let range = scope::range(&head.headers).ok().flatten().or(used);
+        let key = head.headers.get(&headers::PARTITION_KEY);
         let key = key
             .and_then(headers::ascii)
             .and_then(|key| PartitionKey::from_header(key).ok());
@@ -139,16 +137,18 @@ impl CosmosService {
 }
 
 /// Says of a write that a quorum had the position before it.
-fn acknowledge_the_one_before(headers: &mut HeaderMap) {
-    let lsn = headers.get(&headers::LSN).and_then(headers::ascii);
-    if let Some(before) = lsn.and_then(|lsn| lsn.parse::<u64>().ok()?.checked_sub(1)) {
-        headers.insert(&headers::QUORUM_ACKED_LSN, HeaderValue::from(before));
+fn acknowledge_the_one_before(reply: &mut Reply) {
+    if let Some(before) = number(reply, &headers::LSN).and_then(|lsn: u64| lsn.checked_sub(1)) {
+        reply.number(&headers::QUORUM_ACKED_LSN, before);
     }
 }
 
 /// Whether a response says that the server is behind what its client has seen.
-fn is_session_not_available<B>(response: &Response<B>) -> bool {
+fn is_session_not_available(reply: &Reply) -> bool {
     let status = status::of(&ErrorKind::SessionNotAvailable);
-    let sub = response.headers().get(&headers::SUB_STATUS).and_then(headers::ascii);
-    response.status() == status.http && sub.and_then(|sub| sub.parse().ok()) == Some(status.sub)
+    reply.status == status.http && number(reply, &headers::SUB_STATUS) == Some(status.sub)
+}
+
+fn number<N: FromStr>(reply: &Reply, name: &'static HeaderName) -> Option<N> {
+    str::from_utf8(reply.value_of(name)?).ok()?.parse().ok()
 }

@@ -134,6 +134,27 @@ impl Reply {
         self
     }
 
+    /// The value of a header, which another server may have set.
+    pub(crate) fn value_of(&self, name: &'static HeaderName) -> Option<&[u8]> {
+        let forwarded = || Some(self.forwarded.as_ref()?.get(name)?.as_bytes());
+        self.headers.get(name).or_else(forwarded)
+    }
+
+    /// Removes a header, whoever has set it.
+    pub(crate) fn remove(&mut self, name: &'static HeaderName) {
+        self.headers.remove(name);
+        if let Some(forwarded) = &mut self.forwarded {
+            forwarded.remove(name);
+        }
+    }
+
+    /// All headers; what another server has set, and this one, too, comes last.
+    pub(crate) fn all_headers(&self) -> impl Iterator<Item = (&HeaderName, &[u8])> {
+        let forwarded = self.forwarded.iter().flat_map(|forwarded| forwarded.iter());
+        let forwarded = forwarded.map(|(name, value)| (name, value.as_bytes()));
+        self.headers.iter().chain(forwarded)
+    }
+
     /// The finished response.
     pub(crate) fn into_response(mut self) -> Response<Payload> {
         if let Some(forwarded) = self.forwarded.take() {

@@ -32,7 +32,7 @@ fn a_client_says_who_it_is() {
             user_agent: "cosmos-netstandard-sdk/3.64.0".to_owned(),
         }
     );
-    let again = request.write().expect("a frame").freeze();
+    let again = request.write().expect("a frame").into();
     assert_eq!(ContextRequest::of(&head(&again)).as_ref(), Ok(&request));
 }
 
@@ -50,9 +50,9 @@ fn a_frame_without_what_it_needs_is_no_context() {
     let mut tokens = TokenWriter::default();
     tokens.u_long(0, 1);
     let bytes = Outgoing::request(0, 0, [0; 16], &tokens).write().expect("a frame");
-    assert_eq!(ContextRequest::of(&head(&bytes.freeze())), Err(Malformed::Missing(1)));
+    assert_eq!(ContextRequest::of(&head(&bytes.into())), Err(Malformed::Missing(1)));
     let bytes = Outgoing::request(3, 3, [0; 16], &tokens).write().expect("a frame");
-    assert!(ContextRequest::of(&head(&bytes.freeze())).is_err());
+    assert!(ContextRequest::of(&head(&bytes.into())).is_err());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_answer_has_the_tokens_that_clients_need() {
         idle_seconds: 3600,
         unauthenticated_seconds: 15,
     };
-    let bytes = response.write(&request).expect("a frame").freeze();
+    let bytes = response.write(&request).expect("a frame").into();
     let head = head(&bytes);
     assert_eq!((head.status(), head.activity_id), (200, [7; 16]));
     let text = |id| {

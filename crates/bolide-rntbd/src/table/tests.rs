@@ -5,14 +5,12 @@ fn rows_are_in_the_order_of_their_ids_and_each_header_is_there_once() {
     for rows in [REQUEST, RESPONSE] {
         assert!(rows.windows(2).all(|pair| pair[0].id < pair[1].id));
         for row in rows {
-            assert_eq!(place(rows, row.id).map(|at| &rows[at]), Some(row));
             assert_eq!(row.header, row.header.to_ascii_lowercase());
             let same = rows
                 .iter()
                 .filter(|other| !row.header.is_empty() && other.header == row.header);
             assert!(same.count() <= 1, "{}", row.header);
         }
-        assert_eq!(place(rows, 0xFFFF), None);
     }
 }
 

@@ -191,7 +191,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let first = self.in_time(self.first_bytes(reading)).await?;
         let head = self.head(reading, first, CONTEXT_BYTES).await?;
         let (answer, version) = negotiation::answer(&head, self.shared.limits());
-        let answer = answer.map(|frame| (frame.freeze(), Bytes::new()));
+        let answer = answer.map(|frame| (frame, Bytes::new()));
         self.send(answer, &AtomicBool::new(false)).await;
         Ok(version)
     }
@@ -448,7 +448,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     }
 
     /// Sends a frame as a whole, or ends the connection: nothing may follow a part of one. `is_later`: the task that reads the connection sends it.
-    async fn send(&self, frame: Option<(Bytes, Bytes)>, is_later: &AtomicBool) {
+    async fn send(&self, frame: Option<(Vec<u8>, Bytes)>, is_later: &AtomicBool) {
         let Some((head, payload)) = frame else {
             // It is longer than a frame can be.
             return self.has_failed.notify_one();

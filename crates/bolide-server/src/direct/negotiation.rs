@@ -7,13 +7,12 @@ use std::time::Duration;
 use bolide_cosmos::direct;
 use bolide_rntbd::context::{self, ContextRequest, ContextResponse};
 use bolide_rntbd::frame::Head;
-use bytes::BytesMut;
 use http::HeaderValue;
 
 use crate::connection::Limits;
 
 /// The answer to the first frame, and the version of the API for all others; `None` for that if the frame was refused. No answer: it is too long.
-pub fn answer(head: &Head, limits: Limits) -> (Option<BytesMut>, Option<HeaderValue>) {
+pub fn answer(head: &Head, limits: Limits) -> (Option<Vec<u8>>, Option<HeaderValue>) {
     match accepted(head) {
         Ok((request, version)) => {
             let response = ContextResponse {

@@ -21,7 +21,7 @@ fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> (
     let (bytes, payload) = to_frame(response, to).expect("a frame");
     let length = u32::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
     assert_eq!(bytes.len(), length + if body.is_empty() { 0 } else { 4 });
-    let head = Head::read(bytes.slice(4..length)).expect("a head");
+    let head = Head::read(Bytes::from(bytes).slice(4..length)).expect("a head");
     assert_eq!(head.activity_id, [5; 16]);
     assert_eq!(number(&head, 0x35), 77);
     assert_eq!(number(&head, 0x00), i128::from(!body.is_empty()));

@@ -5,6 +5,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.util.List;
 
@@ -30,11 +31,8 @@ public final class Main {
     public static void main(String[] arguments) throws Exception {
         List<String> words = List.of(arguments);
         String endpoint = value(words, "--endpoint");
-        // The SDK reads these once, when its first class is loaded.
         System.setProperty("COSMOS.HTTP_CONNECTION_WITHOUT_TLS_ALLOWED", "true");
-        if (System.getenv("SSL_CERT_FILE") != null) {
-            trustOnly(Path.of(System.getenv("SSL_CERT_FILE")));
-        }
+        trustCertificates();
         int failed;
         try (World world = World.open(endpoint, value(words, "--key"))) {
             Tour tour = new Tour(world);
@@ -52,7 +50,14 @@ public final class Main {
         return Boolean.getBoolean("bolide.direct");
     }
 
-    private static String value(List<String> words, String name) {
+    /** Trusts the certificates in the file that {@code SSL_CERT_FILE} names, if it names one. The SDK reads that once, when its first class is loaded. */
+    static void trustCertificates() throws Exception {
+        if (System.getenv("SSL_CERT_FILE") != null) {
+            trustOnly(Path.of(System.getenv("SSL_CERT_FILE")));
+        }
+    }
+
+    static String value(List<String> words, String name) {
         int place = words.indexOf(name);
         if (place < 0 || place + 1 == words.size()) {
             throw new IllegalArgumentException("missing option. name=`" + name + "`");
@@ -60,11 +65,13 @@ public final class Main {
         return words.get(place + 1);
     }
 
-    private static void trustOnly(Path certificate) throws Exception {
+    private static void trustOnly(Path certificates) throws Exception {
         KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
-        try (FileInputStream pem = new FileInputStream(certificate.toFile())) {
-            store.setCertificateEntry("bolide", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+        try (FileInputStream pem = new FileInputStream(certificates.toFile())) {
+            for (Certificate certificate : CertificateFactory.getInstance("X.509").generateCertificates(pem)) {
+                store.setCertificateEntry("bolide-" + store.size(), certificate);
+            }
         }
         Path file = Files.createTempFile("bolide-trust", ".p12");
         file.toFile().deleteOnExit();

@@ -96,6 +96,7 @@ fn frame<'h>(
 
 /// The rows of tokens that stand for headers, with their places in the table, by the lengths of the headers' names: hardly two have the same.
 static ROWS: LazyLock<Vec<Vec<(usize, &'static table::Row)>>> = LazyLock::new(|| {
+    assert!(table::RESPONSE.len() <= u64::BITS as usize, "a bit for each");
     let mut rows = Vec::new();
     for (place, row) in table::RESPONSE.iter().enumerate() {
         let length = row.header.len();

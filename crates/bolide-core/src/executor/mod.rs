@@ -47,8 +47,8 @@ const ADMITTED: usize = 512;
 /// Number of threads that run at one time, for each processor: more than one, because some of them wait for the disk.
 const RUNNING_PER_PROCESSOR: usize = 2;
 
-/// How long an idle thread is kept.
-const IDLE: Duration = Duration::from_secs(10);
+/// How long an idle thread is kept. Rows that it has made and another thread has freed are only given back when it ends.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Stack size of a thread, in bytes: expressions nest as deep as the parser allows.
 const STACK_BYTES: usize = 4 * 1024 * 1024;

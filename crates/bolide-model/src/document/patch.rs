@@ -345,15 +345,17 @@ impl<'a> Parent<'a> {
                 pointer,
             });
         };
+        let refused = |missing: &str| {
+            Err(format!(
+                "{operation} Operation can only create a child object of an existing node(array or object) and cannot create path \
+                 recursively, no path found beyond: '{missing}' in '{pointer}'"
+            ))
+        };
         let target = match descend(members, first, rest) {
-            Some(Value::Object(members)) => Target::Member(members, last),
-            Some(Value::Array(elements)) => Target::Element(elements, element(last, pointer)?),
-            _ => {
-                return Err(format!(
-                    "{operation} Operation can only create a child object of an existing node(array or object) and cannot create \
-                     path recursively, no such parent: '{pointer}'"
-                ));
-            }
+            Ok(Value::Object(members)) => Target::Member(members, last),
+            Ok(Value::Array(elements)) => Target::Element(elements, element(last, pointer)?),
+            Ok(_) => return refused(rest.last().unwrap_or(first)),
+            Err(missing) => return refused(missing),
         };
         Ok(Parent { target, pointer })
     }
@@ -431,13 +433,23 @@ fn check_index(index: usize, length: usize, pointer: &Pointer) -> Result<(), Str
     ))
 }
 
-/// The value at `steps`; `None` if a step does not exist.
-fn descend<'a>(members: &'a mut Map<String, Value>, first: &str, rest: &[String]) -> Option<&'a mut Value> {
+/// The value at the end of the steps.
+///
+/// # Errors
+/// The first step that leads nowhere.
+fn descend<'a, 's>(
+    members: &'a mut Map<String, Value>,
+    first: &'s str,
+    rest: &'s [String],
+) -> Result<&'a mut Value, &'s str> {
     rest.iter()
-        .try_fold(members.get_mut(first)?, |value, step| match value {
-            Value::Object(members) => members.get_mut(step),
-            Value::Array(elements) => elements.get_mut(array_index(step)?),
-            _ => None,
+        .try_fold(members.get_mut(first).ok_or(first)?, |value, step| {
+            let found = match value {
+                Value::Object(members) => members.get_mut(step),
+                Value::Array(elements) => array_index(step).and_then(|index| elements.get_mut(index)),
+                _ => None,
+            };
+            found.ok_or(step.as_str())
         })
 }
 

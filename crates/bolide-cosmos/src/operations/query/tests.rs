@@ -14,6 +14,7 @@ fn metrics_are_pairs_without_blanks() {
     for time in [
         "totalExecutionTimeInMs",
         "queryCompileTimeInMs",
+        "queryLogicalPlanBuildTimeInMs",
         "VMExecutionTimeInMs",
         "documentLoadTimeInMs",
     ] {

@@ -146,18 +146,28 @@ fn move_replaces_what_is_at_its_destination() {
 
 #[test]
 fn nothing_creates_a_parent() {
-    for op in ["add", "set", "replace", "incr"] {
-        for path in ["/missing/x", "/s/x", "/n/0", "/l/9/x", "/l/x/y"] {
+    for (op, name) in [
+        ("add", "Add"),
+        ("set", "Set"),
+        ("replace", "Replace"),
+        ("incr", "Increment"),
+    ] {
+        for (path, missing) in [
+            ("/missing/x", "missing"),
+            ("/missing/x/y", "missing"),
+            ("/s/x", "s"),
+            ("/n/0", "n"),
+            ("/l/9/x", "9"),
+            ("/l/x/y", "x"),
+        ] {
             let message = message(apply_one(json!({"op": op, "path": path, "value": 1})));
-            assert!(
-                message.starts_with("For Operation(1): ") && message.contains(path),
-                "{message}"
+            let expected = format!(
+                "For Operation(1): {name} Operation can only create a child object of an existing node(array or object) and cannot create path \
+                 recursively, no path found beyond: '{missing}' in '{path}'."
             );
+            assert_eq!(message, expected);
         }
     }
-    let fragment =
-        "For Operation(1): Add Operation can only create a child object of an existing node(array or object)";
-    assert!(message(apply_one(json!({"op": "add", "path": "/missing/x", "value": 1}))).contains(fragment));
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn run(command: Command) -> Result<()> {
             instructions::run(&project, &options).map(|outcome| println!("instructions: {outcome}"))
         }
         Command::Bench(options) => bench::run(&project, &options),
-        Command::Sdk(options) => checks::sdk(&project, &options),
+        Command::Sdk(options) => checks::sdk(&project, &options).map(|outcome| println!("sdk: {outcome}")),
         Command::Packages(options) => packages::run(&project, &options).map(|outcome| println!("packages: {outcome}")),
         Command::Explorer(options) => explorer::run(&project, &options).map(|outcome| println!("explorer: {outcome}")),
         Command::Durability => checks::durability(&project),

@@ -75,8 +75,10 @@ def run_java_tour(places, report):
 
 def run_java_failover(places, report):
     """Two servers over one store in PostgreSQL, of which one is killed under load by a client in direct mode."""
-    name = "java failover"
+    name = "java-failover"
     try:
+        if not places.several:
+            raise tools.Missing("`--several` must name a database of PostgreSQL, beside which the servers share another one")
         java, *words = tools.build_java_tour(places, main="bolide.Failover")
         shared = new_store(places, name, places.several)
         options = ["--advertise-host", "localhost"]

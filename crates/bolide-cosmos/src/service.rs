@@ -97,7 +97,7 @@ impl CosmosService {
         reply.into_response()
     }
 
-    /// The response to a request, and its operation if it was determined: only then the sender has shown a key.
+    /// The response to a request, and its operation if it was determined: then the sender has shown a key.
     async fn reply<B: RequestBody>(&self, head: &Parts, body: B, listener: Listener) -> (Reply, Option<Operation>) {
         let started = self.state.account.monotonic().now();
         let activity_id = common_headers::activity_id(&head.headers);

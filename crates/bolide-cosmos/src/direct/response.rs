@@ -72,15 +72,16 @@ fn frame<'h>(
     // These two first: clients look for them before they read the others.
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
     tokens.u_long(id::TRANSPORT_REQUEST_ID, to.transport_request_id);
+    let mut sent = Sent::default();
+    let mut written = 0_u64;
     if let Some(charge) = charge {
         tokens.double(id::REQUEST_CHARGE, charge);
     }
-    let mut sent = Sent::default();
-    let mut written = 0_u64;
     for (name, value) in headers {
         let Some((place, row)) = row_of(name) else { continue };
         // A header may be there twice, a token is there once.
-        if written & (1 << place) == 0 {
+        let is_written = written & (1 << place) != 0 || (row.id == id::REQUEST_CHARGE && charge.is_some());
+        if !is_written {
             written |= 1 << place;
             add(&mut tokens, &mut sent, row, value);
         }
@@ -94,7 +95,7 @@ fn frame<'h>(
     Some((frame.write()?, payload))
 }
 
-/// The rows of tokens that stand for headers, with their places in the table, by the lengths of the headers' names: hardly two have the same.
+/// The rows of tokens that stand for headers, with their places in the table, by the lengths of the headers' names: of each length there are four at most.
 static ROWS: LazyLock<Vec<Vec<(usize, &'static table::Row)>>> = LazyLock::new(|| {
     assert!(table::RESPONSE.len() <= u64::BITS as usize, "a bit for each");
     let mut rows = Vec::new();

@@ -136,7 +136,8 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
 
 /// Metrics of an execution in the service's format: `key=value` joined by `;`, no blanks (cosmos-rest §6.8).
 ///
-/// Values that are not measured separately are zero: planning is part of compiling. Tests of the Java SDK want a logical plan that has taken time. Loading is the part of the run time spent reading items. Without
+/// Values that are not measured separately are zero: planning is part of compiling. Only the logical plan has the least time that there is, because tests of the Java
+/// SDK want more than zero. Loading is the part of the run time spent reading items. Without
 /// work a time is zero: clients' tests check that.
 fn metrics_header(metrics: &QueryMetrics) -> String {
     let (compile, run) = (metrics.compile_ms.max(MIN_MS), metrics.run_ms.max(2.0 * MIN_MS));

@@ -348,7 +348,8 @@ impl<'a> Parent<'a> {
         let refused = |missing: &str| {
             Err(format!(
                 "{operation} Operation can only create a child object of an existing node(array or object) and cannot create path \
-                 recursively, no path found beyond: '{missing}' in '{pointer}'"
+                 recursively, no path found beyond: '{}' in '{pointer}'",
+                excerpt(missing)
             ))
         };
         let target = match descend(members, first, rest) {

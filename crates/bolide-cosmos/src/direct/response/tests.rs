@@ -1,6 +1,8 @@
+use bolide_model::RequestUnits;
 use bolide_rntbd::frame::Head;
 
 use super::*;
+use crate::wire::headers;
 
 const ELSE: Position = Position { range: 4, lsn: 9 };
 
@@ -107,4 +109,25 @@ fn an_answer_without_a_token_is_of_the_range_that_it_names() {
     );
     assert_eq!(positions(&head), [48; 7]);
     assert_eq!((text(&head, 0x3E).as_str(), text(&head, 0x21).as_str()), ("-1#48", "6"));
+}
+
+#[test]
+fn the_charge_is_that_of_the_reply_or_of_the_server_that_made_it() {
+    let charge = |reply: Reply| {
+        let to = ReplyTo {
+            activity_id: [5; 16],
+            transport_request_id: 77,
+            position: ELSE,
+        };
+        let (bytes, _) = reply_to_frame(reply, to).expect("a frame");
+        let head = Head::read(Bytes::from(bytes).slice(4..)).expect("no token is there twice");
+        head.tokens.required(0x15).expect("it is there").double()
+    };
+    let mut own = Reply::empty(StatusCode::OK);
+    own.charge = RequestUnits(3.25);
+    own.number(&headers::REQUEST_CHARGE, 9);
+    assert_eq!(charge(own), Ok(3.25));
+    let made = Response::builder().header("x-ms-request-charge", "2.5");
+    let forwarded = Reply::forwarded(made.body(Bytes::new()).expect("a response"));
+    assert_eq!(charge(forwarded), Ok(2.5));
 }

@@ -159,6 +159,7 @@ fn nothing_creates_a_parent() {
             ("/n/0", "n"),
             ("/l/9/x", "9"),
             ("/l/x/y", "x"),
+            ("/o/x/y", "x"),
         ] {
             let message = message(apply_one(json!({"op": op, "path": path, "value": 1})));
             let expected = format!(
@@ -168,6 +169,13 @@ fn nothing_creates_a_parent() {
             assert_eq!(message, expected);
         }
     }
+}
+
+#[test]
+fn a_long_step_is_not_repeated_whole() {
+    let path = format!("/{}/x", "a".repeat(10_000));
+    let message = message(apply_one(json!({"op": "add", "path": path, "value": 1})));
+    assert!(message.len() < 500, "{message}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ const SAME_TEXT_OF_ONE: [(u16, &str); 3] = [
     (0x04, "etag"),
 ];
 const SAME_NUMBER: [(u16, &str); 2] = [(0x0C, "x-ms-retry-after-ms"), (0x14, "x-ms-item-count")];
+const DURATION: u16 = 0x51;
 const QUERY_METRICS: (u16, &str) = (0x28, "x-ms-documentdb-query-metrics");
 /// Tokens that say how far the range is, besides its LSN.
 const POSITIONS: [u16; 2] = [0x29, 0x3A];
@@ -132,6 +133,16 @@ impl Pair<'_> {
                 answer.sub_status().to_string(),
             ),
             ("charge", charge_over_http(response), charge_in_frame(answer)),
+            (
+                "duration",
+                there(&header("x-ms-request-duration-ms")),
+                if answer.head.tokens.get(DURATION).is_some() {
+                    "there"
+                } else {
+                    "none"
+                }
+                .to_owned(),
+            ),
         ];
         for (id, name) in SAME_TEXT {
             said.push((name, header(name), self.twin(&token(id))));

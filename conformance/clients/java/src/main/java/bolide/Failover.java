@@ -31,7 +31,11 @@ public final class Failover {
     /** Longer than the others take for noticing that a server is dead, and than the SDK tries again by itself. */
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final Duration BEFORE = Duration.ofSeconds(5);
-    private static final Duration AFTER = Duration.ofSeconds(20);
+    private static final Duration AFTER = Duration.ofSeconds(15);
+    /** The end of the run, when all clients must have left the dead server. */
+    private static final Duration AT_LAST = Duration.ofSeconds(5);
+    /** So that other programs on the machine are not slowed down. */
+    private static final Duration PAUSE = Duration.ofMillis(10);
     private static final int WRITERS = 8;
     private static final int KEYS = 20;
     /** Timeout, gone, retry with, unavailable. */
@@ -73,11 +77,16 @@ public final class Failover {
         Tour tour = new Tour(null);
         tour.check("writes go to both servers", world -> awaitBoth());
         List<Thread> writers = IntStream.range(0, WRITERS).mapToObj(number -> new Thread(() -> write(number))).toList();
-        writers.forEach(Thread::start);
+        writers.forEach(writer -> {
+            writer.setDaemon(true);
+            writer.start();
+        });
         Thread.sleep(BEFORE.toMillis());
         int before = acknowledged.size();
         ProcessHandle.of(pid).orElseThrow().destroyForcibly();
         Thread.sleep(AFTER.toMillis());
+        int after = acknowledged.size();
+        Thread.sleep(AT_LAST.toMillis());
         ended = true;
         for (Thread writer : writers) {
             writer.join();
@@ -89,7 +98,7 @@ public final class Failover {
         tour.check("the application sees no error but those for which it tries again", world ->
                 Tour.equal(FOR_RETRIES.containsAll(statuses.keySet()), true, "statuses " + statuses));
         tour.check("every write is done at last", world -> Tour.equal(List.copyOf(violations), List.of(), "violations"));
-        tour.check("writes go on", world -> Tour.equal(acknowledged.size() > before, true, "more writes"));
+        tour.check("writes go on as before", world -> Tour.equal(acknowledged.size() - after > before / 2, true, "more writes"));
         tour.check("nothing acknowledged is lost, and nothing is there twice", world -> compare());
         tour.check("writes go to the server that lives", world -> {
             for (int key = 0; key < KEYS; key++) {
@@ -122,10 +131,15 @@ public final class Failover {
             String key = writer + "-" + number % KEYS;
             String id = writer + "." + number;
             Instant begun = Instant.now();
-            create(id, key, begun);
-            Duration took = Duration.between(begun, Instant.now());
-            synchronized (this) {
-                longest = took.compareTo(longest) > 0 ? took : longest;
+            try {
+                create(id, key, begun);
+                Duration took = Duration.between(begun, Instant.now());
+                synchronized (this) {
+                    longest = took.compareTo(longest) > 0 ? took : longest;
+                }
+                Thread.sleep(PAUSE.toMillis());
+            } catch (InterruptedException | RuntimeException error) {
+                violations.add(id + ": " + error);
             }
         }
     }

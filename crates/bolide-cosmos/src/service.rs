@@ -151,7 +151,7 @@ impl CosmosService {
     /// Keeps a request of the protocol with its answer, for people who look at the server.
     fn note(&self, head: &Parts, operation: Option<Operation>, reply: &Reply, duration: Duration) {
         let sub_status = reply.headers.get(&headers::SUB_STATUS);
-        let sub_status = sub_status.and_then(|sub| str::from_utf8(sub).ok()?.parse().ok());
+        let sub_status = sub_status.and_then(headers::number);
         self.state.options.recent_requests.note(&AnsweredRequest {
             protocol: Protocol::Cosmos,
             at: self.state.account.server_time(),

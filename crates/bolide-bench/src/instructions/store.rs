@@ -208,7 +208,7 @@ impl Store {
 pub struct WireStore {
     service: CosmosService,
     requests: Requests,
-    known: Known,
+    frames: Frames,
 }
 
 impl WireStore {
@@ -242,7 +242,7 @@ impl WireStore {
         Ok(WireStore {
             service: CosmosService::new(store.account, Keys::new(key), options),
             requests: Requests::to(ADDRESS),
-            known,
+            frames: Frames::new(Requests::to(ADDRESS), known)?,
         })
     }
 
@@ -257,11 +257,10 @@ impl WireStore {
     }
 
     /// The frame that reads an item: the head without its length, as a connection reads it.
-    pub fn read_in_frame(&self, id: &str) -> Result<Bytes> {
+    pub fn read_in_frame(&self, id: &str) -> Bytes {
         let mut bytes = Vec::new();
-        let frames = Frames::new(Requests::to(ADDRESS), self.known.clone())?;
-        frames.read(id).write(1, &mut bytes);
-        Ok(Bytes::from(bytes).slice(LENGTH_BYTES..))
+        self.frames.read(id).write(1, &mut bytes);
+        Bytes::from(bytes).slice(LENGTH_BYTES..)
     }
 
     /// Answers the frame of a request without a payload; an error if its status is not 200.

@@ -9,7 +9,6 @@
 //!
 //! Source: rntbd.md §1.6, §1.7, §4.5, §5, §7.
 
-use std::str::FromStr;
 use std::sync::LazyLock;
 
 use bolide_rntbd::frame::{ActivityId, Outgoing};
@@ -19,7 +18,7 @@ use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
 
 use crate::session::SessionToken;
-use crate::wire::{Payload, Reply};
+use crate::wire::{Payload, Reply, headers};
 
 /// Where a range is, for answers that do not say it themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,16 +72,16 @@ fn frame<'h>(
     tokens.byte(id::PAYLOAD_PRESENT, u8::from(!payload.is_empty()));
     tokens.u_long(id::TRANSPORT_REQUEST_ID, to.transport_request_id);
     let mut sent = Sent::default();
-    let mut written = 0_u64;
+    // A bit for each id: a header may be there twice, a token is there once.
+    let mut written = 0_u128;
     if let Some(charge) = charge {
         tokens.double(id::REQUEST_CHARGE, charge);
+        written |= 1 << id::REQUEST_CHARGE;
     }
     for (name, value) in headers {
-        let Some((place, row)) = row_of(name) else { continue };
-        // A header may be there twice, a token is there once.
-        let is_written = written & (1 << place) != 0 || (row.id == id::REQUEST_CHARGE && charge.is_some());
-        if !is_written {
-            written |= 1 << place;
+        let Some(row) = row_of(name) else { continue };
+        if written & (1 << row.id) == 0 {
+            written |= 1 << row.id;
             add(&mut tokens, &mut sent, row, value);
         }
     }
@@ -95,24 +94,24 @@ fn frame<'h>(
     Some((frame.write()?, payload))
 }
 
-/// The rows of tokens that stand for headers, with their places in the table, by the lengths of the headers' names: of each length there are four at most.
-static ROWS: LazyLock<Vec<Vec<(usize, &'static table::Row)>>> = LazyLock::new(|| {
-    assert!(table::RESPONSE.len() <= u64::BITS as usize, "a bit for each");
+/// The rows of tokens that stand for headers, by the lengths of the headers' names: of each length there are four at most.
+static ROWS: LazyLock<Vec<Vec<&'static table::Row>>> = LazyLock::new(|| {
     let mut rows = Vec::new();
-    for (place, row) in table::RESPONSE.iter().enumerate() {
+    for row in table::RESPONSE {
+        assert!(u32::from(row.id) < u128::BITS, "a bit for each");
         let length = row.header.len();
         if length >= rows.len() {
             rows.resize(length + 1, Vec::new());
         }
-        rows[length].push((place, row));
+        rows[length].push(row);
     }
     rows
 });
 
-fn row_of(name: &HeaderName) -> Option<(usize, &'static table::Row)> {
+fn row_of(name: &HeaderName) -> Option<&'static table::Row> {
     let name = name.as_str();
     let rows = ROWS.get(name.len())?;
-    rows.iter().find(|(_, row)| row.header == name).copied()
+    rows.iter().find(|row| row.header == name).copied()
 }
 
 /// The position in the session token of a request: the last one that its sender knows.
@@ -133,26 +132,23 @@ struct Sent<'h> {
 
 /// Adds the token of a header, or notes it in `sent`. A value that does not fit is left out.
 fn add<'h>(tokens: &mut TokenWriter, sent: &mut Sent<'h>, row: &table::Row, value: &'h [u8]) {
-    fn number<N: FromStr>(value: &[u8]) -> Option<N> {
-        str::from_utf8(value).ok()?.parse().ok()
-    }
     match (row.id, row.kind) {
         (id::SESSION_TOKEN, _) => sent.session = str::from_utf8(value).ok(),
-        (id::PARTITION_KEY_RANGE_ID, _) => sent.range = number(value),
-        (id::LSN, _) => sent.lsn = number(value),
-        (id::QUORUM_ACKED_LSN, _) => sent.quorum_acked = number(value),
-        (id::ITEM_LSN, _) => sent.item_lsn = number(value),
+        (id::PARTITION_KEY_RANGE_ID, _) => sent.range = headers::number(value),
+        (id::LSN, _) => sent.lsn = headers::number(value),
+        (id::QUORUM_ACKED_LSN, _) => sent.quorum_acked = headers::number(value),
+        (id::ITEM_LSN, _) => sent.item_lsn = headers::number(value),
         _ if row.form == Form::Own => {}
         (_, Kind::SmallString | Kind::String | Kind::ULongString) => {
             tokens.counted(row.id, row.kind, value);
         }
         (_, Kind::ULong) => {
-            if let Some(number) = number(value) {
+            if let Some(number) = headers::number(value) {
                 tokens.u_long(row.id, number);
             }
         }
         (_, Kind::Double) => {
-            if let Some(number) = number(value) {
+            if let Some(number) = headers::number(value) {
                 tokens.double(row.id, number);
             }
         }

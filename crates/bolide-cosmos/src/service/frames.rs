@@ -1,12 +1,10 @@
 //! Requests in direct mode: where they are sent, and those that come as frames.
 
-use std::str::FromStr;
-
 use bolide_model::ErrorKind;
 use bolide_model::partition_key::PartitionKey;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, Method, StatusCode};
+use http::{Method, StatusCode};
 
 use super::{CosmosService, MESSAGE_BYTES_FOR_UNKNOWN};
 use crate::direct::{self, FrameRequest, FromFrame, Position, RefusedFrame, ReplyTo, addresses};
@@ -138,7 +136,8 @@ impl CosmosService {
 
 /// Says of a write that a quorum had the position before it.
 fn acknowledge_the_one_before(reply: &mut Reply) {
-    if let Some(before) = number(reply, &headers::LSN).and_then(|lsn: u64| lsn.checked_sub(1)) {
+    let lsn: Option<u64> = reply.value_of(&headers::LSN).and_then(headers::number);
+    if let Some(before) = lsn.and_then(|lsn| lsn.checked_sub(1)) {
         reply.number(&headers::QUORUM_ACKED_LSN, before);
     }
 }
@@ -146,9 +145,6 @@ fn acknowledge_the_one_before(reply: &mut Reply) {
 /// Whether a response says that the server is behind what its client has seen.
 fn is_session_not_available(reply: &Reply) -> bool {
     let status = status::of(&ErrorKind::SessionNotAvailable);
-    reply.status == status.http && number(reply, &headers::SUB_STATUS) == Some(status.sub)
-}
-
-fn number<N: FromStr>(reply: &Reply, name: &'static HeaderName) -> Option<N> {
-    str::from_utf8(reply.value_of(name)?).ok()?.parse().ok()
+    let sub_status = reply.value_of(&headers::SUB_STATUS).and_then(headers::number);
+    reply.status == status.http && sub_status == Some(status.sub)
 }

@@ -1,5 +1,7 @@
 //! The headers of the protocol, and typed access to those of requests.
 
+use std::str::FromStr;
+
 use bolide_model::{Error, Result};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -169,6 +171,11 @@ pub(crate) fn ascii(value: &HeaderValue) -> Option<&str> {
     // A value never has control characters, except for the tab.
     let text = bytes.is_ascii().then(|| std::str::from_utf8(bytes));
     text.and_then(Result::ok)
+}
+
+/// The number that a value of a response is in digits.
+pub(crate) fn number<N: FromStr>(value: &[u8]) -> Option<N> {
+    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 /// Reads a header as text; an empty one counts as absent.

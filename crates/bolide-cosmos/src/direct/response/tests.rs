@@ -2,9 +2,13 @@ use bolide_model::RequestUnits;
 use bolide_rntbd::frame::Head;
 
 use super::*;
-use crate::wire::headers;
 
 const ELSE: Position = Position { range: 4, lsn: 9 };
+const TO: ReplyTo = ReplyTo {
+    activity_id: [5; 16],
+    transport_request_id: 77,
+    position: ELSE,
+};
 
 /// The head of the frame of a response, and its payload.
 fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> (Head, Bytes) {
@@ -15,12 +19,7 @@ fn frame(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> (
     let response = response
         .body(Payload::Whole(Bytes::from_static(body.as_bytes())))
         .expect("a response");
-    let to = ReplyTo {
-        activity_id: [5; 16],
-        transport_request_id: 77,
-        position: ELSE,
-    };
-    let (bytes, payload) = to_frame(response, to).expect("a frame");
+    let (bytes, payload) = to_frame(response, TO).expect("a frame");
     let length = u32::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
     assert_eq!(bytes.len(), length + if body.is_empty() { 0 } else { 4 });
     let head = Head::read(Bytes::from(bytes).slice(4..length)).expect("a head");
@@ -114,12 +113,7 @@ fn an_answer_without_a_token_is_of_the_range_that_it_names() {
 #[test]
 fn the_charge_is_that_of_the_reply_or_of_the_server_that_made_it() {
     let charge = |reply: Reply| {
-        let to = ReplyTo {
-            activity_id: [5; 16],
-            transport_request_id: 77,
-            position: ELSE,
-        };
-        let (bytes, _) = reply_to_frame(reply, to).expect("a frame");
+        let (bytes, _) = reply_to_frame(reply, TO).expect("a frame");
         let head = Head::read(Bytes::from(bytes).slice(4..)).expect("no token is there twice");
         head.tokens.required(0x15).expect("it is there").double()
     };

@@ -136,12 +136,7 @@ impl Pair<'_> {
             (
                 "duration",
                 there(&header("x-ms-request-duration-ms")),
-                if answer.head.tokens.get(DURATION).is_some() {
-                    "there"
-                } else {
-                    "none"
-                }
-                .to_owned(),
+                answer.head.tokens.get(DURATION).map_or("none", |_| "there").to_owned(),
             ),
         ];
         for (id, name) in SAME_TEXT {
